@@ -1,0 +1,20 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// A package of its own, so that an app that depends on Cairn never sees what this one needs.
+let package = Package(
+  name: "cairn-benchmarks",
+  platforms: [.macOS(.v15)],
+  dependencies: [
+    .package(name: "cairn", path: ".."),
+    .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+  ],
+  targets: [
+    .target(name: "Workload"),
+    .executableTarget(
+      name: "cairn-bench", dependencies: ["Workload", .product(name: "Cairn", package: "cairn")]),
+    .executableTarget(
+      name: "grdb", dependencies: ["Workload", .product(name: "GRDB", package: "GRDB.swift")]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,59 @@
+import Glibc
+import Workload
+
+/// One workload on Cairn. Usage: cairn-bench WORKLOAD DIRECTORY
+///
+/// W1, W2, W2sync, W7 and grow want the directory empty, the others want what W2 (W10: what W6,
+/// the open workloads: what grow) left in it.
+@main
+struct Bench {
+  let directory: String
+  let report: Report
+
+  static func main() async {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 3 else { exit(2) }
+    let report = Report(workload: arguments[1], peer: "cairn")
+    do {
+      try await Bench(directory: arguments[2], report: report).run()
+    } catch {
+      report.fail("\(error)")
+    }
+  }
+
+  private func run() async throws {
+    switch report.workload {
+    case "W1": try durableCommits()
+    case "W2": try bulkLoad(durable: false)
+    case "W2sync": try bulkLoad(durable: true)
+    case "W3cold", "W3warm": try firstRead()
+    case "W4": try pointReads()
+    case "W5": try filters()
+    case "W6": try updates()
+    case "W7": try await remoteChanges()
+    case "W10": try compaction()
+    case "grow": try grow()
+    case "open10k", "open100k", "open1M": try openSized()
+    case "base": base()
+    default: report.fail("no such workload")
+    }
+  }
+
+  /// Inserts the records in commits of one batch each.
+  func load(_ range: Range<Int>, into store: Store) throws {
+    for number in range {
+      try store.insert(Sample(UInt64(number)))
+      if number % DataSet.batch == DataSet.batch - 1 { try store.commit() }
+    }
+  }
+
+  /// Opens the store again and compares what it holds.
+  func checkSum(_ expected: Double) throws {
+    let store = try Store(directory, durable: false)
+    report.check(try store.sum(), expected)
+    try store.close()
+  }
+
+  /// What this program weighs before it does anything.
+  private func base() { report.figure("peak_rss_MB", Meter.peakMemory / 1e6) }
+}

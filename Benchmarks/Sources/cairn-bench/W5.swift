@@ -1,0 +1,23 @@
+import Cairn
+import Workload
+
+extension Bench {
+  /// Sums of the prices of the records with one category, and of those with one owner.
+  func filters() throws {
+    let store = try Store(directory, durable: false)
+    let category: [String: Value] = ["category": .int(DataSet.wantedCategory)]
+    let owner: [String: Value] = ["owner": .string(DataSet.wantedOwner)]
+    try scan(store, "int_scan_ms", category, Expected.category)
+    try scan(store, "string_scan_ms", owner, Expected.owner)
+    try store.close()
+  }
+
+  private func scan(
+    _ store: Store, _ metric: String, _ fields: [String: Value], _ expected: Double
+  ) throws {
+    let seconds = try (0..<21).map { _ in
+      try Meter.seconds { report.check(try store.sum(fields), expected) }
+    }
+    report.figure(metric, seconds.quantile(0.5) * 1e3)
+  }
+}

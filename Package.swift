@@ -1,0 +1,65 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .strictMemorySafety(),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(
+    name: name, dependencies: dependencies, exclude: pages[name] ?? [], swiftSettings: settings)
+}
+
+/// Pages that live beside the code they explain.
+let pages = [
+  "CairnLog": ["FORMAT.md"],
+  "CairnMerge": ["MERGE.md"],
+]
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(
+    name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: settings)
+}
+
+let package = Package(
+  name: "cairn",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: [
+    .library(name: "Cairn", targets: ["Cairn"]),
+    .executable(name: "cairn", targets: ["CairnTool"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
+  ],
+  targets: [
+    .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
+    .systemLibrary(
+      name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+    module("CairnBytes", ["CLZ4", "CXXHash"]),
+    module("CairnDisk", []),
+    module("CairnLog", ["CairnBytes", "CairnDisk"]),
+    module("CairnMerge", ["CairnBytes"]),
+    module("CairnStore", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge"]),
+    module("Cairn", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge", "CairnStore"]),
+    .executableTarget(
+      name: "CairnTool",
+      dependencies: ["Cairn", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      path: "Tools/cairn", swiftSettings: settings),
+    .target(
+      name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
+      path: "Tests/Support", swiftSettings: settings),
+    tests("CairnBytesTests", ["CairnBytes"]),
+    tests("CairnDiskTests", ["CairnDisk"]),
+    tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"]),
+    tests("CairnMergeTests", ["CairnMerge", "CairnBytes"]),
+    tests("CairnStoreTests", ["CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
+    tests("CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
+    tests("ToolTests", ["Cairn"]),
+    tests("TidyTests", []),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,79 @@
+/// Unaligned little-endian loads from an array of bytes, bounds-checked.
+/// With `@inline(always)` two reads compile to a compare and two loads.
+extension [UInt8] {
+  @inlinable @inline(always)
+  package func u16(at offset: Int) -> UInt16 {
+    precondition(offset >= 0 && offset &+ 2 <= count)
+    return unsafe withUnsafeBytes {
+      unsafe UInt16(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+    }
+  }
+
+  @inlinable @inline(always)
+  package func u32(at offset: Int) -> UInt32 {
+    precondition(offset >= 0 && offset &+ 4 <= count)
+    return unsafe withUnsafeBytes {
+      unsafe UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+  }
+
+  @inlinable @inline(always)
+  package func u64(at offset: Int) -> UInt64 {
+    precondition(offset >= 0 && offset &+ 8 <= count)
+    return unsafe withUnsafeBytes {
+      unsafe UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+  }
+
+  /// The text of a range, or nil if it is not valid UTF-8.
+  package func text(_ range: Range<Int>) -> String? {
+    precondition(range.lowerBound >= 0 && range.upperBound <= count)
+    return unsafe withUnsafeBufferPointer {
+      let part = unsafe UnsafeBufferPointer(rebasing: $0[range])
+      return unsafe String(validating: part, as: UTF8.self)
+    }
+  }
+
+  /// The text of a range that is known to be valid UTF-8 (it was checked when it came in).
+  @inlinable
+  package func checkedText(_ range: Range<Int>) -> String {
+    precondition(range.lowerBound >= 0 && range.upperBound <= count)
+    return unsafe withUnsafeBufferPointer {
+      unsafe String(decoding: UnsafeBufferPointer(rebasing: $0[range]), as: UTF8.self)
+    }
+  }
+
+  /// Whether the bytes of a range equal those of another array's range.
+  @inlinable @inline(always)
+  package func equal(_ range: Range<Int>, _ other: [UInt8], _ otherRange: Range<Int>) -> Bool {
+    guard range.count == otherRange.count else { return false }
+    precondition(range.lowerBound >= 0 && range.upperBound <= count)
+    precondition(otherRange.lowerBound >= 0 && otherRange.upperBound <= other.count)
+    return unsafe withUnsafeBytes { a in
+      unsafe other.withUnsafeBytes { b in
+        let left = unsafe UnsafeRawBufferPointer(rebasing: a[range])
+        let right = unsafe UnsafeRawBufferPointer(rebasing: b[otherRange])
+        return unsafe left.elementsEqualBytes(right)
+      }
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Eight bytes at a time; the lengths are known to be equal.
+  @inlinable @inline(always)
+  func elementsEqualBytes(_ other: UnsafeRawBufferPointer) -> Bool {
+    var i = 0
+    while i &+ 8 <= count {
+      let a = unsafe loadUnaligned(fromByteOffset: i, as: UInt64.self)
+      let b = unsafe other.loadUnaligned(fromByteOffset: i, as: UInt64.self)
+      if a != b { return false }
+      i &+= 8
+    }
+    while i < count {
+      if unsafe self[i] != other[i] { return false }
+      i &+= 1
+    }
+    return true
+  }
+}

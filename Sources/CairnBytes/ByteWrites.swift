@@ -1,0 +1,94 @@
+/// Little-endian appends to an array of bytes: how every format here is written.
+extension [UInt8] {
+  @inlinable @inline(always)
+  package mutating func put(_ value: UInt8) { append(value) }
+
+  @inlinable @inline(always)
+  package mutating func put(_ value: UInt16) {
+    append(addingCapacity: 2) { room in
+      room.append(UInt8(truncatingIfNeeded: value))
+      room.append(UInt8(truncatingIfNeeded: value >> 8))
+    }
+  }
+
+  @inlinable @inline(always)
+  package mutating func put(_ value: UInt32) {
+    append(addingCapacity: 4) { room in
+      for i in 0..<4 { room.append(UInt8(truncatingIfNeeded: value >> UInt32(8 * i))) }
+    }
+  }
+
+  @inlinable @inline(always)
+  package mutating func put(_ value: UInt64) {
+    append(addingCapacity: 8) { room in
+      for i in 0..<8 { room.append(UInt8(truncatingIfNeeded: value >> UInt64(8 * i))) }
+    }
+  }
+
+  /// Unsigned LEB128.
+  @inlinable @inline(always)
+  package mutating func putVarint(_ value: UInt64) {
+    var rest = value
+    while rest >= 0x80 {
+      append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    append(UInt8(truncatingIfNeeded: rest))
+  }
+
+  @inlinable @inline(always)
+  package mutating func putVarint(_ value: Int) { putVarint(UInt64(value)) }
+
+  @inlinable @inline(always)
+  package mutating func putZigzag(_ value: Int64) {
+    putVarint(UInt64(bitPattern: (value << 1) ^ (value >> 63)))
+  }
+
+  /// Length as a varint, then the UTF-8 bytes.
+  @inlinable
+  package mutating func putString(_ text: String) {
+    putVarint(text.utf8.count)
+    putUTF8(text)
+  }
+
+  /// The UTF-8 bytes of a text, without a length.
+  @inlinable @inline(always)
+  package mutating func putUTF8(_ text: String) {
+    var copy = text
+    copy.withUTF8 { unsafe append(contentsOf: $0) }
+  }
+
+  /// Length as a varint, then the bytes.
+  package mutating func putBlob(_ bytes: [UInt8]) {
+    putVarint(bytes.count)
+    append(contentsOf: bytes)
+  }
+
+  /// The low `width` bytes of a value, little-endian.
+  @inlinable @inline(always)
+  package mutating func put(_ value: UInt64, width: Int) {
+    var rest = value
+    for _ in 0..<width {
+      append(UInt8(truncatingIfNeeded: rest))
+      rest >>= 8
+    }
+  }
+
+  /// Copies a range of another array: one memory move, no intermediate array.
+  @inlinable @inline(always)
+  package mutating func put(_ other: [UInt8], _ range: Range<Int>) {
+    precondition(range.lowerBound >= 0 && range.upperBound <= other.count)
+    unsafe other.withUnsafeBufferPointer {
+      unsafe append(contentsOf: UnsafeBufferPointer(rebasing: $0[range]))
+    }
+  }
+
+  /// Overwrites bytes that are already there.
+  package mutating func set(_ value: UInt32, at offset: Int) {
+    for i in 0..<4 { self[offset + i] = UInt8(truncatingIfNeeded: value >> UInt32(8 * i)) }
+  }
+
+  package mutating func set(_ value: UInt64, at offset: Int) {
+    for i in 0..<8 { self[offset + i] = UInt8(truncatingIfNeeded: value >> UInt64(8 * i)) }
+  }
+}

@@ -1,0 +1,37 @@
+/// Everything the store asks of a file system, and nothing more.
+///
+/// Names become durable separately from bytes: a file that was created, renamed or removed is only
+/// certain to be so after a power cut once `syncDirectory` of its directory has returned, however
+/// often the file itself was synced.
+package protocol Disk: Sendable {
+  /// Opens a regular file. Links, pipes, devices and directories fail with `notRegular`, at once.
+  func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile
+
+  /// Makes a directory and the parents it lacks, and makes them durable. Fine if it is there.
+  func createDirectory(_ path: String) throws(DiskError)
+
+  /// What is in a directory, sorted by the bytes of the names, without "." and "..".
+  ///
+  /// A name that is not UTF-8 is shown repaired, so opening it by that name fails with `notFound`.
+  func list(_ directory: String) throws(DiskError) -> [DirectoryEntry]
+
+  /// What is at a path, without following a link there; nil if there is nothing.
+  func info(_ path: String) throws(DiskError) -> FileInfo?
+
+  /// Gives a file or directory a new name, replacing a file of that name in one step.
+  func rename(_ from: String, to: String) throws(DiskError)
+
+  /// Removes a file or a link, not a directory. Fails with `notFound` if there is none.
+  func remove(_ path: String) throws(DiskError)
+
+  /// Removes a directory and all in it, or a single file. Links are removed, never followed.
+  /// Fine if there is nothing.
+  func removeTree(_ path: String) throws(DiskError)
+
+  /// Makes the names in a directory durable: what was created, renamed and removed there.
+  func syncDirectory(_ path: String) throws(DiskError)
+
+  /// Takes an exclusive lock on a file, which is made if need be and then holds the process id.
+  /// Fails with `locked`, without waiting, if this or another process has it.
+  func lock(_ path: String) throws(DiskError) -> any DiskLock
+}

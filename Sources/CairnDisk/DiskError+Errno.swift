@@ -1,0 +1,34 @@
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
+extension DiskError {
+  /// The error of a system call that failed with `code`.
+  package init(errno code: Int32, operation: String, path: String) {
+    self.init(reason: Reason(errno: code), operation: operation, path: path)
+  }
+
+  static func text(of code: Int32) -> String {
+    guard let text = unsafe strerror(code) else { return "unknown error" }
+    return unsafe String(cString: text)
+  }
+}
+
+extension DiskError.Reason {
+  package init(errno code: Int32) {
+    self =
+      switch code {
+      case ENOENT: .notFound
+      case EEXIST: .exists
+      case ENOSPC, EDQUOT: .noSpace
+      case EROFS: .readOnly
+      case EACCES, EPERM: .denied
+      // A link (ELOOP, because of O_NOFOLLOW), a socket or a pipe without a reader (ENXIO).
+      case ELOOP, EISDIR, ENOTDIR, ENXIO: .notRegular
+      case EMFILE, ENFILE: .tooManyOpen
+      default: .io(errno: code)
+      }
+  }
+}

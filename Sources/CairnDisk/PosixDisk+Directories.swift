@@ -1,0 +1,103 @@
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
+extension PosixDisk {
+  /// Syncs, besides the parent of each directory it made, the parent of the innermost one that was
+  /// there: whoever made that one may have been killed before its own sync.
+  package func createDirectory(_ path: String) throws(DiskError) {
+    try SystemCall.check(path, "make the directory")
+    var missing: [String] = []
+    var current = FilePath.trimmed(path)
+    while true {
+      do {
+        let isNew = try make(current)
+        try syncParent(of: current, isNew: isNew)
+        break
+      } catch {
+        guard error.reason == .notFound, let parent = FilePath.parent(of: current) else {
+          throw error
+        }
+        missing.append(current)
+        current = parent
+      }
+    }
+    for directory in missing.reversed() {
+      let isNew = try make(directory)
+      try syncParent(of: directory, isNew: isNew)
+    }
+  }
+
+  package func syncDirectory(_ path: String) throws(DiskError) {
+    let folder = try PosixDirectory("sync", path)
+    let descriptor = folder.descriptor
+    do {
+      try SystemCall.run("sync", path) { Platform.syncDirectory(descriptor) }
+    } catch {
+      // Some network file systems have nothing to sync here: names are durable there at once.
+      if error.reason == .io(errno: EINVAL) || error.reason == .io(errno: ENOTSUP) { return }
+      throw error
+    }
+  }
+
+  package func removeTree(_ path: String) throws(DiskError) {
+    let path = FilePath.trimmed(path)
+    guard let info = try info(path) else { return }
+    do {
+      guard info.kind == .directory else { return try remove(path) }
+      try empty(PosixDirectory(Self.removing, path, O_NOFOLLOW), depth: 1)
+      try SystemCall.run(Self.removing, path) { unsafe rmdir(path) }
+    } catch {
+      // Someone else removed it meanwhile.
+      if error.reason != .notFound { throw error }
+    }
+  }
+
+  private static let removing = "remove the directory"
+  /// Each level keeps a descriptor and a piece of the stack.
+  private static let deepest = 128
+
+  private func empty(_ folder: borrowing PosixDirectory, depth: Int) throws(DiskError) {
+    guard depth <= Self.deepest else {
+      throw DiskError(
+        reason: .io(errno: ENAMETOOLONG), operation: Self.removing, path: folder.path,
+        detail: "more than \(Self.deepest) directories deep")
+    }
+    for name in try folder.names() {
+      guard let status = try folder.status(of: name) else { continue }
+      if FileInfo(status).kind == .directory {
+        try empty(PosixDirectory(name, in: folder), depth: depth + 1)
+        try folder.unlink(name, AT_REMOVEDIR)
+      } else {
+        try folder.unlink(name, 0)
+      }
+    }
+  }
+
+  /// Makes one directory. Says whether it is new; fails if something else has that name.
+  private func make(_ path: String) throws(DiskError) -> Bool {
+    do {
+      try SystemCall.run("make the directory", path) { unsafe mkdir(path, 0o777) }
+      return true
+    } catch {
+      // A link to a directory is as good: people do move their folders.
+      var status = stat()
+      let isThere = unsafe stat(path, &status) == 0 && FileInfo(status).kind == .directory
+      if isThere { return false }
+      throw error
+    }
+  }
+
+  private func syncParent(of path: String, isNew: Bool) throws(DiskError) {
+    guard let parent = FilePath.parent(of: path) else { return }
+    do {
+      try syncDirectory(parent)
+    } catch {
+      // Not ours to read, as above an app's sandbox, so not ours to sync either.
+      if !isNew && (error.reason == .denied || error.reason == .readOnly) { return }
+      throw error
+    }
+  }
+}

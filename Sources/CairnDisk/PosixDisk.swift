@@ -1,0 +1,69 @@
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
+/// The operating system's file system.
+package struct PosixDisk: Disk {
+  package init() {}
+
+  package func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
+    let flags =
+      switch mode {
+      case .read: O_RDONLY
+      case .readWrite: O_RDWR
+      case .create: O_RDWR | O_CREAT | O_EXCL
+      }
+    let operation = mode == .create ? "create" : "open"
+    let descriptor = try SystemCall.open(operation, path, flags | O_NOFOLLOW)
+    // From here on the file closes the descriptor, also when it is not a regular one.
+    let file = PosixFile(path: path, descriptor: descriptor)
+    try SystemCall.requireRegular(operation, path, descriptor)
+    return file
+  }
+
+  package func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
+    let folder = try PosixDirectory("list", directory)
+    var entries: [DirectoryEntry] = []
+    for name in try folder.names() {
+      // Removed since its name was read.
+      guard let status = try folder.status(of: name) else { continue }
+      entries.append(DirectoryEntry(name: name.text, info: FileInfo(status)))
+    }
+    return entries
+  }
+
+  package func info(_ path: String) throws(DiskError) -> FileInfo? {
+    try SystemCall.check(path, "look up")
+    let path = FilePath.trimmed(path)
+    var status = stat()
+    do {
+      try SystemCall.run("look up", path) { unsafe lstat(path, &status) }
+    } catch {
+      // Below a file, as below a directory that is missing, there is nothing.
+      if error.reason == .notFound || error.reason == .notRegular { return nil }
+      throw error
+    }
+    return FileInfo(status)
+  }
+
+  package func rename(_ from: String, to: String) throws(DiskError) {
+    try SystemCall.check(from, "rename")
+    try SystemCall.check(to, "rename")
+    do {
+      try SystemCall.run("rename", from) { renameFile(from, to) }
+    } catch {
+      throw DiskError(
+        reason: error.reason, operation: "rename", path: from, detail: "the new name was \(to)")
+    }
+  }
+
+  package func remove(_ path: String) throws(DiskError) {
+    try SystemCall.check(path, "remove")
+    try SystemCall.run("remove", path) { unsafe unlink(path) }
+  }
+}
+
+/// The C function, which inside `PosixDisk` is hidden by its namesake.
+private func renameFile(_ from: String, _ to: String) -> Int32 { unsafe rename(from, to) }

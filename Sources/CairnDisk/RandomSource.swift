@@ -1,0 +1,4 @@
+/// Where identifiers come from.
+package protocol RandomSource: Sendable {
+  func next() -> UInt64
+}

@@ -1,0 +1,81 @@
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
+/// The one way in which this module calls the system.
+package enum SystemCall {
+  /// Runs a call that returns -1 and sets `errno` when it fails, again as long as a signal
+  /// interrupts it.
+  @inline(__always)
+  @discardableResult
+  package static func run<Number: SignedInteger>(
+    _ operation: String, _ path: String, _ call: () -> Number
+  ) throws(DiskError) -> Number {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      let code = errno
+      if code != EINTR { throw DiskError(errno: code, operation: operation, path: path) }
+    }
+  }
+
+  /// Refuses what C would cut short: "log\0.seg" is not the file "log".
+  static func check(_ path: String, _ operation: String) throws(DiskError) {
+    if path.utf8.contains(0) {
+      throw DiskError(errno: EINVAL, operation: operation, path: path)
+    }
+  }
+
+  /// Opens a path. Never for a program that this one starts, and never waiting for a pipe's reader.
+  static func open(
+    _ operation: String, _ path: String, _ flags: Int32
+  ) throws(DiskError) -> Int32 {
+    try check(path, operation)
+    // The user's umask decides who else may read.
+    return try run(operation, path) {
+      openFile(path, flags | O_CLOEXEC | O_NONBLOCK, 0o666)
+    }
+  }
+
+  /// What is behind an open descriptor.
+  static func status(
+    _ operation: String, _ path: String, of descriptor: Int32
+  ) throws(DiskError) -> stat {
+    var status = stat()
+    try run(operation, path) { unsafe fstat(descriptor, &status) }
+    return status
+  }
+
+  /// Fails unless the descriptor is a regular file's.
+  @discardableResult
+  static func requireRegular(
+    _ operation: String, _ path: String, _ descriptor: Int32
+  ) throws(DiskError) -> stat {
+    let status = try status(operation, path, of: descriptor)
+    guard FileInfo(status).kind == .file else {
+      throw DiskError(reason: .notRegular, operation: operation, path: path)
+    }
+    return status
+  }
+
+  /// An offset or length as the system takes it.
+  @inline(__always)
+  static func offset(
+    _ operation: String, _ path: String, _ value: UInt64, adding count: Int = 0
+  ) throws(DiskError) -> off_t {
+    guard let offset = off_t(exactly: value), offset <= off_t.max - off_t(count) else {
+      throw DiskError(errno: EFBIG, operation: operation, path: path)
+    }
+    return offset
+  }
+}
+
+/// The C function, which inside a type that has an `open` is hidden by its namesake.
+private func openFile(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+  unsafe open(path, flags, mode)
+}
+
+/// The C function, likewise. Not repeated when interrupted: the descriptor is gone all the same.
+func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }

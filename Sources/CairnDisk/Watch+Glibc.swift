@@ -1,0 +1,121 @@
+#if canImport(Glibc)
+  internal import Glibc
+  internal import Synchronization
+
+  /// What a watcher's thread works on. The thread keeps it alive, so a descriptor is closed only
+  /// when neither side uses it any more.
+  final class Watch: Sendable {
+    private let events: Int32
+    /// Two ends of a line that carries nothing but the wish to end.
+    private let wakeReader: Int32
+    private let wakeWriter: Int32
+    private let onChange: @Sendable () -> Void
+    private let isOver = Atomic<Bool>(false)
+
+    init?(_ directory: String, _ onChange: @escaping @Sendable () -> Void) {
+      self.onChange = onChange
+      events = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+      // Not a pipe, which has to be told afterwards to close when the process starts another.
+      let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+      var ends: [Int32] = [-1, -1]
+      let hasEnds = unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0
+      (wakeReader, wakeWriter) = (ends[0], ends[1])
+      let interest =
+        UInt32(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
+        | UInt32(IN_ONLYDIR)
+      guard events >= 0, hasEnds, !directory.utf8.contains(0),
+        unsafe inotify_add_watch(events, directory, interest) >= 0
+      else { return nil }
+    }
+
+    deinit {
+      for descriptor in [events, wakeReader, wakeWriter] where descriptor >= 0 {
+        closeDescriptor(descriptor)
+      }
+    }
+
+    /// Starts the thread. False if there can't be one.
+    func start() -> Bool {
+      // The host's signal handlers are not to run on a thread it knows nothing of.
+      var all = sigset_t()
+      var before = sigset_t()
+      unsafe sigfillset(&all)
+      unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+      defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+      var thread = pthread_t()
+      let held = unsafe Unmanaged.passRetained(self)
+      let code = unsafe pthread_create(
+        &thread, nil,
+        { argument in
+          if let argument = unsafe argument {
+            unsafe Unmanaged<Watch>.fromOpaque(argument).takeRetainedValue().run()
+          }
+          return nil
+        }, held.toOpaque())
+      guard code == 0 else {
+        unsafe held.release()
+        return false
+      }
+      pthread_detach(thread)
+      return true
+    }
+
+    func stop() {
+      isOver.store(true, ordering: .releasing)
+      var any: UInt8 = 0
+      // Can't fail but for a line that is full, which wakes the thread as well.
+      _ = unsafe write(wakeWriter, &any, 1)
+    }
+
+    /// How long to wait for more changes before saying so.
+    private static let burstMilliseconds: Int32 = 20
+
+    private func run() {
+      while wait(-1) {
+        var isGone = drain()
+        // One call for a burst, and a limit to how long a burst may be.
+        for _ in 0..<10 where !isGone {
+          guard wait(Self.burstMilliseconds) else { break }
+          isGone = drain()
+        }
+        if isOver.load(ordering: .acquiring) { return }
+        onChange()
+        if isGone { return }
+      }
+    }
+
+    /// Waits for changes; false after the time, or when it is over.
+    private func wait(_ milliseconds: Int32) -> Bool {
+      var polled = [
+        pollfd(fd: events, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: wakeReader, events: Int16(POLLIN), revents: 0),
+      ]
+      while true {
+        let count = unsafe poll(&polled, 2, milliseconds)
+        if count < 0 && errno == EINTR { continue }
+        return count > 0 && polled[1].revents == 0 && !isOver.load(ordering: .acquiring)
+      }
+    }
+
+    /// Takes the changes off the queue. True if no more can come: the directory is gone.
+    private func drain() -> Bool {
+      let headerSize = MemoryLayout<inotify_event>.size
+      var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+      while true {
+        let count = unsafe buffer.withUnsafeMutableBytes {
+          unsafe read(events, $0.baseAddress, $0.count)
+        }
+        if count < 0 && errno == EINTR { continue }
+        guard count > 0 else { return false }
+        var offset = 0
+        while offset + headerSize <= count {
+          let event = unsafe buffer.withUnsafeBytes {
+            unsafe $0.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+          }
+          if event.mask & UInt32(IN_IGNORED) != 0 { return true }
+          offset += headerSize + Int(event.len)
+        }
+      }
+    }
+  }
+#endif

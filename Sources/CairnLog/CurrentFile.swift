@@ -1,0 +1,127 @@
+import CairnBytes
+package import CairnDisk
+
+/// CURRENT: which files make up a datastore. 96 bytes, replaced as a whole.
+///
+///     0  "CAIRNCUR"   8  version u16   10  floor u16   12  flags u32
+///     16  datastore u128   32  device u64   40  snapshot number u64, 0: none
+///     48  first segment to replay u64   56  first segment kept u64   64  zero × 24
+///     88  XXH3-64 of 0..<88
+package struct CurrentFile: Equatable, Sendable {
+  package static let size = 96
+  package static let magic: [UInt8] = Array("CAIRNCUR".utf8)
+  /// The datastore belongs to an account: its own deltas are kept until they are published.
+  package static let flagLinked: UInt32 = 1
+
+  package var flags: UInt32
+  package var datastore: UInt128
+  package var device: UInt64
+  package var snapshot: UInt64
+  package var firstSegment: UInt64
+  package var firstKept: UInt64
+
+  package init(
+    flags: UInt32, datastore: UInt128, device: UInt64, snapshot: UInt64, firstSegment: UInt64,
+    firstKept: UInt64
+  ) {
+    self.flags = flags
+    self.datastore = datastore
+    self.device = device
+    self.snapshot = snapshot
+    self.firstSegment = firstSegment
+    self.firstKept = firstKept
+  }
+
+  package var isLinked: Bool { flags & CurrentFile.flagLinked != 0 }
+
+  package func encoded() -> [UInt8] {
+    var out = CurrentFile.magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(flags)
+    out.put(UInt64(truncatingIfNeeded: datastore))
+    out.put(UInt64(truncatingIfNeeded: datastore >> 64))
+    out.put(device)
+    out.put(snapshot)
+    out.put(firstSegment)
+    out.put(firstKept)
+    out.append(contentsOf: repeatElement(0, count: 24))
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
+    guard bytes.count == CurrentFile.size else {
+      throw LogError(.truncated, path, at: 0, "\(bytes.count) bytes, not \(CurrentFile.size)")
+    }
+    guard Array(bytes[0..<8]) == CurrentFile.magic else {
+      throw LogError(.foreign, path, at: 0, "not a CURRENT file")
+    }
+    guard bytes.u64(at: 88) == XXH3.hash64(bytes, 0..<88) else {
+      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
+    }
+    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    flags = bytes.u32(at: 12)
+    datastore = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
+    device = bytes.u64(at: 32)
+    snapshot = bytes.u64(at: 40)
+    firstSegment = bytes.u64(at: 48)
+    firstKept = bytes.u64(at: 56)
+    guard device != 0, firstSegment > 0, firstKept > 0, firstKept <= firstSegment else {
+      throw LogError(.corrupt, path, at: 32, "impossible numbers")
+    }
+  }
+
+  /// Replaces the file in `directory`, durably.
+  package func write(directory: String, machine: Machine) throws(LogError) {
+    try DurableFile.replace(
+      directory: directory, name: FileName.current, bytes: encoded(), machine: machine)
+  }
+}
+
+/// Write under a temporary name, sync, rename, sync the directory: the only way in which a file
+/// with a fixed name is ever replaced.
+package enum DurableFile {
+  package static func replace(
+    directory: String, name: String, bytes: [UInt8], machine: Machine, durable: Bool = true
+  ) throws(LogError) {
+    let disk = machine.disk
+    let temporary = directory + "/" + FileName.temporary(machine.random.next())
+    do throws(DiskError) {
+      let file = try disk.open(temporary, .create)
+      do throws(DiskError) {
+        defer { file.close() }
+        try file.write(bytes.span, at: 0)
+        if durable { try file.sync() }
+      } catch {
+        do { try disk.remove(temporary) } catch {}
+        throw error
+      }
+      do { try disk.rename(temporary, to: directory + "/" + name) } catch {
+        do { try disk.remove(temporary) } catch {}
+        throw error
+      }
+      if durable { try disk.syncDirectory(directory) }
+    } catch { throw LogError(error) }
+  }
+
+  /// A whole file of at most `limit` bytes; nil if there is none.
+  package static func read(
+    _ path: String, limit: Int, disk: any Disk
+  ) throws(LogError) -> [UInt8]? {
+    do {
+      let file = try disk.open(path, .read)
+      defer { file.close() }
+      let size = try file.size()
+      guard size <= UInt64(limit) else {
+        throw LogError(.limit, path, "\(size) bytes; at most \(limit) are read")
+      }
+      return try file.read(at: 0, count: Int(size))
+    } catch let error as DiskError {
+      if error.reason == .notFound { return nil }
+      throw LogError(error)
+    } catch let error as LogError {
+      throw error
+    } catch { throw LogError(.corrupt, path, "\(error)") }
+  }
+}

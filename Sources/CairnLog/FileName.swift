@@ -1,0 +1,144 @@
+/// Makes and parses every file name there is. Names are `[a-z0-9._-]` only, so that no file system
+/// or sync engine has a reason to change them; no text of a user ever becomes part of one.
+package enum FileName {
+  package static let lock = "LOCK"
+  package static let current = "CURRENT"
+  package static let publication = "PUBLISHED"
+  package static let log = "log"
+  package static let snapshots = "snap"
+  package static let inbox = "inbox"
+  package static let quarantine = "quarantine"
+  package static let folderIdentity = "cairn.json"
+
+  private static let segmentSuffix = ".seg"
+  private static let snapshotSuffix = ".snap"
+  private static let headSuffix = ".head"
+  private static let temporarySuffix = ".tmp"
+
+  // MARK: at home
+
+  package static func segment(_ number: UInt64) -> String { hex(number) + segmentSuffix }
+  package static func snapshot(_ number: UInt64) -> String { hex(number) + snapshotSuffix }
+
+  package static func segmentNumber(_ name: String) -> UInt64? {
+    stem(name, segmentSuffix).flatMap(parseHex)
+  }
+
+  package static func snapshotNumber(_ name: String) -> UInt64? {
+    stem(name, snapshotSuffix).flatMap(parseHex)
+  }
+
+  // MARK: in the folder
+
+  package static func head(device: UInt64) -> String { hex(device) + headSuffix }
+
+  package static func headDevice(_ name: String) -> UInt64? {
+    stem(name, headSuffix).flatMap(parseHex)
+  }
+
+  /// An immutable run of one device's deltas.
+  package struct Published: Hashable, Sendable {
+    package var device: UInt64
+    package var first: UInt64
+    package var last: UInt64
+    package var hash: UInt128
+
+    package init(device: UInt64, first: UInt64, last: UInt64, hash: UInt128) {
+      self.device = device
+      self.first = first
+      self.last = last
+      self.hash = hash
+    }
+  }
+
+  package static func published(_ segment: Published) -> String {
+    "\(hex(segment.device))-\(segment.first)-\(segment.last)-\(hex(segment.hash))\(segmentSuffix)"
+  }
+
+  package static func published(_ name: String) -> Published? {
+    guard let parts = stem(name, segmentSuffix)?.split(separator: "-", omittingEmptySubsequences: false),
+      parts.count == 4, let device = parseHex(String(parts[0])), let first = decimal(parts[1]),
+      let last = decimal(parts[2]), first > 0, last >= first,
+      let hash = parseHex128(String(parts[3]))
+    else { return nil }
+    return Published(device: device, first: first, last: last, hash: hash)
+  }
+
+  package static func sharedSnapshot(_ hash: UInt128) -> String { hex(hash) + snapshotSuffix }
+
+  package static func sharedSnapshot(_ name: String) -> UInt128? {
+    stem(name, snapshotSuffix).flatMap(parseHex128)
+  }
+
+  /// A name under which something is written before it gets its own. Anybody may delete it later.
+  package static func temporary(_ random: UInt64) -> String { hex(random) + temporarySuffix }
+  package static func isTemporary(_ name: String) -> Bool {
+    stem(name, temporarySuffix).flatMap(parseHex) != nil
+  }
+
+  // MARK: datastores
+
+  /// The directory of a datastore: `p-` and a private id as it is, or `s-` and a shareable id
+  /// without its dot, capitals written as a dot and the small letter (file systems may fold case).
+  package static func directory(datastore id: String) -> String {
+    guard id.utf8.first == UInt8(ascii: ".") else { return "p-" + id }
+    var name = "s-"
+    for character in id.dropFirst() {
+      name += character.isUppercase ? "." + character.lowercased() : String(character)
+    }
+    return name
+  }
+
+  package static func datastore(directory name: String) -> String? {
+    if name.hasPrefix("p-") { return String(name.dropFirst(2)) }
+    guard name.hasPrefix("s-") else { return nil }
+    var id = "."
+    var capital = false
+    for character in name.dropFirst(2) {
+      if character == "." {
+        guard !capital else { return nil }
+        capital = true
+      } else {
+        id += capital ? character.uppercased() : String(character)
+        capital = false
+      }
+    }
+    return capital ? nil : id
+  }
+
+  // MARK: numbers
+
+  package static func hex(_ number: UInt64) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  package static func hex(_ number: UInt128) -> String {
+    hex(UInt64(truncatingIfNeeded: number >> 64)) + hex(UInt64(truncatingIfNeeded: number))
+  }
+
+  private static func stem(_ name: String, _ suffix: String) -> String? {
+    name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : nil
+  }
+
+  private static func isLowerHex(_ text: String) -> Bool {
+    text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  }
+
+  private static func parseHex(_ text: String) -> UInt64? {
+    guard text.utf8.count == 16, isLowerHex(text) else { return nil }
+    return UInt64(text, radix: 16)
+  }
+
+  private static func parseHex128(_ text: String) -> UInt128? {
+    guard text.utf8.count == 32, isLowerHex(text) else { return nil }
+    return UInt128(text, radix: 16)
+  }
+
+  /// Decimal digits without sign or leading zero.
+  private static func decimal(_ text: Substring) -> UInt64? {
+    guard let first = text.utf8.first, first != 48, text.utf8.allSatisfy({ (48...57).contains($0) })
+    else { return nil }
+    return UInt64(text)
+  }
+}

@@ -1,0 +1,127 @@
+package import CairnBytes
+
+/// The header of a local log segment: 64 bytes.
+///
+///     0  "CAIRNSEG"   8  version u16   10  floor u16   12  zero u32
+///     16  datastore u128   32  device u64   40  number u64   48  zero u64   56  XXH3-64 of 0..<56
+package struct SegmentHeader: Equatable, Sendable {
+  package static let size = 64
+  package static let magic: [UInt8] = Array("CAIRNSEG".utf8)
+
+  package var datastore: UInt128
+  package var device: UInt64
+  package var number: UInt64
+
+  package init(datastore: UInt128, device: UInt64, number: UInt64) {
+    self.datastore = datastore
+    self.device = device
+    self.number = number
+  }
+
+  package var seedBase: UInt64 {
+    FrameFormat.seedBase(datastore: datastore, device: device, number: number)
+  }
+
+  package func encoded() -> [UInt8] {
+    var out = SegmentHeader.magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(UInt32(0))
+    out.put(UInt64(truncatingIfNeeded: datastore))
+    out.put(UInt64(truncatingIfNeeded: datastore >> 64))
+    out.put(device)
+    out.put(number)
+    out.put(UInt64(0))
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  /// Length, checksum, structure: in this order.
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
+    guard bytes.count >= SegmentHeader.size else {
+      throw LogError(.truncated, path, at: 0, "shorter than a segment's header")
+    }
+    guard Array(bytes[0..<8]) == SegmentHeader.magic else {
+      throw LogError(.foreign, path, at: 0, "not a log segment")
+    }
+    guard bytes.u64(at: 56) == XXH3.hash64(bytes, 0..<56) else {
+      throw LogError(.corrupt, path, at: 0, "the segment's header is damaged")
+    }
+    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    datastore = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
+    device = bytes.u64(at: 32)
+    number = bytes.u64(at: 40)
+  }
+}
+
+/// The payload of the seal frame, the last of a sealed segment: what the segment holds, where, and
+/// what came before it. The frame is followed by a trailer of 16 bytes, so that it can be found
+/// from the end: its offset u64, "CAIRNEND".
+package struct SegmentFooter: Equatable, Sendable {
+  package static let trailerSize = 16
+  package static let trailerMagic: [UInt8] = Array("CAIRNEND".utf8)
+
+  package struct Item: Equatable, Sendable {
+    package var device: UInt64
+    package var sequence: UInt64
+    package var offset: UInt32
+  }
+
+  package var items: [Item]
+  /// Chain hash of the segment before this one; zero for the first.
+  package var previous: UInt128
+  /// XXH3-128 of the file up to the seal frame.
+  package var content: UInt128
+
+  /// What the next segment calls its previous one.
+  package var chain: UInt128 {
+    var bytes: [UInt8] = []
+    put(previous, into: &bytes)
+    put(content, into: &bytes)
+    return XXH3.hash128(bytes)
+  }
+
+  package func encoded() -> [UInt8] {
+    var out: [UInt8] = []
+    out.putVarint(items.count)
+    for item in items {
+      out.put(item.device)
+      out.put(item.sequence)
+      out.put(item.offset)
+    }
+    put(previous, into: &out)
+    put(content, into: &out)
+    return out
+  }
+
+  private func put(_ hash: UInt128, into out: inout [UInt8]) {
+    out.put(UInt64(truncatingIfNeeded: hash))
+    out.put(UInt64(truncatingIfNeeded: hash >> 64))
+  }
+
+  package init(items: [Item], previous: UInt128, content: UInt128) {
+    self.items = items
+    self.previous = previous
+    self.content = content
+  }
+
+  package init(_ payload: [UInt8]) throws(DecodeError) {
+    var reader = ByteReader(payload)
+    let count = try reader.count(minimumSize: 20)
+    items = []
+    items.reserveCapacity(count)
+    for _ in 0..<count {
+      let device = try reader.u64()
+      let sequence = try reader.u64()
+      items.append(Item(device: device, sequence: sequence, offset: try reader.u32()))
+    }
+    previous = try SegmentFooter.hash(&reader)
+    content = try SegmentFooter.hash(&reader)
+    guard reader.isAtEnd else { throw .malformed("bytes after a segment's footer") }
+  }
+
+  private static func hash(_ reader: inout ByteReader) throws(DecodeError) -> UInt128 {
+    let low = try reader.u64()
+    return UInt128(try reader.u64()) << 64 | UInt128(low)
+  }
+}

@@ -1,0 +1,91 @@
+import CairnBytes
+
+/// A local segment taken apart. Three things can follow the last good frame, and they have three
+/// names: a clean end, a torn tail (bytes that no sync ever covered) and corruption (bytes that
+/// something vouches for). Scanning only reads.
+package struct SegmentScan: Sendable {
+  package enum Ending: Equatable, Sendable {
+    /// Nothing but preallocated zeros, or nothing at all.
+    case clean
+    /// The seal frame ends the file.
+    case sealed
+    /// `bytes` bytes that no frame vouches for: the trace of a crash between write and sync.
+    case torn(bytes: Int)
+    /// A region that a later frame says was durable, up to `end`.
+    case corrupt(end: Int)
+  }
+
+  package let header: SegmentHeader
+  package let bytes: [UInt8]
+  /// Good frames in order, the seal frame not among them.
+  package private(set) var frames: [Frame] = []
+  package private(set) var ending: Ending = .clean
+  package private(set) var footer: SegmentFooter?
+  /// Where good frames end.
+  package private(set) var end = SegmentHeader.size
+
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
+    header = try SegmentHeader(bytes, path: path)
+    self.bytes = bytes
+    let seedBase = header.seedBase
+    while let frame = Frame(bytes, at: end, seedBase: seedBase) {
+      if frame.kind == FrameKind.seal.rawValue {
+        try finishSealed(frame, path: path)
+        return
+      }
+      frames.append(frame)
+      end = frame.end
+    }
+    ending = judge(seedBase)
+  }
+
+  /// The items of a footer, as far as frames were found.
+  package var items: [SegmentFooter.Item] {
+    frames.map {
+      SegmentFooter.Item(device: $0.device, sequence: $0.sequence, offset: UInt32($0.offset))
+    }
+  }
+
+  private mutating func finishSealed(_ frame: Frame, path: String) throws(LogError) {
+    do {
+      let footer = try SegmentFooter(frame.payload(bytes))
+      guard footer.content == XXH3.hash128(bytes, 0..<frame.offset), footer.items == items else {
+        throw DecodeError.malformed("the footer does not describe the frames before it")
+      }
+      self.footer = footer
+    } catch let error as DecodeError {
+      throw LogError(error, path, at: UInt64(frame.offset), "the segment's footer")
+    } catch { throw LogError(.corrupt, path, at: UInt64(frame.offset), "\(error)") }
+    var trailer: [UInt8] = []
+    trailer.put(UInt64(frame.offset))
+    trailer.append(contentsOf: SegmentFooter.trailerMagic)
+    let trailerEnd = frame.end + SegmentFooter.trailerSize
+    guard trailerEnd <= bytes.count,
+      bytes.equal(frame.end..<trailerEnd, trailer, 0..<trailer.count),
+      bytes[trailerEnd...].allSatisfy({ $0 == 0 })
+    else {
+      // The seal frame is whole, so nothing is lost; a crash came before the cut to length.
+      ending = .torn(bytes: bytes.count - frame.end)
+      return
+    }
+    ending = .sealed
+  }
+
+  /// What the bytes behind the last good frame are.
+  private func judge(_ seedBase: UInt64) -> Ending {
+    guard let firstOther = (end..<bytes.count).first(where: { bytes[$0] != 0 }) else {
+      return .clean
+    }
+    var offset = FrameFormat.padded(end + 1)
+    while offset + FrameFormat.headerSize <= bytes.count {
+      if let frame = Frame(bytes, at: offset, seedBase: seedBase),
+        Int(frame.durableThrough) > end || frame.kind == FrameKind.seal.rawValue
+      {
+        return .corrupt(end: offset)
+      }
+      offset += FrameFormat.alignment
+    }
+    let lastOther = (firstOther..<bytes.count).last { bytes[$0] != 0 } ?? firstOther
+    return .torn(bytes: lastOther + 1 - end)
+  }
+}

@@ -1,0 +1,178 @@
+import CairnBytes
+package import CairnDisk
+import Synchronization
+
+/// Reads a snapshot file: nothing but the header and the description at open, then single pages and
+/// blocks, each verified when it is first touched.
+///
+/// Pages and blocks are read, not mapped: a damaged sector under a mapping kills the process, under
+/// a read it is an error; the reads are advised to be random, so a cold look-up costs the same few
+/// page reads. Thread-safe.
+package final class SnapshotReader: Sendable {
+  package let path: String
+  package let header: SnapshotHeader
+  package let description: [UInt8]
+  private let file: any DiskFile
+  /// Verified index and directory pages, without their checksums' need to be looked at again.
+  private let pages: Mutex<Pages>
+
+  private struct Pages {
+    var index: [[UInt8]?]
+    var directory: [[UInt8]?]
+  }
+
+  package init(_ path: String, disk: any Disk) throws(LogError) {
+    self.path = path
+    do { file = try disk.open(path, .read) } catch {
+      if error.reason == .notFound {
+        throw LogError(.missing, path, "the snapshot that CURRENT names is not there")
+      }
+      throw LogError(error)
+    }
+    do {
+      file.adviseRandom()
+      let length = try file.size()
+      let first = try file.read(at: 0, count: SnapshotHeader.size)
+      header = try SnapshotHeader(first, fileLength: length, path: path)
+      let part = try file.read(
+        at: header.descriptionOffset, count: Int(header.descriptionLength) + 8)
+      description = try SnapshotReader.checkedDescription(part, header, path)
+    } catch {
+      file.close()
+      if let error = error as? DiskError { throw LogError(error) }
+      throw error as? LogError ?? LogError(.corrupt, path, "\(error)")
+    }
+    let directoryPages = Int(
+      (header.indexOffset - header.directoryOffset) / UInt64(SnapshotHeader.pageSize))
+    pages = Mutex(
+      Pages(
+        index: Array(repeating: nil, count: Int(header.indexPages)),
+        directory: Array(repeating: nil, count: directoryPages)))
+  }
+
+  deinit { file.close() }
+
+  private static func checkedDescription(
+    _ part: [UInt8], _ header: SnapshotHeader, _ path: String
+  ) throws(LogError) -> [UInt8] {
+    let length = Int(header.descriptionLength)
+    guard part.count == length + 8 else {
+      throw LogError(.truncated, path, at: header.descriptionOffset, "the description is cut off")
+    }
+    guard part.u64(at: length) == XXH3.hash64(part, 0..<length, seed: UInt64(length)) else {
+      throw LogError(.corrupt, path, at: header.descriptionOffset, "the description is damaged")
+    }
+    return Array(part[0..<length])
+  }
+
+  package var blockCount: Int { Int(header.blockCount) }
+  package var fileLength: UInt64 { header.fileLength }
+
+  /// Calls `match` with the locator (block, row) of each record whose slot fits `hash`, until it
+  /// returns true. Almost always that is one record, or none.
+  package func probe(
+    _ hash: UInt64, _ match: (Int, Int) throws(LogError) -> Bool
+  ) throws(LogError) -> Bool {
+    let place = header.probe(hash)
+    let page = try indexPage(place.page)
+    let perPage = header.slotsPerPage
+    let locatorMask: UInt64 =
+      header.locatorBits == 64 ? .max : (1 << UInt64(header.locatorBits)) - 1
+    var slot = place.slot
+    for _ in 0..<perPage {
+      let value =
+        header.slotBytes == 4
+        ? UInt64(page.u32(at: 8 + slot * 4)) : page.u64(at: 8 + slot * 8)
+      if value == 0 { return false }
+      if value >> UInt64(header.locatorBits) == place.tag {
+        let locator = (value & locatorMask) &- 1
+        let block = Int(locator >> UInt64(header.rowBits))
+        let row = Int(locator & ((1 << UInt64(header.rowBits)) - 1))
+        if block < blockCount, try match(block, row) { return true }
+      }
+      slot = slot + 1 == perPage ? 0 : slot + 1
+    }
+    return false
+  }
+
+  private func indexPage(_ number: Int) throws(LogError) -> [UInt8] {
+    if let page = pages.withLock({ $0.index[number] }) { return page }
+    let page = try readPage(at: header.indexOffset, number)
+    pages.withLock { $0.index[number] = page }
+    return page
+  }
+
+  private func readPage(at start: UInt64, _ number: Int) throws(LogError) -> [UInt8] {
+    let offset = start + UInt64(number) * UInt64(SnapshotHeader.pageSize)
+    let page: [UInt8]
+    do { page = try file.read(at: offset, count: SnapshotHeader.pageSize) } catch {
+      throw LogError(error)
+    }
+    guard page.count == SnapshotHeader.pageSize else {
+      throw LogError(.truncated, path, at: offset, "a page is cut off")
+    }
+    guard page.u64(at: 0) == XXH3.hash64(page, 8..<page.count, seed: UInt64(number)) else {
+      throw LogError(.corrupt, path, at: offset, "page \(number) is damaged")
+    }
+    return page
+  }
+
+  private func blockOffset(_ number: Int) throws(LogError) -> UInt64 {
+    let pageNumber = number / SnapshotHeader.offsetsPerPage
+    let page: [UInt8]
+    if let known = pages.withLock({ $0.directory[pageNumber] }) {
+      page = known
+    } else {
+      page = try readPage(at: header.directoryOffset, pageNumber)
+      pages.withLock { $0.directory[pageNumber] = page }
+    }
+    return page.u64(at: 8 + number % SnapshotHeader.offsetsPerPage * 8)
+  }
+
+  /// A block, read, verified and unpacked. Nothing is kept.
+  package func block(_ number: Int) throws(LogError) -> [UInt8] {
+    let offset = try blockOffset(number)
+    let headerSize = SnapshotHeader.blockHeaderSize
+    let next =
+      number + 1 < blockCount ? try blockOffset(number + 1) : header.directoryOffset
+    guard offset >= UInt64(SnapshotHeader.size), next > offset, next <= header.directoryOffset,
+      next - offset <= UInt64(SnapshotHeader.blockBytesMax)
+    else { throw LogError(.corrupt, path, at: offset, "block \(number) has impossible bounds") }
+    let bytes: [UInt8]
+    do { bytes = try file.read(at: offset, count: Int(next - offset)) } catch {
+      throw LogError(error)
+    }
+    guard bytes.count == Int(next - offset), bytes.count > headerSize else {
+      throw LogError(.truncated, path, at: offset, "block \(number) is cut off")
+    }
+    let rawLength = Int(bytes.u32(at: 0))
+    let stored = headerSize..<bytes.count
+    let seed = SnapshotHeader.blockSeed(number: number, rawLength: rawLength)
+    guard Int(bytes.u32(at: 4)) == stored.count,
+      bytes.u64(at: 8) == XXH3.hash64(bytes, stored, seed: seed)
+    else { throw LogError(.corrupt, path, at: offset, "block \(number) is damaged") }
+    guard rawLength <= SnapshotHeader.blockBytesMax else {
+      throw LogError(.limit, path, at: offset, "block \(number) declares \(rawLength) bytes")
+    }
+    if rawLength == stored.count { return Array(bytes[stored]) }
+    do { return try LZ4.unpack(bytes, stored, count: rawLength) } catch {
+      throw LogError(error, path, at: offset, "block \(number)")
+    }
+  }
+
+  /// Verifies every page; blocks are the caller's, who can also look inside.
+  package func verifyPages() throws(LogError) {
+    for number in 0..<Int(header.indexPages) {
+      _ = try readPage(at: header.indexOffset, number)
+    }
+    let perPage = SnapshotHeader.offsetsPerPage
+    for number in 0..<((blockCount + perPage - 1) / perPage) {
+      _ = try readPage(at: header.directoryOffset, number)
+    }
+  }
+
+  /// Bytes of the file itself, for copying it.
+  package func read(at offset: UInt64, count: Int) throws(LogError) -> [UInt8] {
+    do { return try file.read(at: offset, count: count) } catch { throw LogError(error) }
+  }
+}

@@ -1,0 +1,150 @@
+import CairnBytes
+package import CairnDisk
+
+/// Writes a snapshot file from blocks that arrive in order. Memory: the block at hand, a write
+/// buffer, and 12 bytes a record for the index.
+package final class SnapshotWriter {
+  private let file: any DiskFile
+  private var header: SnapshotHeader
+  private var buffer: [UInt8] = []
+  private var written: UInt64 = UInt64(SnapshotHeader.size)
+  private var blockOffsets: [UInt64] = []
+  /// Hash, and block << 32 | row, of each record in order.
+  private var hashes: [UInt64] = []
+  private var places: [UInt64] = []
+  private var rowMax = 0
+
+  private static let bufferBytes = 1 << 20
+  /// Index pages are filled to this many slots on average: probes stay short and pages never full.
+  private static let fill = 0.78
+
+  package init(file: any DiskFile, datastore: UInt128) {
+    self.file = file
+    header = SnapshotHeader(datastore: datastore)
+  }
+
+  package var blockCount: Int { blockOffsets.count }
+
+  /// Adds a block and the hashes of its records, row by row.
+  package func add(block raw: [UInt8], hashes rowHashes: [UInt64]) throws(LogError) {
+    let number = blockOffsets.count
+    blockOffsets.append(written + UInt64(buffer.count))
+    let start = buffer.count
+    buffer.append(contentsOf: repeatElement(0, count: SnapshotHeader.blockHeaderSize))
+    if !LZ4.pack(raw, 0..<raw.count, into: &buffer) { buffer.append(contentsOf: raw) }
+    let stored = start + SnapshotHeader.blockHeaderSize..<buffer.count
+    buffer.set(UInt32(raw.count), at: start)
+    buffer.set(UInt32(stored.count), at: start + 4)
+    let seed = SnapshotHeader.blockSeed(number: number, rawLength: raw.count)
+    let sum = XXH3.hash64(buffer, stored, seed: seed)
+    buffer.set(sum, at: start + 8)
+    for (row, hash) in rowHashes.enumerated() {
+      hashes.append(hash)
+      places.append(UInt64(number) << 32 | UInt64(row))
+    }
+    rowMax = max(rowMax, rowHashes.count)
+    if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
+  }
+
+  private func flush() throws(LogError) {
+    guard !buffer.isEmpty else { return }
+    // A span of a stored property can't be passed on; the local borrows its storage.
+    var bytes: [UInt8] = []
+    swap(&bytes, &buffer)
+    do { try file.write(bytes.span, at: written) } catch { throw LogError(error) }
+    written += UInt64(bytes.count)
+    bytes.removeAll(keepingCapacity: true)
+    swap(&bytes, &buffer)
+  }
+
+  /// Writes what is left and syncs the file. Returns its length.
+  package func finish(description: [UInt8]) throws(LogError) -> UInt64 {
+    header.blockCount = UInt32(blockOffsets.count)
+    header.recordCount = UInt64(hashes.count)
+    header.directoryOffset = written + UInt64(buffer.count)
+    try putPages(blockOffsets, perPage: SnapshotHeader.offsetsPerPage, width: 8)
+    header.indexOffset = written + UInt64(buffer.count)
+    try putIndex()
+    header.descriptionOffset = written + UInt64(buffer.count)
+    header.descriptionLength = UInt32(description.count)
+    buffer.append(contentsOf: description)
+    buffer.put(XXH3.hash64(description, seed: UInt64(description.count)))
+    try flush()
+    do {
+      let bytes = header.encoded()
+      try file.write(bytes.span, at: 0)
+      try file.sync()
+    } catch { throw LogError(error) }
+    return written
+  }
+
+  private func putPages(_ values: [UInt64], perPage: Int, width: Int) throws(LogError) {
+    var page = 0
+    var start = 0
+    while start < values.count {
+      let end = min(start + perPage, values.count)
+      putPage(values[start..<end], number: page, width: width)
+      if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
+      page += 1
+      start = end
+    }
+  }
+
+  private func putPage(_ values: ArraySlice<UInt64>, number: Int, width: Int) {
+    let start = buffer.count
+    buffer.put(UInt64(0))
+    for value in values { buffer.put(value, width: width) }
+    let missing = SnapshotHeader.pageSize - (buffer.count - start)
+    buffer.append(contentsOf: repeatElement(0, count: missing))
+    let sum = XXH3.hash64(
+      buffer, (start + 8)..<(start + SnapshotHeader.pageSize), seed: UInt64(number))
+    buffer.set(sum, at: start)
+  }
+
+  private func putIndex() throws(LogError) {
+    header.rowBits = UInt8(Int.bitWidth - max(1, rowMax - 1).leadingZeroBitCount)
+    let largest = UInt64(max(1, blockOffsets.count)) << UInt64(header.rowBits)
+    header.locatorBits = UInt8(UInt64.bitWidth - largest.leadingZeroBitCount)
+    header.slotBytes = header.locatorBits <= 30 ? 4 : 8
+    let perPage = header.slotsPerPage
+    var pages = max(1, Int((Double(hashes.count) / (Double(perPage) * SnapshotWriter.fill)).rounded(.up)))
+    var order = pageOrder(pages)
+    while order.counts.contains(where: { $0 >= perPage }) {
+      pages += 1 + pages / 64
+      order = pageOrder(pages)
+    }
+    header.indexPages = UInt32(pages)
+    var slots = [UInt64](repeating: 0, count: perPage)
+    var next = 0
+    for page in 0..<pages {
+      for index in slots.indices { slots[index] = 0 }
+      for record in order.records[next..<(next + order.counts[page])] { insert(record, &slots) }
+      next += order.counts[page]
+      putPage(slots[...], number: page, width: Int(header.slotBytes))
+      if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
+    }
+  }
+
+  /// Records sorted by page, in file order within one.
+  private func pageOrder(_ pages: Int) -> (records: [Int], counts: [Int]) {
+    var counts = [Int](repeating: 0, count: pages)
+    for hash in hashes { counts[Int((hash >> 32) * UInt64(pages) >> 32)] += 1 }
+    var starts = [Int](repeating: 0, count: pages)
+    for page in 1..<max(1, pages) { starts[page] = starts[page - 1] + counts[page - 1] }
+    var records = [Int](repeating: 0, count: hashes.count)
+    for (record, hash) in hashes.enumerated() {
+      let page = Int((hash >> 32) * UInt64(pages) >> 32)
+      records[starts[page]] = record
+      starts[page] += 1
+    }
+    return (records, counts)
+  }
+
+  private func insert(_ record: Int, _ slots: inout [UInt64]) {
+    var (_, slot, tag) = header.probe(hashes[record])
+    while slots[slot] != 0 { slot = slot + 1 == slots.count ? 0 : slot + 1 }
+    let place = places[record]
+    let locator = (place >> 32) << UInt64(header.rowBits) | (place & 0xFFFF_FFFF)
+    slots[slot] = tag << UInt64(header.locatorBits) | (locator + 1)
+  }
+}

@@ -1,0 +1,125 @@
+/// The changes of one commit, in columns: what is written to logs and exchanged.
+///
+/// Records are listed once a table, then each field has a column of (record, cell). Text, bytes and
+/// lists are words that refer to a heap which travels beside the delta (the decoded bytes
+/// themselves, or the writer's own heap), so that taking a delta apart allocates nothing per value.
+package struct Delta: Sendable {
+  package var dot = Dot(device: DeviceID(rawValue: 0), sequence: 0)
+  /// Milliseconds since 1970; never smaller than in the device's previous delta.
+  package var time: Int64 = 0
+  /// What the author had seen, as far as it changed since its previous delta; never its own device.
+  package var dependencies: [Dot] = []
+  package var sections: [Section] = []
+  package var records: [RecordEntry] = []
+  package var columns: [Column] = []
+  /// For each cell: the index of its record in `records`.
+  package var rows: [UInt32] = []
+  package var tags: [UInt8] = []
+  package var words: [UInt64] = []
+  /// Names of the records that this delta is the first of its scope to mention, in order.
+  package var newNames: [RecordName] = []
+  /// By index in `records`: the deletes that this change's incarnation was born after.
+  package var born: [Int: [Dot]] = [:]
+  /// By cell: the running totals that a plain put of a summed field covers.
+  package var covered: [Int: [RunningTotal]] = [:]
+  /// By cell: the author's running total after an addition.
+  package var totals: [Int: Addition] = [:]
+
+  package init() {}
+
+  /// A table's part of the delta.
+  package struct Section: Sendable, Equatable {
+    package var table: String
+    package var records: Range<Int>
+    package var columns: Range<Int>
+
+    package init(table: String, records: Range<Int>, columns: Range<Int>) {
+      self.table = table
+      self.records = records
+      self.columns = columns
+    }
+  }
+
+  package struct RecordEntry: Sendable, Equatable {
+    package var flags: UInt8
+    /// Index in the scope's dictionary of records.
+    package var reference: UInt32
+
+    package init(flags: UInt8, reference: UInt32) {
+      self.flags = flags
+      self.reference = reference
+    }
+  }
+
+  /// Cells of one field written in one way.
+  package struct Column: Sendable, Equatable {
+    package var field: String
+    package var operation: Operation
+    package var cells: Range<Int>
+
+    package init(field: String, operation: Operation, cells: Range<Int>) {
+      self.field = field
+      self.operation = operation
+      self.cells = cells
+    }
+  }
+
+  /// The author's running total after an addition, and the delta that its run began with.
+  package struct Addition: Sendable, Equatable {
+    package var since: UInt64
+    package var total: Number
+
+    package init(since: UInt64, total: Number) {
+      self.since = since
+      self.total = total
+    }
+  }
+
+  /// How a column writes. Embedded in formats: DO NOT CHANGE THESE NUMBERS. 3 and up are kept for
+  /// operations inside lists.
+  package enum Operation: UInt8, Sendable {
+    case put = 0
+    case putCovering = 1
+    case add = 2
+  }
+
+  /// What a record's entry says, beyond the fields that are written. Embedded in formats.
+  package enum Flags {
+    package static let insert: UInt8 = 1
+    /// The record is deleted, before it is inserted again if both are set.
+    package static let delete: UInt8 = 2
+    /// Dots of the deletes that this incarnation was born after follow.
+    package static let born: UInt8 = 4
+    package static let known: UInt8 = 7
+  }
+
+  /// Empties everything and keeps the memory: deltas are decoded by the thousand.
+  package mutating func removeAll() {
+    dependencies.removeAll(keepingCapacity: true)
+    sections.removeAll(keepingCapacity: true)
+    records.removeAll(keepingCapacity: true)
+    columns.removeAll(keepingCapacity: true)
+    rows.removeAll(keepingCapacity: true)
+    tags.removeAll(keepingCapacity: true)
+    words.removeAll(keepingCapacity: true)
+    newNames.removeAll(keepingCapacity: true)
+    if !born.isEmpty { born.removeAll() }
+    if !covered.isEmpty { covered.removeAll() }
+    if !totals.isEmpty { totals.removeAll() }
+  }
+
+  package var isEmpty: Bool { records.isEmpty }
+}
+
+/// Hard bounds of the formats: what a reader refuses whatever the limits of a datastore are.
+package enum FormatBounds {
+  /// Unpacked bytes of one delta.
+  package static let deltaBytes = 64 << 20
+  /// Unpacked bytes of one pack of deltas.
+  package static let packBytes = 64 << 20
+  package static let deltasInPack = 1 << 24
+  package static let tablesInDelta = 1 << 16
+  package static let recordsInDelta = 1 << 26
+  package static let columnsInTable = 1 << 20
+  package static let devices = 1 << 16
+}

@@ -1,0 +1,210 @@
+package import CairnBytes
+
+/// Reads the deltas of one scope in order, as `DeltaEncoder` wrote them. Nothing in the bytes is
+/// believed: ids are checked against their grammar, references against the dictionary, counts
+/// against the bytes that are left.
+package struct DeltaDecoder: Sendable {
+  private(set) var names: [String] = []
+  private(set) var devices: [DeviceID] = []
+  private(set) var lastTime: Int64 = 0
+  /// The scope's records so far, with the number of the table's name.
+  package private(set) var records: [RecordName] = []
+  private var recordTables: [Int] = []
+
+  package init() {}
+
+  /// Decodes the next delta into `delta` (emptied first); its heap is `reader.bytes`. The dot is
+  /// the caller's to set: it stands outside the bytes.
+  package mutating func decode(
+    _ reader: inout ByteReader, into delta: inout Delta
+  ) throws(DecodeError) {
+    delta.removeAll()
+    delta.time = lastTime &+ (try reader.zigzag())
+    lastTime = delta.time
+    let dependencies = try reader.count(minimumSize: 2)
+    for _ in 0..<dependencies { delta.dependencies.append(try dot(&reader)) }
+    let tables = try reader.count(minimumSize: 4)
+    guard tables <= FormatBounds.tablesInDelta else { throw .limit }
+    for _ in 0..<tables { try section(&reader, into: &delta) }
+  }
+
+  private mutating func name(
+    _ reader: inout ByteReader, _ isValid: (String) -> Bool
+  ) throws(DecodeError) -> Int {
+    let index = try reader.varint()
+    guard index <= UInt64(names.count) else { throw .malformed("unknown name number") }
+    if index == UInt64(names.count) { names.append(try reader.string()) }
+    guard isValid(names[Int(index)]) else { throw .malformed("a name breaks the id grammar") }
+    return Int(index)
+  }
+
+  private mutating func device(_ reader: inout ByteReader) throws(DecodeError) -> DeviceID {
+    let index = try reader.varint()
+    guard index <= UInt64(devices.count), devices.count < FormatBounds.devices else {
+      throw .malformed("unknown device number")
+    }
+    if index == UInt64(devices.count) { devices.append(DeviceID(rawValue: try reader.u64())) }
+    return devices[Int(index)]
+  }
+
+  private mutating func dot(_ reader: inout ByteReader) throws(DecodeError) -> Dot {
+    let device = try device(&reader)
+    let sequence = try reader.varint()
+    guard sequence > 0 else { throw .malformed("a dot without a sequence") }
+    return Dot(device: device, sequence: sequence)
+  }
+
+  private mutating func section(
+    _ reader: inout ByteReader, into delta: inout Delta
+  ) throws(DecodeError) {
+    let table = try name(&reader, Identifier.isValidTable)
+    let firstRecord = delta.records.count
+    let count = try reader.count()
+    guard count > 0, count <= FormatBounds.recordsInDelta else {
+      throw .malformed("a table without records")
+    }
+    try flags(count, &reader, into: &delta)
+    try references(firstRecord..<delta.records.count, table: table, &reader, into: &delta)
+    for index in firstRecord..<delta.records.count
+    where delta.records[index].flags & Delta.Flags.born != 0 {
+      let dots = try reader.count(minimumSize: 2)
+      for _ in 0..<dots { delta.born[index, default: []].append(try dot(&reader)) }
+    }
+    let firstColumn = delta.columns.count
+    let columns = try reader.count(minimumSize: 3)
+    guard columns <= FormatBounds.columnsInTable else { throw .limit }
+    for _ in 0..<columns {
+      try column(records: firstRecord..<delta.records.count, &reader, into: &delta)
+    }
+    delta.sections.append(
+      Delta.Section(
+        table: names[table], records: firstRecord..<delta.records.count,
+        columns: firstColumn..<delta.columns.count))
+  }
+
+  private func flags(
+    _ count: Int, _ reader: inout ByteReader, into delta: inout Delta
+  ) throws(DecodeError) {
+    switch try reader.u8() {
+    case 0:
+      let flags = try known(reader.u8())
+      let entry = Delta.RecordEntry(flags: flags, reference: 0)
+      delta.records.append(contentsOf: repeatElement(entry, count: count))
+    case 1:
+      for _ in 0..<count {
+        delta.records.append(Delta.RecordEntry(flags: try known(reader.u8()), reference: 0))
+      }
+    default: throw .malformed("unknown form of record flags")
+    }
+  }
+
+  private func known(_ flags: UInt8) throws(DecodeError) -> UInt8 {
+    guard flags & ~Delta.Flags.known == 0 else { throw .malformed("unknown record flags") }
+    return flags
+  }
+
+  private mutating func references(
+    _ range: Range<Int>, table: Int, _ reader: inout ByteReader, into delta: inout Delta
+  ) throws(DecodeError) {
+    let mode = try reader.u8()
+    guard mode <= 1 else { throw .malformed("unknown form of record references") }
+    let known = UInt64(records.count)
+    // 0 and 1 mark new records; their ids follow the list of references.
+    var forms: [UInt8] = []
+    for index in range {
+      let code = mode == 0 ? 0 : try reader.varint()
+      if code >= 2 {
+        guard code - 2 < known, recordTables[Int(code - 2)] == table else {
+          throw .malformed("unknown record number")
+        }
+        delta.records[index].reference = UInt32(truncatingIfNeeded: code - 2)
+      } else {
+        guard forms.count < reader.remaining else { throw .truncated }
+        delta.records[index].reference = UInt32(records.count + forms.count)
+        forms.append(UInt8(code))
+      }
+    }
+    for form in forms {
+      let name = try form == 0 ? packedName(&reader) : textName(&reader)
+      records.append(name)
+      recordTables.append(table)
+      delta.newNames.append(name)
+    }
+  }
+
+  private func packedName(_ reader: inout ByteReader) throws(DecodeError) -> RecordName {
+    let high = try reader.u64().byteSwapped
+    return .packed(high, try reader.u64().byteSwapped)
+  }
+
+  private func textName(_ reader: inout ByteReader) throws(DecodeError) -> RecordName {
+    let range = try reader.skip(Int(try reader.u8()))
+    guard let text = reader.bytes.text(range), Identifier.isValidRecord(text) else {
+      throw .malformed("a record id breaks the id grammar")
+    }
+    let name = RecordName(text)
+    guard case .text = name else { throw .malformed("a record id is not in its one form") }
+    return name
+  }
+
+  private mutating func column(
+    records range: Range<Int>, _ reader: inout ByteReader, into delta: inout Delta
+  ) throws(DecodeError) {
+    let field = try name(&reader, Identifier.isValidField)
+    let code = try reader.u8()
+    guard let operation = Delta.Operation(rawValue: code & 0x7F) else {
+      throw .malformed("unknown operation: written by a newer version")
+    }
+    let start = delta.tags.count
+    if code & 0x80 == 0 {
+      delta.rows.append(contentsOf: UInt32(range.lowerBound)..<UInt32(range.upperBound))
+    } else {
+      let count = try reader.count()
+      guard count > 0, count <= range.count else { throw .malformed("cells do not fit records") }
+      var row = UInt64(range.lowerBound)
+      for index in 0..<count {
+        let gap = try reader.varint()
+        guard index == 0 || gap > 0, gap < UInt64(range.upperBound) - row else {
+          throw .malformed("cells are not in order")
+        }
+        row += gap
+        delta.rows.append(UInt32(row))
+      }
+    }
+    let cells = start..<delta.rows.count
+    try ColumnCoding.decode(cells.count, time: delta.time, &reader, into: &delta)
+    try extras(operation, cells, &reader, into: &delta)
+    delta.columns.append(Delta.Column(field: names[field], operation: operation, cells: cells))
+  }
+
+  private mutating func extras(
+    _ operation: Delta.Operation, _ cells: Range<Int>, _ reader: inout ByteReader,
+    into delta: inout Delta
+  ) throws(DecodeError) {
+    switch operation {
+    case .put: break
+    case .putCovering:
+      for cell in cells {
+        let count = try reader.count(minimumSize: 4)
+        for _ in 0..<count {
+          delta.covered[cell, default: []].append(try running(&reader))
+        }
+      }
+    case .add:
+      for cell in cells {
+        let tag = delta.tags[cell]
+        guard tag == CellTag.int || tag == CellTag.double else {
+          throw .malformed("an addition to something that is no number")
+        }
+        let since = try reader.varint()
+        delta.totals[cell] = Delta.Addition(since: since, total: try ColumnCoding.number(&reader))
+      }
+    }
+  }
+
+  private mutating func running(_ reader: inout ByteReader) throws(DecodeError) -> RunningTotal {
+    let device = try device(&reader)
+    let last = try reader.varint()
+    return RunningTotal(device: device, last: last, total: try ColumnCoding.number(&reader))
+  }
+}

@@ -1,0 +1,171 @@
+import CairnBytes
+
+/// Writes deltas one after another into one scope (a log segment or a pack): names, devices and
+/// records are written in full where the scope first mentions them and by number after that.
+package struct DeltaEncoder: Sendable {
+  private var names: [String: Int] = [:]
+  private var devices: [DeviceID] = []
+  private var lastTime: Int64 = 0
+  /// How many records the scope's dictionary holds; the next new record gets this number.
+  package private(set) var recordCount: UInt32 = 0
+
+  package init() {}
+
+  /// Goes on in a scope that was read up to its end.
+  package init(resuming decoder: DeltaDecoder) {
+    for (index, name) in decoder.names.enumerated() { names[name] = index }
+    devices = decoder.devices
+    lastTime = decoder.lastTime
+    recordCount = UInt32(decoder.records.count)
+  }
+
+  /// Appends a delta's bytes. Its records' references must be below `recordCount`, or, for the
+  /// records of `newNames`, the next numbers in order.
+  package mutating func encode(_ delta: Delta, heap: [UInt8], into out: inout [UInt8]) {
+    out.putZigzag(delta.time &- lastTime)
+    lastTime = delta.time
+    out.putVarint(delta.dependencies.count)
+    for dot in delta.dependencies { put(dot, into: &out) }
+    out.putVarint(delta.sections.count)
+    var nextNew = 0
+    for section in delta.sections {
+      put(name: section.table, into: &out)
+      putRecords(of: section, in: delta, nextNew: &nextNew, into: &out)
+      out.putVarint(section.columns.count)
+      for column in delta.columns[section.columns] {
+        put(name: column.field, into: &out)
+        putColumn(column, section: section, delta: delta, heap: heap, into: &out)
+      }
+    }
+  }
+
+  private mutating func put(name: String, into out: inout [UInt8]) {
+    if let index = names[name] {
+      out.putVarint(index)
+    } else {
+      out.putVarint(names.count)
+      out.putString(name)
+      names[name] = names.count
+    }
+  }
+
+  private mutating func put(device: DeviceID, into out: inout [UInt8]) {
+    if let index = devices.firstIndex(of: device) {
+      out.putVarint(index)
+    } else {
+      out.putVarint(devices.count)
+      out.put(device.rawValue)
+      devices.append(device)
+    }
+  }
+
+  private mutating func put(_ dot: Dot, into out: inout [UInt8]) {
+    put(device: dot.device, into: &out)
+    out.putVarint(dot.sequence)
+  }
+
+  private mutating func putRecords(
+    of section: Delta.Section, in delta: Delta, nextNew: inout Int, into out: inout [UInt8]
+  ) {
+    let entries = delta.records[section.records]
+    out.putVarint(entries.count)
+    guard let first = entries.first else { return }
+    let uniform = entries.allSatisfy { $0.flags == first.flags }
+    out.put(uniform ? UInt8(0) : 1)
+    if uniform {
+      out.put(first.flags)
+    } else {
+      for entry in entries { out.put(entry.flags) }
+    }
+    putReferences(entries, names: delta.newNames, nextNew: &nextNew, into: &out)
+    for index in section.records where delta.records[index].flags & Delta.Flags.born != 0 {
+      let dots = delta.born[index] ?? []
+      out.putVarint(dots.count)
+      for dot in dots { put(dot, into: &out) }
+    }
+  }
+
+  private mutating func putReferences(
+    _ entries: ArraySlice<Delta.RecordEntry>, names: [RecordName], nextNew: inout Int,
+    into out: inout [UInt8]
+  ) {
+    let start = nextNew
+    var allNewPacked = true
+    for entry in entries {
+      guard entry.reference >= recordCount, case .packed = names[nextNew] else {
+        allNewPacked = false
+        break
+      }
+      nextNew += 1
+    }
+    nextNew = start
+    out.put(allNewPacked ? UInt8(0) : 1)
+    if !allNewPacked {
+      var new = nextNew
+      for entry in entries {
+        if entry.reference < recordCount {
+          out.putVarint(UInt64(entry.reference) + 2)
+        } else {
+          if case .packed = names[new] { out.putVarint(0) } else { out.putVarint(1) }
+          new += 1
+        }
+      }
+    }
+    var added: UInt32 = 0
+    for entry in entries where entry.reference >= recordCount {
+      switch names[nextNew] {
+      case .packed(let high, let low):
+        out.put(high.byteSwapped)
+        out.put(low.byteSwapped)
+      case .text(let text):
+        out.put(UInt8(truncatingIfNeeded: text.utf8.count))
+        out.putUTF8(text)
+      }
+      nextNew += 1
+      added += 1
+    }
+    recordCount += added
+  }
+
+  private mutating func putColumn(
+    _ column: Delta.Column, section: Delta.Section, delta: Delta, heap: [UInt8],
+    into out: inout [UInt8]
+  ) {
+    let cells = column.cells
+    let base = UInt32(section.records.lowerBound)
+    let everyRow =
+      cells.count == section.records.count
+      && zip(cells, 0...).allSatisfy { delta.rows[$0] == base + UInt32($1) }
+    out.put(column.operation.rawValue | (everyRow ? 0 : 0x80))
+    if !everyRow {
+      out.putVarint(cells.count)
+      var previous = base
+      for cell in cells {
+        out.putVarint(UInt64(delta.rows[cell] - previous))
+        previous = delta.rows[cell]
+      }
+    }
+    ColumnCoding.encode(delta, cells, heap: heap, into: &out)
+    switch column.operation {
+    case .put: break
+    case .putCovering:
+      for cell in cells {
+        let covered = delta.covered[cell] ?? []
+        out.putVarint(covered.count)
+        for running in covered { put(running, into: &out) }
+      }
+    case .add:
+      for cell in cells {
+        let addition = delta.totals[cell]
+        out.putVarint(addition?.since ?? delta.dot.sequence)
+        ColumnCoding.put(addition?.total ?? .zero, into: &out)
+      }
+    }
+  }
+
+  private mutating func put(_ running: RunningTotal, into out: inout [UInt8]) {
+    put(device: running.device, into: &out)
+    out.putVarint(running.last)
+    ColumnCoding.put(running.total, into: &out)
+  }
+}

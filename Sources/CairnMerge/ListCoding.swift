@@ -1,0 +1,72 @@
+package import CairnBytes
+
+/// Whole lists as bytes: count, then the items, each a type byte and its value
+/// (int, date: zigzag varint; double: 8 bytes; string, bytes: length and bytes).
+package enum ListCoding {
+  package static func encode(_ items: [FieldValue], into out: inout [UInt8]) {
+    out.putVarint(items.count)
+    for item in items {
+      switch item {
+      case .bool(let flag): out.put(flag ? CellTag.yes : CellTag.no)
+      case .int(let number):
+        out.put(CellTag.int)
+        out.putZigzag(number)
+      case .double(let number):
+        out.put(CellTag.double)
+        out.put(number.bitPattern)
+      case .date(let time):
+        out.put(CellTag.date)
+        out.putZigzag(time)
+      case .string(let text):
+        out.put(CellTag.string)
+        out.putString(text)
+      case .bytes(let bytes):
+        out.put(CellTag.bytes)
+        out.putBlob(bytes)
+      case .list:
+        // Refused where values come in: a list holds no lists.
+        preconditionFailure("a list inside a list reached the encoder")
+      }
+    }
+  }
+
+  /// Decodes bytes from outside; every rule is checked.
+  package static func decode(
+    _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> [FieldValue] {
+    var reader = ByteReader(bytes, range)
+    let count = try reader.count()
+    var items: [FieldValue] = []
+    items.reserveCapacity(count)
+    for _ in 0..<count { items.append(try item(&reader)) }
+    guard reader.isAtEnd else { throw .malformed("bytes after the last list item") }
+    return items
+  }
+
+  private static func item(_ reader: inout ByteReader) throws(DecodeError) -> FieldValue {
+    switch try reader.u8() {
+    case CellTag.no: return .bool(false)
+    case CellTag.yes: return .bool(true)
+    case CellTag.int: return .int(try reader.zigzag())
+    case CellTag.double: return .double(Double(bitPattern: try reader.u64()))
+    case CellTag.date: return .date(try reader.zigzag())
+    case CellTag.string: return .string(try reader.string())
+    case CellTag.bytes:
+      let range = try reader.blob()
+      return .bytes([UInt8](reader.bytes[range]))
+    default: throw .malformed("unknown type of a list item")
+    }
+  }
+
+  /// Decodes a list that was checked when it came in.
+  package static func decodeChecked(_ bytes: [UInt8], _ range: Range<Int>) -> [FieldValue] {
+    do { return try decode(bytes, range) } catch {
+      preconditionFailure("a checked list does not decode: \(error)")
+    }
+  }
+
+  /// The size that a checked list counts with: 20 for each item, and its own size.
+  package static func size(_ bytes: [UInt8], _ range: Range<Int>) -> Int {
+    decodeChecked(bytes, range).reduce(0) { $0 + Sizes.listItem + $1.size }
+  }
+}

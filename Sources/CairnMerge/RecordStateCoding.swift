@@ -1,0 +1,157 @@
+package import CairnBytes
+
+/// A record in conflict as bytes: everything that merging may still ask of it.
+///
+///     tombstones · presences · fields, each a count and its parts
+///
+/// Devices are written in full: such records are rare.
+package enum RecordStateCoding {
+  package static func encode(_ state: RecordState, into out: inout [UInt8]) {
+    out.putVarint(state.tombstones.count)
+    for tombstone in state.tombstones {
+      put(tombstone.dot, into: &out)
+      out.putVarint(tombstone.context.entries.count)
+      for dot in tombstone.context.entries { put(dot, into: &out) }
+    }
+    out.putVarint(state.presences.count)
+    for presence in state.presences { put(presence.stamp, presence.born, into: &out) }
+    out.putVarint(state.fields.count)
+    for field in state.fields.keys.sorted() {
+      out.putString(field)
+      put(state.register(field), into: &out)
+    }
+  }
+
+  private static func put(_ register: Register, into out: inout [UInt8]) {
+    out.putVarint(register.entries.count)
+    for entry in register.entries {
+      put(entry.stamp, entry.born, into: &out)
+      out.put(UInt8(entry.isAdd ? 1 : 0))
+      put(entry.value, into: &out)
+    }
+    out.putVarint(register.bases.count)
+    for base in register.bases {
+      put(base.stamp, base.born, into: &out)
+      put(base.value, into: &out)
+      out.putVarint(base.covered.count)
+      for running in base.covered { put(running, into: &out) }
+    }
+    out.putVarint(register.totals.count)
+    for total in register.totals {
+      put(total.stamp, total.born, into: &out)
+      out.putVarint(total.since)
+      ColumnCoding.put(total.total, into: &out)
+    }
+  }
+
+  private static func put(_ dot: Dot, into out: inout [UInt8]) {
+    out.put(dot.device.rawValue)
+    out.putVarint(dot.sequence)
+  }
+
+  private static func put(_ stamp: Stamp, _ born: [Dot], into out: inout [UInt8]) {
+    put(stamp.dot, into: &out)
+    out.putZigzag(stamp.time)
+    out.putVarint(born.count)
+    for dot in born { put(dot, into: &out) }
+  }
+
+  private static func put(_ value: FieldValue?, into out: inout [UInt8]) {
+    var heap: [UInt8] = []
+    let cell = Cell(value, heap: &heap)
+    out.put(cell.tag)
+    if CellTag.isHeap(cell.tag) {
+      out.putBlob(heap)
+    } else if cell.tag >= CellTag.int {
+      out.put(cell.word)
+    }
+  }
+
+  private static func put(_ running: RunningTotal, into out: inout [UInt8]) {
+    out.put(running.device.rawValue)
+    out.putVarint(running.last)
+    ColumnCoding.put(running.total, into: &out)
+  }
+
+  package static func decode(
+    _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> RecordState {
+    var reader = ByteReader(bytes, range)
+    var state = RecordState()
+    for _ in 0..<(try reader.count(minimumSize: 9)) {
+      let dot = try dot(&reader)
+      var context = VersionVector()
+      for _ in 0..<(try reader.count(minimumSize: 9)) { context.insert(try self.dot(&reader)) }
+      state.tombstones.append(Tombstone(dot: dot, context: context))
+    }
+    for _ in 0..<(try reader.count(minimumSize: 11)) {
+      let (stamp, born) = try stamp(&reader)
+      state.presences.append(Presence(stamp: stamp, born: born))
+    }
+    for _ in 0..<(try reader.count(minimumSize: 4)) {
+      let field = try reader.string()
+      guard Identifier.isValidField(field) else { throw .malformed("a field's name") }
+      state.fields[field] = try register(&reader)
+    }
+    guard reader.isAtEnd else { throw .malformed("bytes after a record's state") }
+    return state
+  }
+
+  private static func register(_ reader: inout ByteReader) throws(DecodeError) -> Register {
+    var register = Register()
+    for _ in 0..<(try reader.count(minimumSize: 13)) {
+      let (stamp, born) = try stamp(&reader)
+      let isAdd = try reader.u8()
+      guard isAdd <= 1 else { throw .malformed("an entry's kind") }
+      let value = try value(&reader)
+      register.entries.append(Entry(stamp: stamp, born: born, value: value, isAdd: isAdd == 1))
+    }
+    for _ in 0..<(try reader.count(minimumSize: 13)) {
+      let (stamp, born) = try stamp(&reader)
+      let value = try value(&reader)
+      var covered: [RunningTotal] = []
+      for _ in 0..<(try reader.count(minimumSize: 11)) { covered.append(try running(&reader)) }
+      register.bases.append(Base(stamp: stamp, born: born, value: value, covered: covered))
+    }
+    for _ in 0..<(try reader.count(minimumSize: 14)) {
+      let (stamp, born) = try stamp(&reader)
+      let since = try reader.varint()
+      let total = try ColumnCoding.number(&reader)
+      register.totals.append(Total(stamp: stamp, born: born, since: since, total: total))
+    }
+    return register
+  }
+
+  private static func dot(_ reader: inout ByteReader) throws(DecodeError) -> Dot {
+    let device = DeviceID(rawValue: try reader.u64())
+    return Dot(device: device, sequence: try reader.varint())
+  }
+
+  private static func stamp(_ reader: inout ByteReader) throws(DecodeError) -> (Stamp, [Dot]) {
+    let dot = try dot(&reader)
+    let time = try reader.zigzag()
+    var born: [Dot] = []
+    for _ in 0..<(try reader.count(minimumSize: 9)) { born.append(try self.dot(&reader)) }
+    return (Stamp(dot: dot, time: time), born)
+  }
+
+  private static func value(_ reader: inout ByteReader) throws(DecodeError) -> FieldValue? {
+    let tag = try reader.u8()
+    guard tag >= CellTag.absent, tag <= CellTag.last else { throw .malformed("a value's type") }
+    if !CellTag.isHeap(tag) {
+      let word = tag >= CellTag.int ? try reader.u64() : 0
+      return Cell(tag: tag, word: word).value([])
+    }
+    let range = try reader.blob()
+    guard range.count <= Cell.heapLengthMax else { throw .limit }
+    if tag == CellTag.string, !reader.bytes.isUTF8(range) { throw .malformed("text is not UTF-8") }
+    if tag == CellTag.list { _ = try ListCoding.decode(reader.bytes, range) }
+    return Cell(tag: tag, word: Cell.heapWord(range)).value(reader.bytes)
+  }
+
+  private static func running(_ reader: inout ByteReader) throws(DecodeError) -> RunningTotal {
+    let device = DeviceID(rawValue: try reader.u64())
+    let last = try reader.varint()
+    return RunningTotal(device: device, last: last, total: try ColumnCoding.number(&reader))
+  }
+}

@@ -1,0 +1,89 @@
+/// What a device has seen: for each device, how many of its deltas without a gap.
+///
+/// A datastore has a handful of devices, so a sorted array beats a dictionary in every way.
+package struct VersionVector: Hashable, Sendable {
+  /// The newest dot seen of each device, sorted by device; sequences are above 0.
+  package private(set) var entries: ContiguousArray<Dot>
+
+  package init() { entries = [] }
+
+  /// The vector that has seen these dots and all earlier ones of the same devices.
+  package init(_ dots: some Sequence<Dot>) {
+    self.init()
+    for dot in dots { insert(dot) }
+  }
+
+  package var isEmpty: Bool { entries.isEmpty }
+
+  /// The highest sequence seen of a device, 0 if none. Setting 0 forgets the device.
+  package subscript(device: DeviceID) -> UInt64 {
+    get {
+      let index = lowerBound(device)
+      guard index < entries.count, entries[index].device == device else { return 0 }
+      return entries[index].sequence
+    }
+    set {
+      let index = lowerBound(device)
+      let isKnown = index < entries.count && entries[index].device == device
+      switch (isKnown, newValue) {
+      case (true, 0): entries.remove(at: index)
+      case (true, _): entries[index].sequence = newValue
+      case (false, 0): break
+      case (false, _): entries.insert(Dot(device: device, sequence: newValue), at: index)
+      }
+    }
+  }
+
+  /// True also for the dot of `Stamp.settled`, in every vector.
+  package func contains(_ dot: Dot) -> Bool { dot.sequence <= self[dot.device] }
+
+  /// True if everything that `other` has seen has been seen here.
+  package func covers(_ other: VersionVector) -> Bool {
+    other.entries.allSatisfy(contains)
+  }
+
+  /// Sees this dot and everything before it from the same device.
+  package mutating func insert(_ dot: Dot) {
+    if !contains(dot) { self[dot.device] = dot.sequence }
+  }
+
+  /// Sees what `other` has seen, too.
+  package mutating func merge(_ other: VersionVector) {
+    for dot in other.entries { insert(dot) }
+  }
+
+  package func merged(with other: VersionVector) -> VersionVector {
+    var result = self
+    result.merge(other)
+    return result
+  }
+
+  /// What both have seen.
+  package func meet(_ other: VersionVector) -> VersionVector {
+    var result = VersionVector()
+    for dot in entries {
+      let sequence = min(dot.sequence, other[dot.device])
+      if sequence > 0 {
+        result.entries.append(Dot(device: dot.device, sequence: sequence))
+      }
+    }
+    return result
+  }
+
+  /// The index of the first entry that is not below `device`.
+  private func lowerBound(_ device: DeviceID) -> Int {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].device < device { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+extension VersionVector: CustomStringConvertible {
+  package var description: String {
+    "{" + entries.map(\.description).joined(separator: ", ") + "}"
+  }
+}

@@ -1,0 +1,114 @@
+import CairnBytes
+import CairnDisk
+import CairnLog
+import CairnMerge
+
+/// A snapshot as the floor of a store: blocks are unpacked at first touch and kept up to a budget.
+/// Not thread-safe: it lives inside the store's lock. `Block`s are immutable and may leave it.
+struct BaseSnapshot {
+  let number: UInt64
+  let reader: SnapshotReader
+  let description: SnapshotDescription
+  /// Salt of each table's hashes, so that one index serves all tables.
+  let salts: [UInt64]
+  /// Numbers of the field names that its blocks use.
+  var fields = FieldNumbers()
+  private var blocks: [Block?]
+  private var kept: [Int] = []
+  private var keptBytes = 0
+  private let budget: Int
+
+  init(number: UInt64, reader: SnapshotReader, budget: Int) throws(StoreError) {
+    self.number = number
+    self.reader = reader
+    self.budget = budget
+    do {
+      description = try SnapshotDescription(reader.description, blockCount: reader.blockCount)
+    } catch {
+      throw StoreError(
+        LogError(error, reader.path, at: reader.header.descriptionOffset, "the description"))
+    }
+    salts = description.tables.map { BaseSnapshot.salt($0.name) }
+    blocks = Array(repeating: nil, count: reader.blockCount)
+  }
+
+  static func salt(_ table: String) -> UInt64 { XXH3.hash64(table, seed: 1) }
+
+  static func hash(_ name: RecordName, salt: UInt64) -> UInt64 {
+    RecordName.mix(name.hash, salt)
+  }
+
+  func tableNumber(_ name: String) -> Int? {
+    description.tables.firstIndex { $0.name == name }
+  }
+
+  /// The block and row of a record, nil if the snapshot has none of that id.
+  mutating func find(_ name: RecordName, table: Int) throws(StoreError) -> RowPlace? {
+    var place: RowPlace?
+    do {
+      let hash = BaseSnapshot.hash(name, salt: salts[table])
+      _ = try reader.probe(hash) { number, row throws(LogError) in
+        let block = try self.loaded(number)
+        guard block.table == table, block.isRow(row, name) else { return false }
+        place = RowPlace(block: UInt32(number), row: UInt32(row))
+        return true
+      }
+    } catch { throw StoreError(error) }
+    return place
+  }
+
+  mutating func block(_ number: Int) throws(StoreError) -> Block {
+    do { return try loaded(number) } catch { throw StoreError(error) }
+  }
+
+  @inline(__always)
+  private mutating func loaded(_ number: Int) throws(LogError) -> Block {
+    if let block = blocks[number] { return block }
+    return try load(number)
+  }
+
+  private mutating func load(_ number: Int) throws(LogError) -> Block {
+    let block = try BaseSnapshot.read(number, reader, &fields)
+    if keptBytes + block.bytes.count > budget, !kept.isEmpty { makeRoom() }
+    blocks[number] = block
+    kept.append(number)
+    keptBytes += block.bytes.count
+    return block
+  }
+
+  /// Drops the older half of what is kept: no bookkeeping on the read path.
+  private mutating func makeRoom() {
+    let half = kept.count / 2 + 1
+    for number in kept[..<half] {
+      keptBytes -= blocks[number]?.bytes.count ?? 0
+      blocks[number] = nil
+    }
+    kept.removeSubrange(..<half)
+  }
+
+  /// Reads and checks a block without keeping it.
+  static func read(
+    _ number: Int, _ reader: SnapshotReader, _ fields: inout FieldNumbers
+  ) throws(LogError) -> Block {
+    let bytes = try reader.block(number)
+    do { return try Block(bytes, numbers: &fields) } catch {
+      throw LogError(error, reader.path, at: 0, "block \(number)")
+    }
+  }
+
+  /// A block for one pass over everything: taken if it is there, not kept if it is not.
+  mutating func readUnkept(_ number: Int) throws(StoreError) -> Block {
+    if let block = blocks[number] { return block }
+    do { return try BaseSnapshot.read(number, reader, &fields) } catch {
+      throw StoreError(error)
+    }
+  }
+}
+
+/// Where a record is in a snapshot.
+struct RowPlace: Equatable {
+  var block: UInt32
+  var row: UInt32
+
+  static let none = RowPlace(block: .max, row: .max)
+}

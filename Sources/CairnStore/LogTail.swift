@@ -1,0 +1,37 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+
+/// The end of the local log: the segment that grows, and what it takes to write to it.
+struct LogTail {
+  var segment: ActiveSegment?
+  var encoder = DeltaEncoder()
+  var nextNumber: UInt64 = 1
+  var chain: UInt128 = 0
+  /// A write failed after names were given numbers: the segment's dictionary can't be trusted.
+  var mustRotate = false
+  /// Log bytes that an open would have to replay.
+  var replayBytes = 0
+  /// Segments on disk: number and first own sequence that they may hold.
+  var segments: [SegmentInfo] = []
+  var scratch: [UInt8] = []
+
+  struct SegmentInfo {
+    var number: UInt64
+    /// Highest own sequence in it, 0 if it has none.
+    var lastOwn: UInt64 = 0
+    var bytes = 0
+  }
+}
+
+/// A place in the log: what has to be durable for a commit to be.
+struct LogPosition: Comparable {
+  var segment: UInt64
+  var end: Int
+
+  static func < (a: LogPosition, b: LogPosition) -> Bool {
+    a.segment != b.segment ? a.segment < b.segment : a.end < b.end
+  }
+
+  static let start = LogPosition(segment: 0, end: 0)
+}

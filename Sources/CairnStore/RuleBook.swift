@@ -1,0 +1,28 @@
+import CairnMerge
+
+/// The replicated rules: ordinary records of a reserved table, one a table, one field a field.
+struct RuleBook {
+  static let table = ":rules"
+  static let defaultRecord = ":default"
+  static let defaultField = ":rule"
+
+  private(set) var byTable: [String: [String: Rule]] = [:]
+  private(set) var fallback = Rule.remote
+
+  /// Rules themselves go by "last set wins".
+  func rule(table: String, field: String) -> Rule {
+    if table == RuleBook.table { return .local }
+    if byTable.isEmpty { return fallback }
+    return byTable[table]?[field] ?? fallback
+  }
+
+  mutating func set(record: String, field: String, _ value: FieldValue?) {
+    var rule: Rule?
+    if case .int(let code) = value { rule = UInt8(exactly: code).flatMap(Rule.init(rawValue:)) }
+    if record == RuleBook.defaultRecord {
+      if field == RuleBook.defaultField { fallback = rule ?? .remote }
+    } else {
+      byTable[record, default: [:]][field] = rule
+    }
+  }
+}

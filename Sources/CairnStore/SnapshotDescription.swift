@@ -1,0 +1,103 @@
+package import CairnBytes
+package import CairnMerge
+
+/// What a snapshot says of itself, read at open: vectors, totals, tables and names. Canonical:
+/// everything is sorted.
+///
+///     vector · fence · contexts · mtime zigzag · size varint · records varint ·
+///     tables (count; name string, first block, blocks, rows)
+package struct SnapshotDescription: Equatable, Sendable {
+  /// All deltas that are in it.
+  package var vector = VersionVector()
+  /// The stable vector that it was pruned with.
+  package var fence = VersionVector()
+  /// What each device had seen at its last delta in here.
+  package var contexts: [DeviceID: VersionVector] = [:]
+  package var modified: Int64 = 0
+  package var size = 0
+  package var recordCount = 0
+  package var tables: [Table] = []
+
+  package struct Table: Equatable, Sendable {
+    package var name: String
+    package var firstBlock: Int
+    package var blockCount: Int
+    /// Rows, records in conflict or deleted among them.
+    package var rowCount: Int
+  }
+
+  package init() {}
+
+  package func encoded() -> [UInt8] {
+    var out: [UInt8] = []
+    put(vector, into: &out)
+    put(fence, into: &out)
+    out.putVarint(contexts.count)
+    for (device, context) in contexts.sorted(by: { $0.key < $1.key }) {
+      out.put(device.rawValue)
+      put(context, into: &out)
+    }
+    out.putZigzag(modified)
+    out.putVarint(size)
+    out.putVarint(recordCount)
+    out.putVarint(tables.count)
+    for table in tables {
+      out.putString(table.name)
+      out.putVarint(table.firstBlock)
+      out.putVarint(table.blockCount)
+      out.putVarint(table.rowCount)
+    }
+    return out
+  }
+
+  private func put(_ vector: VersionVector, into out: inout [UInt8]) {
+    out.putVarint(vector.entries.count)
+    for dot in vector.entries {
+      out.put(dot.device.rawValue)
+      out.putVarint(dot.sequence)
+    }
+  }
+
+  package init(_ bytes: [UInt8], blockCount: Int) throws(DecodeError) {
+    var reader = ByteReader(bytes)
+    vector = try SnapshotDescription.vector(&reader)
+    fence = try SnapshotDescription.vector(&reader)
+    for _ in 0..<(try reader.count(minimumSize: 9)) {
+      let device = DeviceID(rawValue: try reader.u64())
+      contexts[device] = try SnapshotDescription.vector(&reader)
+    }
+    modified = try reader.zigzag()
+    size = try reader.count(limit: Int.max)
+    recordCount = try reader.count(limit: Int.max)
+    var nextBlock = 0
+    for _ in 0..<(try reader.count(minimumSize: 4)) {
+      let name = try reader.string()
+      let firstBlock = try reader.count(limit: blockCount)
+      let count = try reader.count(limit: blockCount - firstBlock)
+      let rows = try reader.count(limit: Int(UInt32.max))
+      guard firstBlock == nextBlock, Identifier.isValidTable(name),
+        tables.last.map({ $0.name < name }) ?? true
+      else { throw .malformed("a table") }
+      nextBlock += count
+      tables.append(Table(name: name, firstBlock: firstBlock, blockCount: count, rowCount: rows))
+    }
+    guard nextBlock == blockCount, reader.isAtEnd else { throw .malformed("a description's end") }
+  }
+
+  private static func vector(_ reader: inout ByteReader) throws(DecodeError) -> VersionVector {
+    var vector = VersionVector()
+    for _ in 0..<(try reader.count(minimumSize: 9)) {
+      let device = DeviceID(rawValue: try reader.u64())
+      vector.insert(Dot(device: device, sequence: try reader.varint()))
+    }
+    return vector
+  }
+
+  /// The name of a snapshot in a shared folder: a hash of what decides its bytes.
+  package static func hash(vector: VersionVector, fence: VersionVector) -> UInt128 {
+    var description = SnapshotDescription()
+    description.vector = vector
+    description.fence = fence
+    return XXH3.hash128(description.encoded())
+  }
+}

@@ -1,0 +1,41 @@
+import CairnMerge
+
+/// The stamps that cells refer to by number, and the devices behind them.
+struct StampTable {
+  /// A write that every delta still to come has seen: no dot is kept.
+  static let settled: UInt32 = 0
+  /// A write that is not committed yet.
+  static let pending: UInt32 = .max
+
+  private(set) var stamps: [Stamp] = [.settled]
+  private var deviceNumbers: [UInt32] = [0]
+  private(set) var devices: [DeviceID] = []
+  private var last: (stamp: Stamp, number: UInt32) = (.settled, 0)
+
+  mutating func device(_ id: DeviceID) -> Int {
+    if let index = devices.firstIndex(of: id) { return index }
+    devices.append(id)
+    return devices.count - 1
+  }
+
+  /// The number of a stamp; the same one for calls in a row with the same stamp.
+  mutating func add(_ stamp: Stamp) -> UInt32 {
+    if stamp.isSettled { return StampTable.settled }
+    if stamp == last.stamp { return last.number }
+    let number = UInt32(stamps.count)
+    stamps.append(stamp)
+    deviceNumbers.append(UInt32(device(stamp.dot.device)))
+    last = (stamp, number)
+    return number
+  }
+
+  subscript(number: UInt32) -> Stamp { stamps[Int(number)] }
+
+  /// Whether someone who has seen `seen[device number]` deltas of each device has seen this write.
+  @inline(__always)
+  func isSeen(_ number: UInt32, by seen: [UInt64]) -> Bool {
+    if number == StampTable.settled { return true }
+    let device = Int(deviceNumbers[Int(number)])
+    return device < seen.count && seen[device] >= stamps[Int(number)].dot.sequence
+  }
+}

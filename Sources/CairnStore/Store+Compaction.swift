@@ -1,0 +1,205 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+import Synchronization
+
+/// What a compaction did, or would do.
+package struct CompactionOutcome: Sendable, Equatable {
+  package var bytesBefore: UInt64 = 0
+  package var bytesAfter: UInt64 = 0
+  package var records = 0
+}
+
+struct CompactionState {
+  var thread: BackgroundThread?
+  /// Why the last one in the background failed; the next commit tries again.
+  var failure: StoreError?
+}
+
+extension Store {
+  /// Folds the log into a new snapshot. Readers and writers go on meanwhile; what they change is
+  /// in the log behind it. Memory: the overlay, one block, and the index of the new file.
+  package func compact() throws(StoreError) -> CompactionOutcome {
+    try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
+  }
+
+  private func runCompaction() throws(StoreError) -> CompactionOutcome {
+    var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
+    let (source, number, firstSegment) = try withState(freeze)
+    let snapshots = directory + "/" + FileName.snapshots
+    let path = snapshots + "/" + FileName.snapshot(number)
+    try write(source, directory: snapshots, path: path)
+    do throws(StoreError) {
+      try install(number: number, path: path, firstSegment: firstSegment)
+    } catch {
+      remove(path)
+      throw error
+    }
+    outcome.records = source.totals.recordCount
+    outcome.bytesAfter = try bytesOnDisk()
+    return outcome
+  }
+
+  /// The committed state, as values; later changes go to a new segment and a new epoch.
+  private func freeze(
+    _ guarded: inout Guarded
+  ) throws(StoreError) -> (SnapshotBuild.Source, number: UInt64, firstSegment: UInt64) {
+    try sealTail(&guarded)
+    guarded.store.addBaseTables()
+    var tables = guarded.store.tables
+    var totals = guarded.store.totals
+    for index in tables.indices where tables[index].hasPending {
+      let before = tables[index].pendingTotals
+      tables[index].rollBack()
+      if tables[index].isCounted { totals.add(size: before.size, records: before.records) }
+    }
+    var description = SnapshotDescription()
+    description.vector = guarded.store.vector
+    description.fence = guarded.store.isAlone ? guarded.store.vector : VersionVector()
+    description.contexts = guarded.store.allContexts
+    description.modified = guarded.store.modified
+    let source = SnapshotBuild.Source(
+      datastore: datastore, tables: tables, ground: guarded.store.ground,
+      rules: guarded.store.rules, totals: totals, description: description,
+      isAlone: guarded.store.isAlone)
+    guarded.store.ground.epoch += 1
+    // Pending changes belong to the new epoch although they were made in the old one.
+    for index in guarded.store.tables.indices {
+      for pending in guarded.store.tables[index].pendingRecords {
+        guarded.store.tables[index].epochs[pending.slot] = guarded.store.ground.epoch
+      }
+    }
+    return (source, guarded.current.snapshot + 1, guarded.tail.nextNumber)
+  }
+
+  private func write(
+    _ source: SnapshotBuild.Source, directory: String, path: String
+  ) throws(StoreError) {
+    let temporary = directory + "/" + FileName.temporary(machine.random.next())
+    let file: any DiskFile
+    do { file = try machine.disk.open(temporary, .create) } catch {
+      throw StoreError(LogError(error))
+    }
+    do throws(StoreError) {
+      defer { file.close() }
+      var build = SnapshotBuild(
+        source, writer: SnapshotWriter(file: file, datastore: datastore))
+      _ = try build.run()
+    } catch {
+      remove(temporary)
+      throw error
+    }
+    do throws(DiskError) {
+      try machine.disk.rename(temporary, to: path)
+      try machine.disk.syncDirectory(directory)
+    } catch {
+      remove(temporary)
+      throw StoreError(LogError(error))
+    }
+  }
+
+  /// Makes a written snapshot the base: CURRENT first, then memory, then the old files go.
+  func install(number: UInt64, path: String, firstSegment: UInt64) throws(StoreError) {
+    let reader: SnapshotReader
+    do { reader = try SnapshotReader(path, disk: machine.disk) } catch { throw StoreError(error) }
+    let base = try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
+    var next = try withState { guarded throws(StoreError) in
+      var current = guarded.current
+      current.snapshot = number
+      current.firstSegment = firstSegment
+      current.firstKept = keptFrom(firstSegment, guarded)
+      return current
+    }
+    if next.firstKept > next.firstSegment { next.firstKept = next.firstSegment }
+    do throws(LogError) { try next.write(directory: directory, machine: machine) } catch {
+      throw StoreError(error)
+    }
+    let old = try withState { guarded throws(StoreError) -> (snapshot: UInt64, segments: [UInt64]) in
+      let snapshot = guarded.current.snapshot
+      guarded.current = next
+      try guarded.store.rebase(on: base)
+      let gone = guarded.tail.segments.filter { $0.number < next.firstKept }.map(\.number)
+      guarded.tail.segments.removeAll { $0.number < next.firstKept }
+      guarded.tail.replayBytes = guarded.tail.segments.reduce(0) {
+        $0 + ($1.number >= firstSegment ? $1.bytes : 0)
+      }
+      return (snapshot, gone)
+    }
+    if old.snapshot != 0, old.snapshot != number {
+      remove(directory + "/" + FileName.snapshots + "/" + FileName.snapshot(old.snapshot))
+    }
+    for segment in old.segments {
+      remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
+    }
+  }
+
+  /// The first segment that is still needed: for replay, or for own deltas not yet published.
+  private func keptFrom(_ firstSegment: UInt64, _ guarded: Guarded) -> UInt64 {
+    guard isLinked else { return firstSegment }
+    let unpublished = guarded.tail.segments.first { $0.lastOwn > guarded.published }
+    return min(firstSegment, unpublished?.number ?? firstSegment)
+  }
+
+  /// Best effort: what can't be removed is not named anywhere, and goes at the next open.
+  func remove(_ path: String) {
+    do { try machine.disk.remove(path) } catch {}
+  }
+
+  /// All files of the store, as the disk counts their lengths.
+  package func bytesOnDisk() throws(StoreError) -> UInt64 {
+    var total: UInt64 = 0
+    do throws(DiskError) {
+      for part in [FileName.log, FileName.snapshots] {
+        for entry in try machine.disk.list(directory + "/" + part) { total += entry.info.size }
+      }
+    } catch { throw StoreError(LogError(error)) }
+    return total
+  }
+
+  // MARK: when
+
+  func startCompactionIfDue() {
+    guard options.compactsAutomatically else { return }
+    let isDue = state.withLock { guarded in
+      guarded.isOpen && guarded.tail.replayBytes > threshold(guarded)
+    }
+    guard isDue else { return }
+    compaction.withLock { running in
+      if let thread = running.thread {
+        guard thread.isFinished else { return }
+        thread.join()
+      }
+      running.thread = BackgroundThread { [weak self] in
+        guard let self else { return }
+        do throws(StoreError) {
+          _ = try compact()
+          compaction.withLock { $0.failure = nil }
+        } catch { compaction.withLock { $0.failure = error } }
+      }
+    }
+  }
+
+  private func threshold(_ guarded: Guarded) -> Int {
+    let snapshot = guarded.store.ground.base?.reader.fileLength ?? 0
+    return max(options.compactFrom, Int(snapshot / 2))
+  }
+
+  /// A tail that opens in about a millisecond is left; so is one whose folding would take long.
+  func shouldCompactAtClose() -> Bool {
+    state.withLock { guarded in
+      let snapshot = Int(guarded.store.ground.base?.reader.fileLength ?? 0)
+      return guarded.isOpen && guarded.tail.replayBytes > max(options.replayBytes, snapshot / 64)
+    }
+  }
+
+  func waitForCompaction() {
+    let thread = compaction.withLock { running in
+      defer { running.thread = nil }
+      return running.thread
+    }
+    thread?.join()
+  }
+
+  /// Why the last compaction in the background failed, nil if it did not.
+  package var compactionFailure: StoreError? { compaction.withLock { $0.failure } }
+}

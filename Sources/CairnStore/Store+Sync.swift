@@ -1,0 +1,216 @@
+package import CairnBytes
+import CairnDisk
+import CairnLog
+package import CairnMerge
+import Synchronization
+
+/// What a sync did.
+package struct SyncOutcome: Sendable {
+  package struct Changed: Sendable, Equatable {
+    package var table: String
+    package var id: RecordName
+    package var isDeleted: Bool
+  }
+
+  package struct Conflict: Sendable {
+    package var table: String
+    package var id: RecordName
+    package var conflict: FieldConflict
+  }
+
+  /// The own delta, nil if there was nothing to commit.
+  package var committed: Dot?
+  /// Deltas of other devices that became visible.
+  package var appliedCount = 0
+  /// For each pack: the last sequence that is in the state now, 0 if none of it was applied.
+  package var appliedLast: [UInt64] = []
+  /// Packs whose bytes are wrong, by index: nothing of them was applied.
+  package var failures: [Int: DecodeError] = [:]
+  package var changed: [Changed] = []
+  package var conflicts: [Conflict] = []
+}
+
+extension Store {
+  /// Commits what is pending as one delta, then applies what can be applied of `packs`, and makes
+  /// both durable as the options say. If it throws before the disk took them, both are as before.
+  package func sync(packs: [[UInt8]] = []) throws(StoreError) -> SyncOutcome {
+    try checkPoison()
+    var outcome = SyncOutcome()
+    let mark = durableMark
+    let target = try withState { guarded throws(StoreError) -> LogPosition? in
+      let before = guarded.tail.replayBytes
+      outcome.committed = try commit(&guarded, mark)
+      if !packs.isEmpty { try incorporate(packs, &guarded, mark, &outcome) }
+      guard let segment = guarded.tail.segment, guarded.tail.replayBytes > before else {
+        return nil
+      }
+      return LogPosition(segment: segment.header.number, end: segment.end)
+    }
+    if let target {
+      try settleDurability(target)
+      startCompactionIfDue()
+    }
+    return outcome
+  }
+
+  private func settleDurability(_ target: LogPosition) throws(StoreError) {
+    switch options.durability {
+    case .none: return
+    case .full: try makeDurable(target)
+    case .periodic(let milliseconds):
+      let now = machine.clock.now()
+      let isDue = state.withLock { guarded in
+        // A clock that jumped back counts as due.
+        let isDue = now - guarded.lastSync >= milliseconds || now < guarded.lastSync
+        if isDue { guarded.lastSync = now }
+        return isDue
+      }
+      if isDue { try makeDurable(target) }
+    }
+  }
+
+  /// Whatever the durability: everything that was committed so far survives a power cut after this.
+  package func flush() throws(StoreError) {
+    let target = try withState { guarded throws(StoreError) in
+      LogPosition(
+        segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)
+    }
+    try makeDurable(target)
+  }
+
+  private func commit(_ guarded: inout Guarded, _ mark: LogPosition) throws(StoreError) -> Dot? {
+    guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
+    try prepareTail(&guarded)
+    guard
+      let (delta, scope) = try guarded.store.collect(
+        time: machine.clock.now(), dictionaryCount: guarded.tail.encoder.recordCount)
+    else {
+      guarded.store.dropPending()
+      return nil
+    }
+    guarded.tail.scratch.removeAll(keepingCapacity: true)
+    guarded.tail.encoder.encode(
+      delta, heap: guarded.store.ground.heap, into: &guarded.tail.scratch)
+    guard guarded.tail.scratch.count <= FormatBounds.deltaBytes else {
+      guarded.tail.mustRotate = true
+      throw StoreError(
+        .sizeLimit, "a commit of \(guarded.tail.scratch.count) bytes is beyond the format's bounds")
+    }
+    try append(.delta, delta.dot, &guarded, mark)
+    let last = guarded.tail.segments.count - 1
+    guarded.tail.segments[last].lastOwn = delta.dot.sequence
+    try guarded.store.commit(delta, scope)
+    return delta.dot
+  }
+
+  /// Writes the scratch as a frame. The encoder has moved on already, so a failure ends the segment.
+  private func append(
+    _ kind: FrameKind, _ dot: Dot, _ guarded: inout Guarded, _ mark: LogPosition
+  ) throws(StoreError) {
+    guard let number = guarded.tail.segment?.header.number else {
+      throw StoreError(.invalidOperation, "the log has no segment to write to")
+    }
+    let before = guarded.tail.segment?.end ?? 0
+    do throws(LogError) {
+      try guarded.tail.segment?.append(
+        kind, device: dot.device.rawValue, sequence: dot.sequence,
+        payload: guarded.tail.scratch, durableThrough: mark.segment == number ? mark.end : 0)
+    } catch {
+      guarded.tail.mustRotate = true
+      throw StoreError(error)
+    }
+    let written = (guarded.tail.segment?.end ?? 0) - before
+    guarded.tail.replayBytes += written
+    guarded.tail.segments[guarded.tail.segments.count - 1].bytes += written
+  }
+
+  /// Makes sure that there is a segment with room, and that its dictionary can be trusted.
+  func prepareTail(_ guarded: inout Guarded) throws(StoreError) {
+    if let segment = guarded.tail.segment {
+      if segment.end < options.segmentBytes, !guarded.tail.mustRotate { return }
+      try sealTail(&guarded)
+    }
+    let header = SegmentHeader(
+      datastore: datastore, device: device.rawValue, number: guarded.tail.nextNumber)
+    do throws(LogError) {
+      guarded.tail.segment = try ActiveSegment.create(
+        directory: directory + "/" + FileName.log, header: header,
+        previousChain: guarded.tail.chain, disk: machine.disk)
+    } catch { throw StoreError(error) }
+    guarded.tail.nextNumber += 1
+    guarded.tail.mustRotate = false
+    guarded.tail.encoder = DeltaEncoder()
+    guarded.tail.segments.append(LogTail.SegmentInfo(number: header.number))
+    guarded.store.forgetReferences()
+  }
+
+  /// Closes the segment that grows: synced, footer, synced.
+  func sealTail(_ guarded: inout Guarded) throws(StoreError) {
+    guard guarded.tail.segment != nil else { return }
+    do throws(LogError) {
+      try syncTail(&guarded)
+      if let chain = try guarded.tail.segment?.seal() { guarded.tail.chain = chain }
+      try syncTail(&guarded)
+    } catch { throw StoreError(error) }
+    guarded.tail.segment?.file.close()
+    guarded.tail.segment = nil
+  }
+
+  private func syncTail(_ guarded: inout Guarded) throws(LogError) {
+    do { try guarded.tail.segment?.file.sync() } catch {
+      poison()
+      throw LogError(error)
+    }
+  }
+
+  private func incorporate(
+    _ packs: [[UInt8]], _ guarded: inout Guarded, _ mark: LogPosition,
+    _ outcome: inout SyncOutcome
+  ) throws(StoreError) {
+    let plan = Delivery.plan(packs, vector: guarded.store.vector)
+    outcome.failures = plan.failures
+    outcome.appliedLast = plan.last
+    var delivery = Delivery()
+    var payload: [UInt8] = []
+    let chosen = packs.indices.filter { plan.last[$0] > 0 }
+    if chosen.isEmpty { return }
+    payload.putVarint(chosen.count)
+    for index in chosen {
+      payload.putVarint(plan.last[index])
+      payload.putBlob(packs[index])
+      do throws(DecodeError) {
+        delivery.add(try PackReader(packs[index]), last: plan.last[index])
+      } catch { outcome.failures[index] = error }
+    }
+    try prepareTail(&guarded)
+    swap(&guarded.tail.scratch, &payload)
+    try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded, mark)
+    guarded.syncNumber += 1
+    guarded.store.totals.reporting = guarded.syncNumber
+    defer { guarded.store.totals.reporting = 0 }
+    do throws(StoreError) { try delivery.run(into: &guarded.store) } catch {
+      // The log has the packs, the memory has half of them: only opening anew brings them together.
+      poison()
+      throw error
+    }
+    outcome.appliedCount = delivery.appliedCount
+    report(&guarded.store, &outcome)
+  }
+
+  private func report(_ store: inout StoreState, _ outcome: inout SyncOutcome) {
+    for number in store.tables.indices where !store.tables[number].reported.isEmpty {
+      let name = store.tables[number].name
+      for slot in store.tables[number].reported {
+        let id = store.tables[number].ids[slot]
+        outcome.changed.append(
+          SyncOutcome.Changed(table: name, id: id, isDeleted: !store.tables[number].exists(slot)))
+        guard let state = store.tables[number].complex[slot] else { continue }
+        let rules = store.rules
+        for conflict in state.conflicts(rule: { rules.rule(table: name, field: $0) }) {
+          outcome.conflicts.append(SyncOutcome.Conflict(table: name, id: id, conflict: conflict))
+        }
+      }
+      store.tables[number].reported.removeAll()
+    }
+  }
+}

@@ -1,0 +1,180 @@
+package import CairnDisk
+import CairnLog
+package import CairnMerge
+import Synchronization
+
+/// One datastore on disk: a snapshot, a log of what came after it, and both in memory as far as
+/// they were touched.
+///
+/// All methods may be called from any thread. `state` guards everything in memory and is never
+/// held over a sync of the disk; `durable` lets one committer sync for all that wait.
+package final class Store: Sendable {
+  package let directory: String
+  package let datastore: UInt128
+  package let device: DeviceID
+  package let isLinked: Bool
+  package let options: StoreOptions
+  /// What opening had to mend; empty after a clean close.
+  package let recovery: [RecoveryNote]
+  let machine: Machine
+  private let lock: any DiskLock
+  let state: Mutex<Guarded>
+  /// The position up to which the log is known to be durable; held while somebody syncs.
+  private let durable: Mutex<LogPosition>
+  /// The same for those who must not wait: low half of the segment's number, then the end.
+  private let durableWord: Atomic<UInt64>
+  private let isPoisoned = Atomic<Bool>(false)
+  let compaction = Mutex<CompactionState>(CompactionState())
+  /// One compaction at a time.
+  let compactionTurn = Mutex<Void>(())
+
+  struct Guarded {
+    var store: StoreState
+    var tail: LogTail
+    var current: CurrentFile
+    var isOpen = true
+    /// Own deltas up to here are known to be published.
+    var published: UInt64 = 0
+    var lastSync: Int64 = 0
+    var syncNumber: UInt32 = 0
+  }
+
+  init(_ opened: StoreOpening.Result, options: StoreOptions, machine: Machine) {
+    directory = opened.directory
+    datastore = opened.current.datastore
+    device = DeviceID(rawValue: opened.current.device)
+    isLinked = opened.current.isLinked
+    recovery = opened.notes
+    self.options = options
+    self.machine = machine
+    lock = opened.lock
+    let position = LogPosition(
+      segment: opened.tail.segment?.header.number ?? 0, end: opened.tail.segment?.end ?? 0)
+    durable = Mutex(position)
+    durableWord = Atomic(Store.word(position))
+    state = Mutex(Guarded(store: opened.state, tail: opened.tail, current: opened.current))
+  }
+
+  /// Opens the datastore in `directory`, creating it if it is not there.
+  package static func open(
+    _ directory: String, datastore: UInt128, isLinked: Bool, options: StoreOptions,
+    machine: Machine
+  ) throws(StoreError) -> Store {
+    let opened = try StoreOpening.run(
+      directory, datastore: datastore, isLinked: isLinked, options: options, machine: machine)
+    return Store(opened, options: options, machine: machine)
+  }
+
+  /// Runs `body` on the state of an open store.
+  @inline(__always)
+  func withState<R>(
+    _ body: (inout Guarded) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    try state.withLock { guarded throws(StoreError) in
+      guard guarded.isOpen else { throw Store.closedError }
+      return try body(&guarded)
+    }
+  }
+
+  static let closedError = StoreError(
+    .closed, "the datastore is closed; open it again through its manager")
+
+  package var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  // MARK: durability
+
+  /// Makes the log durable up to `target`, for all committers that wait.
+  func makeDurable(_ target: LogPosition) throws(StoreError) {
+    try durable.withLock { done throws(StoreError) in
+      if done >= target { return }
+      try checkPoison()
+      let (file, end) = tailPosition()
+      // A sealed segment was synced when it was sealed.
+      guard let file, end.segment == target.segment else {
+        done = max(done, target)
+        return
+      }
+      do throws(DiskError) { try file.sync() } catch {
+        isPoisoned.store(true, ordering: .sequentiallyConsistent)
+        throw Store.poisonError(LogError(error))
+      }
+      done = end
+      durableWord.store(Store.word(end), ordering: .releasing)
+    }
+  }
+
+  private func tailPosition() -> ((any DiskFile)?, LogPosition) {
+    state.withLock { guarded -> ((any DiskFile)?, LogPosition) in
+      guard let segment = guarded.tail.segment else { return (nil, .start) }
+      return (segment.file, LogPosition(segment: segment.header.number, end: segment.end))
+    }
+  }
+
+  private static func word(_ position: LogPosition) -> UInt64 {
+    position.segment << 32 | UInt64(UInt32(clamping: position.end))
+  }
+
+  /// What a frame written now may vouch for: everything before it that is known to be durable.
+  var durableMark: LogPosition {
+    let word = durableWord.load(ordering: .acquiring)
+    return LogPosition(segment: word >> 32, end: Int(word & 0xFFFF_FFFF))
+  }
+
+  func checkPoison() throws(StoreError) {
+    guard isPoisoned.load(ordering: .sequentiallyConsistent) else { return }
+    throw StoreError(
+      .syncFailed,
+      "an earlier sync of \(directory) failed, and what the disk holds since is unknown: close the "
+        + "datastore and open it again")
+  }
+
+  func poison() { isPoisoned.store(true, ordering: .sequentiallyConsistent) }
+
+  static func poisonError(_ error: LogError) -> StoreError {
+    var result = StoreError(
+      .syncFailed,
+      "the disk failed to make the commit durable (\(error)); close the datastore and open it again")
+    result.log = error
+    return result
+  }
+
+  // MARK: closing
+
+  /// Discards what was not synced and gives the files back. Closing twice does nothing.
+  package func close() throws(StoreError) {
+    waitForCompaction()
+    var failure: StoreError?
+    if isOpen, options.compactsAutomatically, shouldCompactAtClose() {
+      do throws(StoreError) { _ = try compact() } catch { failure = error }
+    }
+    let end = state.withLock { guarded -> LogPosition? in
+      guard guarded.isOpen else { return nil }
+      guarded.store.rollBack()
+      return LogPosition(
+        segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)
+    }
+    guard let end else { return }
+    if options.durability != .none {
+      do throws(StoreError) { try makeDurable(end) } catch { failure = error }
+    }
+    state.withLock { guarded in
+      guarded.isOpen = false
+      if failure == nil {
+        // Room only; the next open finds the end by itself.
+        do { try guarded.tail.segment?.trim() } catch {}
+      }
+      guarded.tail.segment?.file.close()
+      guarded.tail.segment = nil
+      guarded.store = StoreState(device: device, isAlone: true)
+    }
+    lock.unlock()
+    if let failure { throw failure }
+  }
+}
+
+/// Something that opening a store had to mend or found worth telling.
+package struct RecoveryNote: Sendable, Equatable {
+  package var path: String
+  package var offset: UInt64
+  package var message: String
+}

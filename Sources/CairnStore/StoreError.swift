@@ -1,0 +1,29 @@
+package import CairnLog
+
+/// Why a store refused, in terms of what was asked of it.
+package struct StoreError: Error, Sendable {
+  package enum Kind: Equatable, Sendable {
+    case closed, sizeLimit, badType, illegalArgument, notFound, exists, deleted, readOnly
+    case alreadyOpen, invalidOperation, syncFailed
+    /// Something is wrong with the files; `log` says what.
+    case log
+  }
+
+  package var kind: Kind
+  package var message: String
+  package var log: LogError?
+  /// The id that it is about, if it is about one.
+  package var id: String?
+
+  package init(_ kind: Kind, _ message: String, id: String? = nil) {
+    self.kind = kind
+    self.message = message
+    self.id = id
+  }
+
+  package init(_ error: LogError) {
+    kind = .log
+    message = "\(error)"
+    log = error
+  }
+}

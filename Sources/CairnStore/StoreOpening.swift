@@ -1,0 +1,290 @@
+import CairnBytes
+import CairnDisk
+import CairnLog
+import CairnMerge
+
+/// Opens a store: lock, CURRENT, snapshot, and the log behind it.
+struct StoreOpening {
+  struct Result {
+    var directory: String
+    var lock: any DiskLock
+    var current: CurrentFile
+    var state: StoreState
+    var tail: LogTail
+    var notes: [RecoveryNote]
+  }
+
+  let directory: String
+  let options: StoreOptions
+  let machine: Machine
+  private var notes: [RecoveryNote] = []
+
+  static func run(
+    _ directory: String, datastore: UInt128, isLinked: Bool, options: StoreOptions,
+    machine: Machine
+  ) throws(StoreError) -> Result {
+    do throws(DiskError) {
+      for part in ["", "/" + FileName.log, "/" + FileName.snapshots] {
+        if try machine.disk.info(directory + part)?.kind != .directory {
+          try machine.disk.createDirectory(directory + part)
+        }
+      }
+    } catch { throw StoreError(LogError(error)) }
+    let lock: any DiskLock
+    do { lock = try machine.disk.lock(directory + "/" + FileName.lock) } catch {
+      if error.reason == .locked {
+        throw StoreError(.alreadyOpen, "the datastore in \(directory) is open already; \(error)")
+      }
+      throw StoreError(LogError(error))
+    }
+    var opening = StoreOpening(directory: directory, options: options, machine: machine)
+    do throws(StoreError) {
+      return try opening.open(lock, datastore: datastore, isLinked: isLinked)
+    } catch {
+      lock.unlock()
+      throw error
+    }
+  }
+
+  private init(directory: String, options: StoreOptions, machine: Machine) {
+    self.directory = directory
+    self.options = options
+    self.machine = machine
+  }
+
+  private mutating func open(
+    _ lock: any DiskLock, datastore: UInt128, isLinked: Bool
+  ) throws(StoreError) -> Result {
+    do throws(LogError) {
+      let current = try readCurrent(datastore: datastore, isLinked: isLinked)
+      var state = StoreState(
+        device: DeviceID(rawValue: current.device), isAlone: !current.isLinked)
+      if current.snapshot != 0 { try load(current, into: &state) }
+      let numbers = try cleanUp(current)
+      let tail = try replay(numbers, current, into: &state)
+      return Result(
+        directory: directory, lock: lock, current: current, state: state, tail: tail,
+        notes: notes)
+    } catch { throw StoreError(error) }
+  }
+
+  private func readCurrent(
+    datastore: UInt128, isLinked: Bool
+  ) throws(LogError) -> CurrentFile {
+    let path = directory + "/" + FileName.current
+    if let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) {
+      let current = try CurrentFile(bytes, path: path)
+      guard current.datastore == datastore else {
+        throw LogError(.foreign, path, at: 16, "it belongs to another datastore")
+      }
+      guard current.isLinked == isLinked else {
+        throw LogError(
+          .foreign, path, at: 12,
+          current.isLinked
+            ? "the datastore belongs to an account; open it with that account"
+            : "the datastore is a local one; migrate it to the account first")
+      }
+      return current
+    }
+    let log = try list(directory + "/" + FileName.log)
+    guard log.isEmpty else {
+      throw LogError(
+        .missing, path, "it is missing although there is a log; restore the file, or the datastore")
+    }
+    var device = machine.random.next()
+    while device == 0 { device = machine.random.next() }
+    let current = CurrentFile(
+      flags: isLinked ? CurrentFile.flagLinked : 0, datastore: datastore, device: device,
+      snapshot: 0, firstSegment: 1, firstKept: 1)
+    try current.write(directory: directory, machine: machine)
+    return current
+  }
+
+  private func list(_ path: String) throws(LogError) -> [DirectoryEntry] {
+    do { return try machine.disk.list(path) } catch { throw LogError(error) }
+  }
+
+  private func load(_ current: CurrentFile, into state: inout StoreState) throws(LogError) {
+    let path =
+      directory + "/" + FileName.snapshots + "/" + FileName.snapshot(current.snapshot)
+    let reader = try SnapshotReader(path, disk: machine.disk)
+    guard reader.header.datastore == current.datastore else {
+      throw LogError(.foreign, path, at: 16, "the snapshot belongs to another datastore")
+    }
+    do throws(StoreError) {
+      let base = try BaseSnapshot(
+        number: current.snapshot, reader: reader, budget: options.cacheBytes)
+      state.adopt(base)
+      if base.tableNumber(RuleBook.table) != nil { try state.readRules() }
+    } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
+  }
+
+  /// Removes what a crash left behind, and returns the numbers of the segments that count.
+  private func cleanUp(_ current: CurrentFile) throws(LogError) -> [UInt64] {
+    var numbers: [UInt64] = []
+    let log = directory + "/" + FileName.log
+    for entry in try list(log) {
+      if let number = FileName.segmentNumber(entry.name), number >= current.firstKept {
+        numbers.append(number)
+      } else if FileName.segmentNumber(entry.name) != nil {
+        remove(log + "/" + entry.name)
+      }
+    }
+    let snapshots = directory + "/" + FileName.snapshots
+    for entry in try list(snapshots) {
+      if FileName.isTemporary(entry.name) || FileName.snapshotNumber(entry.name) ?? current.snapshot
+        != current.snapshot
+      {
+        remove(snapshots + "/" + entry.name)
+      }
+    }
+    for entry in try list(directory) where FileName.isTemporary(entry.name) {
+      remove(directory + "/" + entry.name)
+    }
+    return numbers.sorted()
+  }
+
+  /// Best effort: what can't be removed now is not named anywhere, and is tried again.
+  private func remove(_ path: String) {
+    do { try machine.disk.remove(path) } catch {}
+  }
+
+  private mutating func replay(
+    _ numbers: [UInt64], _ current: CurrentFile, into state: inout StoreState
+  ) throws(LogError) -> LogTail {
+    var tail = LogTail()
+    tail.nextNumber = max(current.firstSegment, (numbers.last ?? 0) + 1)
+    var expected = numbers.first
+    for number in numbers {
+      let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
+      guard number == expected, numbers[0] <= current.firstSegment else {
+        throw LogError(
+          .missing, path,
+          "segment \(FileName.hex(expected ?? number)) before it is missing; restore it")
+      }
+      expected = number + 1
+      let file: any DiskFile
+      do { file = try machine.disk.open(path, .readWrite) } catch { throw LogError(error) }
+      do throws(LogError) {
+        let isLast = number == numbers.last
+        try replay(number, path, file, current, isLast: isLast, into: &state, &tail)
+      } catch {
+        file.close()
+        throw error
+      }
+      if tail.segment == nil { file.close() }
+    }
+    return tail
+  }
+
+  private mutating func replay(
+    _ number: UInt64, _ path: String, _ file: any DiskFile, _ current: CurrentFile,
+    isLast: Bool, into state: inout StoreState, _ tail: inout LogTail
+  ) throws(LogError) {
+    let size: UInt64
+    let bytes: [UInt8]
+    do {
+      size = try file.size()
+      guard size <= UInt64(UInt32.max) else {
+        throw LogError(.limit, path, "\(size) bytes: no segment has that many")
+      }
+      bytes = try file.read(at: 0, count: Int(size))
+    } catch let error as DiskError {
+      throw LogError(error)
+    } catch { throw error as? LogError ?? LogError(.corrupt, path, "\(error)") }
+    if isLast, try isUnborn(bytes, path) {
+      try recreate(path, file, number: number, &tail)
+      return
+    }
+    let scan = try SegmentScan(bytes, path: path)
+    guard scan.header.number == number, scan.header.datastore == current.datastore else {
+      throw LogError(.foreign, path, at: 16, "the segment belongs elsewhere")
+    }
+    var reader = SegmentReplay(scan: scan, path: path)
+    var info = LogTail.SegmentInfo(number: number)
+    if number >= current.firstSegment {
+      try reader.run(into: &state)
+      tail.replayBytes += scan.end
+    }
+    info.lastOwn = scan.frames.last { $0.kind == FrameKind.delta.rawValue }?.sequence ?? 0
+    info.bytes = scan.end
+    tail.segments.append(info)
+    try finish(scan, reader, path, file, isLast: isLast, &tail)
+  }
+
+  /// A file that a crash caught between its creation and its header's sync: nothing was in it.
+  private func isUnborn(_ bytes: [UInt8], _ path: String) throws(LogError) -> Bool {
+    bytes.count < SegmentHeader.size || bytes[0..<SegmentHeader.size].allSatisfy { $0 == 0 }
+  }
+
+  private func recreate(
+    _ path: String, _ file: any DiskFile, number: UInt64, _ tail: inout LogTail
+  ) throws(LogError) {
+    remove(path)
+    tail.nextNumber = number
+  }
+
+  private mutating func finish(
+    _ scan: SegmentScan, _ reader: SegmentReplay, _ path: String, _ file: any DiskFile,
+    isLast: Bool, _ tail: inout LogTail
+  ) throws(LogError) {
+    switch scan.ending {
+    case .sealed:
+      tail.chain = scan.footer?.chain ?? 0
+      return
+    case .corrupt(let end):
+      throw LogError(
+        .corrupt, path, at: UInt64(scan.end),
+        "\(end - scan.end) bytes are damaged although they were durable once (a later frame says "
+          + "so); the file is left as it is: restore it, or salvage it with `cairn verify`")
+    case .torn(let count):
+      guard isLast else {
+        throw LogError(
+          .corrupt, path, at: UInt64(scan.end), "a closed segment lost its end (\(count) bytes)")
+      }
+      try cut(scan, count, path, file)
+    case .clean:
+      guard isLast else {
+        throw LogError(.truncated, path, at: UInt64(scan.end), "a closed segment lost its footer")
+      }
+    }
+    if let footer = scan.footer {
+      // The seal was whole, its trailer was not: the next commit begins a new segment.
+      tail.chain = footer.chain
+      return
+    }
+    tail.segment = ActiveSegment(
+      header: scan.header, file: file, end: scan.end,
+      allocated: scan.ending == .clean ? scan.bytes.count : scan.end, items: scan.items,
+      previousChain: tail.chain)
+    tail.encoder = DeltaEncoder(resuming: reader.decoder)
+    // A dictionary that was not read (a segment only kept for publishing) can't be gone on with.
+    tail.mustRotate = !reader.hasRun
+  }
+
+  /// Puts a torn tail aside and cuts the segment, so that nothing of it is ever read again.
+  private mutating func cut(
+    _ scan: SegmentScan, _ count: Int, _ path: String, _ file: any DiskFile
+  ) throws(LogError) {
+    let quarantine = directory + "/" + FileName.quarantine
+    let name = "\(FileName.hex(scan.header.number))-\(scan.end).torn"
+    let tailEnd = min(scan.bytes.count, scan.end + count)
+    do throws(DiskError) {
+      try machine.disk.createDirectory(quarantine)
+      // An earlier open may have got this far; its copy is as good.
+      if try machine.disk.info(quarantine + "/" + name) == nil {
+        let copy = try machine.disk.open(quarantine + "/" + name, .create)
+        defer { copy.close() }
+        let bytes = Array(scan.bytes[scan.end..<tailEnd])
+        try copy.write(bytes.span, at: 0)
+      }
+      try file.truncate(to: UInt64(scan.end))
+      try file.sync()
+    } catch { throw LogError(error) }
+    notes.append(
+      RecoveryNote(
+        path: path, offset: UInt64(scan.end),
+        message: "cut off a torn tail of \(count) bytes that no sync had covered; it is kept in "
+          + "\(quarantine)/\(name)"))
+  }
+}

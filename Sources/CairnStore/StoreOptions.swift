@@ -1,0 +1,29 @@
+package import CairnMerge
+
+/// How a store behaves; the public `Options` has the same, with the reasons.
+package struct StoreOptions: Sendable {
+  /// When a commit is durable.
+  package enum Durability: Equatable, Sendable {
+    /// When `sync` returns.
+    case full
+    /// At the latest this many milliseconds after `sync` returned, if a later one comes; at close.
+    case periodic(milliseconds: Int64)
+    /// When the operating system likes.
+    case none
+  }
+
+  package var durability = Durability.full
+  package var limits = Limits()
+  /// Unpacked blocks of the snapshot that are kept in memory.
+  package var cacheBytes = 64 << 20
+  /// A log segment is closed at this size.
+  package var segmentBytes = 4 << 20
+  /// The log is compacted when it is larger than this and than half of the snapshot.
+  package var compactFrom = 4 << 20
+  /// A log of at most this size is left for the next open to replay.
+  package var replayBytes = 128 << 10
+  /// Compacts by itself; off for tests that want the log as it is.
+  package var compactsAutomatically = true
+
+  package init() {}
+}

@@ -1,0 +1,167 @@
+import CairnBytes
+import CairnMerge
+
+/// Local changes with their limits: everything is checked before anything changes.
+extension StoreState {
+  typealias FieldChange = (field: String, value: FieldValue?)
+
+  mutating func insert(
+    _ number: Int, _ id: RecordName, _ fields: [FieldChange], limits: Limits
+  ) throws(StoreError) {
+    let place = try tables[number].find(id, &ground)
+    if try isThere(number, place) {
+      throw StoreError(.exists, "the record \(id.text) is in table \(tables[number].name) already")
+    }
+    var size = Sizes.record
+    for (field, value) in fields { size += try fieldSize(number, field, value) }
+    let changeSize = Sizes.change + size - Sizes.record
+    let change = size + (tables[number].isCounted ? 0 : -size)
+    try check(limits, number, id, recordSize: size, growth: change, pendingGrowth: changeSize)
+    if tables[number].isCounted, totals.recordCount >= limits.records {
+      throw StoreError(
+        .sizeLimit, "the datastore holds \(totals.recordCount) records, its limit; delete some first")
+    }
+    let slot = try tables[number].writableSlot(id, place, &ground, rules)
+    tables[number].insert(slot)
+    for (field, value) in fields {
+      guard let value else { continue }
+      let column = tables[number].column(field, &ground, rules)
+      tables[number].put(slot, column, Cell(value, heap: &ground.heap))
+    }
+    finish(number, slot, size: size, records: 1, changeSize: changeSize)
+  }
+
+  mutating func isThere(
+    _ number: Int, _ place: TableState.Place
+  ) throws(StoreError) -> Bool {
+    switch place {
+    case .nowhere: false
+    case .slot(let slot): tables[number].exists(slot)
+    case .base(let row): try tables[number].baseExists(row, &ground)
+    }
+  }
+
+  private func fieldSize(
+    _ number: Int, _ field: String, _ value: FieldValue?
+  ) throws(StoreError) -> Int {
+    guard let value else { return 0 }
+    let size = value.size
+    if size >= Cell.heapLengthMax {
+      throw StoreError(.sizeLimit, "field \(field): \(size) bytes; no value can have that many")
+    }
+    return Sizes.field + size
+  }
+
+  /// The record that a change is for, as a slot.
+  mutating func existingSlot(_ number: Int, _ id: RecordName) throws(StoreError) -> Int {
+    let place = try tables[number].find(id, &ground)
+    guard try isThere(number, place) else {
+      throw StoreError(
+        .deleted, "there is no record \(id.text) in table \(tables[number].name); was it deleted?",
+        id: id.text)
+    }
+    return try tables[number].writableSlot(id, place, &ground, rules)
+  }
+
+  mutating func update(
+    _ number: Int, _ id: RecordName, _ fields: [FieldChange], limits: Limits
+  ) throws(StoreError) {
+    let slot = try existingSlot(number, id)
+    var growth = 0
+    var pendingGrowth =
+      tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
+    for (field, value) in fields {
+      let column = tables[number].column(field, &ground, rules)
+      let (old, isPending) = try sizeNow(number, slot, column)
+      let new = try fieldSize(number, field, value)
+      growth += new - old
+      // A removal counts as a change of a field without a value.
+      pendingGrowth += max(new, Sizes.field) - (isPending ? max(old, Sizes.field) : 0)
+    }
+    let size = Int(tables[number].sizes[slot]) + growth
+    try check(
+      limits, number, id, recordSize: size, growth: growth, pendingGrowth: pendingGrowth)
+    _ = tables[number].pend(slot)
+    for (field, value) in fields {
+      let column = tables[number].column(field, &ground, rules)
+      tables[number].put(slot, column, Cell(value, heap: &ground.heap))
+    }
+    finish(number, slot, size: growth, records: 0, changeSize: pendingGrowth)
+  }
+
+  @inline(__always)
+  private mutating func sizeNow(
+    _ number: Int, _ slot: Int, _ column: Int
+  ) throws(StoreError) -> (size: Int, isPending: Bool) {
+    let cell = tables[number].columns[column].cell(slot)
+    let isPending = tables[number].isPending(slot, column)
+    if cell.tag >= CellTag.no, cell.tag < CellTag.string { return (Sizes.field, isPending) }
+    if cell.tag != CellTag.none {
+      let size =
+        CellTag.isValue(cell.tag) ? Sizes.field + cell.valueSize(ground.heap) : 0
+      return (size, isPending)
+    }
+    return (try tables[number].view(.slot(slot), column, &ground).fieldSize, isPending)
+  }
+
+  mutating func delete(_ number: Int, _ id: RecordName) throws(StoreError) {
+    let slot = try existingSlot(number, id)
+    let size = Int(tables[number].sizes[slot])
+    tables[number].delete(slot)
+    let pending = tables[number].pend(slot)
+    let existed = tables[number].pendingRecords[pending].existedBefore
+    let before = tables[number].pendingRecords[pending].changeSize
+    finish(
+      number, slot, size: -size, records: -1,
+      changeSize: (existed ? Sizes.change : 0) - before)
+  }
+
+  private mutating func finish(
+    _ number: Int, _ slot: Int, size: Int, records: Int, changeSize: Int
+  ) {
+    let pending = tables[number].pend(slot)
+    tables[number].pendingRecords[pending].changeSize += changeSize
+    pendingSize += changeSize
+    if records >= 0 {
+      tables[number].sizes[slot] = UInt32(
+        clamping: records == 1 ? size : Int(tables[number].sizes[slot]) + size)
+    }
+    if tables[number].isCounted { totals.add(size: size, records: records) }
+  }
+
+  /// Limits hold for what grows; equal to a limit is allowed.
+  @inline(__always)
+  private func check(
+    _ limits: Limits, _ number: Int, _ id: RecordName, recordSize: Int, growth: Int,
+    pendingGrowth: Int
+  ) throws(StoreError) {
+    let total = totals.size + growth
+    let pending = Sizes.delta + pendingSize + pendingGrowth
+    if growth > 0 && (recordSize > limits.recordBytes || total > limits.datastoreBytes)
+      || pendingGrowth > 0 && pending > limits.deltaBytes
+    {
+      throw limitError(limits, number, id, recordSize, total: total, pending: pending)
+    }
+  }
+
+  private func limitError(
+    _ limits: Limits, _ number: Int, _ id: RecordName, _ size: Int, total: Int, pending: Int
+  ) -> StoreError {
+    if size > limits.recordBytes {
+      return StoreError(
+        .sizeLimit,
+        "record \(id.text) of table \(tables[number].name) would take \(size) bytes; the limit is "
+          + "\(limits.recordBytes)", id: id.text)
+    }
+    if total > limits.datastoreBytes {
+      return StoreError(
+        .sizeLimit,
+        "the datastore would take \(total) bytes; the limit is \(limits.datastoreBytes): delete "
+          + "something first")
+    }
+    return StoreError(
+      .sizeLimit,
+      "the changes since the last sync would take \(pending) bytes; the limit is "
+        + "\(limits.deltaBytes): sync more often")
+  }
+}

@@ -1,0 +1,72 @@
+import CairnBytes
+import CairnMerge
+
+/// The switch to a new snapshot: only slots that changed since the freeze are carried over.
+extension StoreState {
+  mutating func rebase(on base: BaseSnapshot) throws(StoreError) {
+    var ground = Ground()
+    ground.base = base
+    ground.stamps = self.ground.stamps
+    ground.epoch = self.ground.epoch
+    for index in tables.indices {
+      tables[index] = try tables[index].rebased(from: self.ground, onto: &ground, rules)
+    }
+    self.ground = ground
+  }
+}
+
+extension TableState {
+  func rebased(
+    from old: Ground, onto new: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) -> TableState {
+    var table = TableState(name: name, base: new.base)
+    for field in fieldNames { _ = table.column(field, &new, rules) }
+    var moved: [Int: Int] = [:]
+    for slot in ids.indices where epochs[slot] == old.epoch {
+      let place: RowPlace
+      if let number = table.baseTable, let found = try new.base?.find(ids[slot], table: number) {
+        place = found
+      } else {
+        place = .none
+      }
+      let target = table.addSlot(
+        ids[slot], hash: ids[slot].hash, flags: flags[slot], place: place,
+        size: Int(sizes[slot]), epoch: new.epoch)
+      moved[slot] = target
+      table.presences[target] = presences[slot]
+      table.complex[target] = complex[slot]
+      if slot < references.count, references[slot] != 0 {
+        while table.references.count <= target { table.references.append(0) }
+        table.references[target] = references[slot]
+      }
+      for column in columns.indices {
+        let cell = columns[column].cell(slot)
+        let stamp = columns[column].stamp(slot)
+        if cell.isNone, stamp == StampTable.settled { continue }
+        table.set(target, column, new.adopt(cell, from: old.heap), stamp: stamp)
+      }
+    }
+    try table.movePending(from: self, moved, old, &new)
+    return table
+  }
+
+  private mutating func movePending(
+    from old: TableState, _ moved: [Int: Int], _ ground: Ground, _ new: inout Ground
+  ) throws(StoreError) {
+    for pending in old.pendingRecords {
+      guard let slot = moved[pending.slot] else { continue }
+      var copy = pending
+      copy.slot = slot
+      pendingRecords.append(copy)
+      pendingMarks[slot] = UInt32(pendingRecords.count)
+    }
+    for entry in old.undo {
+      guard let slot = moved[Int(entry.slot)] else { continue }
+      let cell = new.adopt(entry.cell, from: ground.heap)
+      undo.append(
+        Undo(
+          slot: UInt32(slot), column: entry.column, stamp: entry.stamp, tag: cell.tag,
+          word: cell.word))
+    }
+  }
+}

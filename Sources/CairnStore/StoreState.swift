@@ -1,0 +1,270 @@
+import CairnBytes
+import CairnLog
+import CairnMerge
+
+/// Everything of an open store that its lock guards: tables, vectors, totals, rules.
+/// It knows no files; those are the `Store`'s.
+struct StoreState {
+  let device: DeviceID
+  /// No account: nobody else can ever write here, so nothing is remembered for merging.
+  let isAlone: Bool
+  var ground = Ground()
+  var tables: [TableState] = []
+  private var tableNumbers: [String: Int] = [:]
+  var rules = RuleBook()
+  var totals = StoreTotals()
+  /// All deltas that are in the state.
+  var vector = VersionVector()
+  /// Per device number: what that device had seen at its last delta here, by device number.
+  private var contexts: [[UInt64]] = []
+  /// Highest time of any delta, for `modified` and for the own clock.
+  var modified: Int64 = 0
+  private(set) var ownTime: Int64 = 0
+  /// Size that the pending changes count with, without the delta's own 100.
+  var pendingSize = 0
+
+  init(device: DeviceID, isAlone: Bool) {
+    self.device = device
+    self.isAlone = isAlone
+    _ = ground.stamps.device(device)
+  }
+
+  /// Starts from a snapshot instead of from nothing.
+  mutating func adopt(_ base: BaseSnapshot) {
+    let description = base.description
+    vector = description.vector
+    for (author, context) in description.contexts {
+      for dot in context.entries { see(dot, by: author) }
+    }
+    modified = description.modified
+    ownTime = description.modified
+    totals.size = description.size
+    totals.recordCount = description.recordCount
+    ground.base = base
+    tables = []
+    tableNumbers = [:]
+  }
+
+  // MARK: tables
+
+  /// The number of a table; a new one if nobody asked for it before.
+  mutating func table(_ name: String) -> Int {
+    if let known = tableNumbers[name] { return known }
+    tables.append(TableState(name: name, base: ground.base))
+    tableNumbers[name] = tables.count - 1
+    return tables.count - 1
+  }
+
+  /// Makes sure that every table of the base has its number.
+  mutating func addBaseTables() {
+    for table in ground.base?.description.tables ?? [] { _ = self.table(table.name) }
+  }
+
+  // MARK: contexts
+
+  private mutating func see(_ dot: Dot, by author: DeviceID) {
+    let row = ground.stamps.device(author)
+    let number = ground.stamps.device(dot.device)
+    while contexts.count <= row { contexts.append([]) }
+    while contexts[row].count <= number { contexts[row].append(0) }
+    contexts[row][number] = max(contexts[row][number], dot.sequence)
+  }
+
+  private func context(_ author: DeviceID) -> VersionVector {
+    guard let row = ground.stamps.devices.firstIndex(of: author), row < contexts.count else {
+      return VersionVector()
+    }
+    return VersionVector(
+      contexts[row].enumerated().filter { $0.element > 0 }.map {
+        Dot(device: ground.stamps.devices[$0.offset], sequence: $0.element)
+      })
+  }
+
+  var allContexts: [DeviceID: VersionVector] {
+    var result: [DeviceID: VersionVector] = [:]
+    for device in ground.stamps.devices {
+      let context = context(device)
+      if !context.isEmpty { result[device] = context }
+    }
+    return result
+  }
+
+  // MARK: deltas
+
+  /// Whether everything that a delta builds on is here, and it is the next of its device.
+  func canApply(_ delta: Delta) -> Bool {
+    vector[delta.dot.device] + 1 == delta.dot.sequence
+      && delta.dependencies.allSatisfy(vector.contains)
+  }
+
+  /// Applies a delta that `canApply`.
+  mutating func apply(
+    _ delta: Delta, heap: [UInt8], names: [RecordName], slots: inout [UInt32]
+  ) throws(StoreError) {
+    while slots.count < names.count { slots.append(0) }
+    let dot = delta.dot
+    for dependency in delta.dependencies { see(dependency, by: dot.device) }
+    see(dot, by: dot.device)
+    let stamp = Stamp(dot: dot, time: delta.time)
+    let author = TableState.Author(
+      stamp: stamp, stampNumber: isAlone ? StampTable.settled : ground.stamps.add(stamp),
+      seen: contexts[ground.stamps.device(dot.device)],
+      context: isAlone ? VersionVector() : context(dot.device), isAlone: isAlone)
+    var changesRules = false
+    for section in delta.sections {
+      let number = table(section.table)
+      try tables[number].apply(
+        delta, section, heap: heap, names: names, slots: &slots, by: author, &ground, rules,
+        &totals)
+      if section.table == RuleBook.table { changesRules = true }
+    }
+    finish(dot, time: delta.time)
+    if changesRules { try readRules() }
+  }
+
+  private mutating func finish(_ dot: Dot, time: Int64) {
+    vector.insert(dot)
+    modified = max(modified, time)
+    if dot.device == device { ownTime = max(ownTime, time) }
+  }
+
+  /// The rules as the reserved table has them; registers in conflict decide anew.
+  mutating func readRules() throws(StoreError) {
+    var book = RuleBook()
+    let number = table(RuleBook.table)
+    for (id, place) in try places(in: number) {
+      for (field, value) in try tables[number].fields(place, &ground, rules) {
+        book.set(record: id.text, field: field, value)
+      }
+    }
+    rules = book
+    for number in tables.indices {
+      let name = tables[number].name
+      for column in tables[number].columns.indices {
+        let rule = book.rule(table: name, field: tables[number].fieldNames[column])
+        tables[number].setRule(rule, column: column)
+      }
+      for slot in tables[number].complex.keys.sorted() {
+        tables[number].settle(slot, &ground, book, &totals)
+      }
+    }
+  }
+
+  // MARK: commit
+
+  /// The delta of everything pending, nil if there is nothing to say.
+  mutating func collect(
+    time now: Int64, dictionaryCount: UInt32
+  ) throws(StoreError) -> (Delta, TableState.CommitScope)? {
+    guard tables.contains(where: \.hasPending) else { return nil }
+    let dot = Dot(device: device, sequence: vector[device] + 1)
+    var context = isAlone ? VersionVector() : vector
+    if !isAlone { context.insert(dot) }
+    var scope = TableState.CommitScope(
+      dot: dot, context: context, isAlone: isAlone, dictionaryCount: dictionaryCount)
+    var delta = Delta()
+    delta.dot = dot
+    delta.time = max(ownTime + 1, now)
+    if !isAlone { delta.dependencies = dependencies() }
+    for number in tables.indices where tables[number].hasPending {
+      try tables[number].collect(into: &delta, &scope, &ground, rules)
+    }
+    return delta.isEmpty ? nil : (delta, scope)
+  }
+
+  /// What was seen since the own last delta.
+  private func dependencies() -> [Dot] {
+    let before = context(device)
+    return vector.entries.filter { $0.device != device && !before.contains($0) }
+  }
+
+  /// The delta is in the log: pending changes are committed ones.
+  mutating func commit(
+    _ delta: Delta, _ scope: TableState.CommitScope
+  ) throws(StoreError) {
+    for dependency in delta.dependencies { see(dependency, by: device) }
+    see(delta.dot, by: device)
+    let stamp = Stamp(dot: delta.dot, time: delta.time)
+    let number = isAlone ? StampTable.settled : ground.stamps.add(stamp)
+    for index in tables.indices where tables[index].hasPending {
+      try tables[index].commit(delta, stampNumber: number, stamp: stamp, scope, &ground, rules)
+    }
+    pendingSize = 0
+    finish(delta.dot, time: delta.time)
+    if delta.sections.contains(where: { $0.table == RuleBook.table }) { try readRules() }
+  }
+
+  /// Nothing of the pending changes makes a difference.
+  mutating func dropPending() {
+    for number in tables.indices where tables[number].hasPending {
+      for pending in tables[number].pendingRecords {
+        tables[number].pendingMarks[pending.slot] = 0
+      }
+      tables[number].forgetPending()
+    }
+    pendingSize = 0
+  }
+
+  mutating func rollBack() {
+    for number in tables.indices where tables[number].hasPending {
+      let before = tables[number].pendingTotals
+      tables[number].rollBack()
+      if tables[number].isCounted { totals.add(size: before.size, records: before.records) }
+    }
+    pendingSize = 0
+  }
+
+  /// A new segment has an empty dictionary.
+  mutating func forgetReferences() {
+    for number in tables.indices { tables[number].references = [] }
+  }
+
+  // MARK: walking
+
+  /// All records of a table, deleted ones not among them: those in the base, then the slots.
+  mutating func places(
+    in number: Int
+  ) throws(StoreError) -> [(RecordName, TableState.Place)] {
+    var result: [(RecordName, TableState.Place)] = []
+    try forEachBaseRow(in: number) { block, blockNumber, row in
+      let place = RowPlace(block: UInt32(blockNumber), row: UInt32(row))
+      result.append((block.name(row), .base(place)))
+    }
+    for slot in tables[number].ids.indices where tables[number].exists(slot) {
+      result.append((tables[number].ids[slot], .slot(slot)))
+    }
+    return result
+  }
+
+  /// Rows of the base that no slot replaces, as long as they exist.
+  mutating func forEachBaseRow(
+    in number: Int, _ body: (Block, Int, Int) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    guard let baseTable = tables[number].baseTable,
+      let blocks = ground.base?.description.tables[baseTable]
+    else { return }
+    for blockNumber in blocks.firstBlock..<(blocks.firstBlock + blocks.blockCount) {
+      guard let block = try ground.base?.block(blockNumber) else { return }
+      for row in 0..<block.rowCount {
+        if tables[number].isShadowed(block: blockNumber, row: row) { continue }
+        if let range = block.complexState(row) {
+          guard try TableState.state(block.bytes, range, ground).exists else { continue }
+        }
+        try body(block, blockNumber, row)
+      }
+    }
+  }
+}
+
+extension TableState {
+  /// What rolling back gives to the totals.
+  var pendingTotals: (size: Int, records: Int) {
+    var size = 0
+    var records = 0
+    for pending in pendingRecords {
+      size += Int(pending.sizeBefore) - Int(sizes[pending.slot])
+      records += (pending.existedBefore ? 1 : 0) - (exists(pending.slot) ? 1 : 0)
+    }
+    return (size, records)
+  }
+}

@@ -1,0 +1,284 @@
+import CairnBytes
+import CairnMerge
+
+/// From pending changes to the columns of a delta: the smallest set with the same effect.
+extension TableState {
+  /// What commits have to know of the store.
+  struct CommitScope {
+    var dot: Dot
+    var context: VersionVector
+    var isAlone: Bool
+    /// Records in the segment's dictionary; grows with each new one.
+    var dictionaryCount: UInt32
+  }
+
+  var hasPending: Bool { !pendingRecords.isEmpty }
+
+  /// Appends this table's section, if there is anything to say.
+  mutating func collect(
+    into delta: inout Delta, _ scope: inout CommitScope, _ ground: inout Ground,
+    _ rules: RuleBook
+  ) throws(StoreError) {
+    let included = try includedCells(&ground)
+    let firstRecord = delta.records.count
+    addRecords(into: &delta, &scope)
+    guard delta.records.count > firstRecord else { return }
+    let firstColumn = delta.columns.count
+    var buckets: [[Int]] = Array(repeating: [], count: columns.count)
+    for index in included { buckets[Int(undo[index].column)].append(index) }
+    for column in columns.indices where !buckets[column].isEmpty {
+      try addColumn(column, buckets[column], into: &delta, scope, &ground, rules)
+    }
+    delta.sections.append(
+      Delta.Section(
+        table: name, records: firstRecord..<delta.records.count,
+        columns: firstColumn..<delta.columns.count))
+  }
+
+  /// Indexes in `undo` of the cells that really change; the others become what they were.
+  private mutating func includedCells(_ ground: inout Ground) throws(StoreError) -> [Int] {
+    for index in pendingRecords.indices { pendingRecords[index].row = .max }
+    var included: [Int] = []
+    included.reserveCapacity(undo.count)
+    for index in undo.indices {
+      let old = undo[index]
+      let slot = Int(old.slot)
+      let column = Int(old.column)
+      guard columns[column].stamp(slot) == StampTable.pending, exists(slot) else { continue }
+      let mark = Int(pendingMarks[slot]) - 1
+      let cell = columns[column].cell(slot)
+      if pendingRecords[mark].inserted {
+        guard CellTag.isValue(cell.tag) else { continue }
+      } else if try isUnchanged(old, cell, &ground) {
+        columns[column].set(slot, old.cell, stamp: old.stamp)
+        continue
+      }
+      pendingRecords[mark].row = 0
+      included.append(index)
+    }
+    return included
+  }
+
+  private func isUnchanged(
+    _ old: Undo, _ cell: Cell, _ ground: inout Ground
+  ) throws(StoreError) -> Bool {
+    let slot = Int(old.slot)
+    // Writing the visible value of a conflict again decides the conflict.
+    if isComplex(slot),
+      (complex[slot]?.fields[fieldNames[Int(old.column)]]?.entries.count ?? 0) > 1
+    {
+      return false
+    }
+    var before = CellView(cell: old.cell, heap: ground.heap)
+    if old.tag == CellTag.none, seesBase(slot) {
+      before = try baseView(places[slot], Int(old.column), &ground)
+    }
+    if !CellTag.isValue(before.cell.tag) { return !CellTag.isValue(cell.tag) }
+    return cell.equals(ground.heap, before.cell, before.heap)
+  }
+
+  private mutating func addRecords(into delta: inout Delta, _ scope: inout CommitScope) {
+    for index in pendingRecords.indices {
+      let pending = pendingRecords[index]
+      let slot = pending.slot
+      var flags: UInt8 = 0
+      if pending.deleted { flags |= Delta.Flags.delete }
+      if pending.inserted, exists(slot) { flags |= Delta.Flags.insert }
+      guard flags != 0 || pending.row != .max else { continue }
+      while references.count <= slot { references.append(0) }
+      if references[slot] == 0 {
+        scope.dictionaryCount += 1
+        references[slot] = scope.dictionaryCount
+        delta.newNames.append(ids[slot])
+      }
+      let row = delta.records.count
+      pendingRecords[index].row = UInt32(row)
+      if let born = births(pending, scope), !born.isEmpty {
+        flags |= Delta.Flags.born
+        delta.born[row] = born
+      }
+      delta.records.append(Delta.RecordEntry(flags: flags, reference: references[slot] - 1))
+    }
+  }
+
+  /// The deletes that what is written now was born after.
+  private func births(_ pending: PendingRecord, _ scope: CommitScope) -> [Dot]? {
+    if scope.isAlone { return nil }
+    // A delete in this very delta comes before its insert, and covers all earlier ones.
+    if pending.deleted { return pending.inserted ? [scope.dot] : nil }
+    guard let state = complex[pending.slot] else { return nil }
+    return pending.inserted ? state.bornOfInsert : state.bornOfUpdate
+  }
+
+  private mutating func addColumn(
+    _ column: Int, _ cells: [Int], into delta: inout Delta, _ scope: CommitScope,
+    _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) {
+    var rows: [(row: UInt32, undo: Int)] = []
+    rows.reserveCapacity(cells.count)
+    var isSorted = true
+    for index in cells {
+      let row = pendingRecords[Int(pendingMarks[Int(undo[index].slot)]) - 1].row
+      if let last = rows.last, last.row >= row { isSorted = false }
+      rows.append((row, index))
+    }
+    if !isSorted { rows.sort { $0.row < $1.row } }
+    if scope.isAlone || columns[column].rule != .sum && complex.isEmpty {
+      emit(column, .put, rows, into: &delta)
+      return
+    }
+    var byOperation: [Delta.Operation: [(row: UInt32, undo: Int)]] = [:]
+    var writes: [Int: Write] = [:]
+    for entry in rows {
+      let write = try write(column, undo[entry.undo], scope, ground: &ground, rules)
+      writes[entry.undo] = write
+      switch write {
+      case .add: byOperation[.add, default: []].append(entry)
+      case .put(_, let covered):
+        byOperation[covered.isEmpty ? .put : .putCovering, default: []].append(entry)
+      }
+    }
+    for operation in [Delta.Operation.put, .putCovering, .add] {
+      guard let entries = byOperation[operation] else { continue }
+      let first = delta.tags.count
+      emit(column, operation, entries, into: &delta)
+      for (offset, entry) in entries.enumerated() {
+        switch writes[entry.undo] {
+        case .put(_, let covered): if !covered.isEmpty { delta.covered[first + offset] = covered }
+        case .add(_, let total, let since):
+          delta.totals[first + offset] = Delta.Addition(since: since, total: total)
+        case nil: break
+        }
+      }
+    }
+  }
+
+  private func emit(
+    _ column: Int, _ operation: Delta.Operation, _ rows: [(row: UInt32, undo: Int)],
+    into delta: inout Delta
+  ) {
+    let first = delta.tags.count
+    for (row, index) in rows {
+      let cell = columns[column].cell(Int(undo[index].slot))
+      delta.rows.append(row)
+      delta.tags.append(cell.isNone ? CellTag.absent : cell.tag)
+      delta.words.append(cell.word)
+    }
+    delta.columns.append(
+      Delta.Column(
+        field: fieldNames[column], operation: operation, cells: first..<delta.tags.count))
+  }
+
+  /// How a cell is written under the field's rule.
+  private func write(
+    _ column: Int, _ old: Undo, _ scope: CommitScope, ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) -> Write {
+    let slot = Int(old.slot)
+    let value = columns[column].cell(slot).value(ground.heap)
+    let register: Register
+    if pendingRecords[Int(pendingMarks[slot]) - 1].inserted {
+      register = Register()
+    } else if let state = complex[slot] {
+      register = state.register(fieldNames[column])
+    } else {
+      var before = CellView(cell: old.cell, heap: ground.heap)
+      if old.tag == CellTag.none, seesBase(slot) {
+        before = try baseView(places[slot], column, &ground)
+      }
+      register = before.cell.isNone ? Register() : Register(before.value)
+    }
+    return register.write(value, rule: columns[column].rule, dot: scope.dot)
+  }
+
+  /// The delta is on disk: what was pending is committed.
+  mutating func commit(
+    _ delta: Delta, stampNumber: UInt32, stamp: Stamp, _ scope: CommitScope,
+    _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) {
+    let section = delta.sections.first { $0.table == name }
+    if !scope.isAlone, let section {
+      try commitComplex(delta, section, stamp: stamp, scope, &ground, rules)
+    }
+    for old in undo {
+      let slot = Int(old.slot)
+      if columns[Int(old.column)].stamp(slot) == StampTable.pending {
+        columns[Int(old.column)].set(slot, stamp: stampNumber)
+      }
+    }
+    for pending in pendingRecords {
+      if presences[pending.slot] == StampTable.pending { presences[pending.slot] = stampNumber }
+      pendingMarks[pending.slot] = 0
+    }
+    let slots = pendingRecords.map(\.slot).filter(isComplex)
+    forgetPending()
+    for slot in slots { refresh(slot, &ground, rules) }
+  }
+
+  /// Deletes, sums and everything on records in conflict goes through the full state.
+  private mutating func commitComplex(
+    _ delta: Delta, _ section: Delta.Section, stamp: Stamp, _ scope: CommitScope,
+    _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) {
+    var needed: Set<Int> = Set(pendingRecords.filter { $0.deleted || isComplex($0.slot) }.map(\.slot))
+    var slotOfRow: [UInt32: Int] = [:]
+    for pending in pendingRecords where pending.row != .max { slotOfRow[pending.row] = pending.slot }
+    for column in delta.columns[section.columns] where column.operation == .add {
+      for cell in column.cells { needed.insert(slotOfRow[delta.rows[cell]] ?? -1) }
+    }
+    needed.remove(-1)
+    if needed.isEmpty { return }
+    var old: [Int: [Int: Undo]] = [:]
+    for entry in undo where needed.contains(Int(entry.slot)) {
+      old[Int(entry.slot), default: [:]][Int(entry.column)] = entry
+    }
+    for slot in needed.sorted() where !isComplex(slot) {
+      try makeComplex(slot, beforePending: old[slot] ?? [:], &ground, rules)
+    }
+    for index in section.records {
+      guard let slot = slotOfRow[UInt32(index)], needed.contains(slot) else { continue }
+      let flags = delta.records[index].flags
+      let born = delta.born[index] ?? []
+      if flags & Delta.Flags.delete != 0 {
+        complex[slot]?.apply(.delete, stamp: stamp, context: scope.context, born: [])
+      }
+      if flags & Delta.Flags.insert != 0 {
+        complex[slot]?.apply(.insert, stamp: stamp, context: scope.context, born: born)
+      }
+    }
+    for column in delta.columns[section.columns] {
+      for cell in column.cells {
+        let row = delta.rows[cell]
+        guard let slot = slotOfRow[row], needed.contains(slot) else { continue }
+        let change = write(delta, column, cell, ground.heap)
+        complex[slot]?.apply(
+          .write(field: column.field, change), stamp: stamp,
+          context: scope.context, born: delta.born[Int(row)] ?? [])
+      }
+    }
+  }
+
+  private func write(
+    _ delta: Delta, _ column: Delta.Column, _ cell: Int, _ heap: [UInt8]
+  ) -> Write {
+    let value = Cell(tag: delta.tags[cell], word: delta.words[cell]).value(heap)
+    if column.operation == .add, let value, let running = delta.totals[cell] {
+      return .add(result: value, total: running.total, since: running.since)
+    }
+    return .put(value, covered: delta.covered[cell] ?? [])
+  }
+
+  private mutating func makeComplex(
+    _ slot: Int, beforePending old: [Int: Undo], _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) {
+    let pending = pendingRecords[Int(pendingMarks[slot]) - 1]
+    let now = (flags[slot], presences[slot])
+    // The state as it was: with the flags and presence from before the pending delta.
+    flags[slot] = pending.flagsBefore
+    presences[slot] = pending.presenceBefore
+    let state =
+      pending.existedBefore ? try plainState(slot, &ground, rules, old: old) : RecordState()
+    (flags[slot], presences[slot]) = now
+    complex[slot] = state
+    flags[slot] |= Flag.complex | Flag.hidesBase
+  }
+}

@@ -1,0 +1,189 @@
+import CairnBytes
+import CairnLog
+import CairnMerge
+
+extension TableState {
+  /// Where a record is: changed here, only in the base, or nowhere.
+  enum Place {
+    case slot(Int)
+    case base(RowPlace)
+    case nowhere
+  }
+
+  func find(_ id: RecordName, _ ground: inout Ground) throws(StoreError) -> Place {
+    let hash = id.hash
+    if let slot = findSlot(id, hash: hash) { return .slot(slot) }
+    guard let baseTable, let place = try ground.base?.find(id, table: baseTable) else {
+      return .nowhere
+    }
+    return .base(place)
+  }
+
+  /// Whether there is such a record now.
+  func exists(
+    _ id: RecordName, _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) -> Bool {
+    switch try find(id, &ground) {
+    case .slot(let slot): return exists(slot)
+    case .nowhere: return false
+    case .base(let place): return try baseExists(place, &ground)
+    }
+  }
+
+  func baseExists(_ place: RowPlace, _ ground: inout Ground) throws(StoreError) -> Bool {
+    guard let block = try ground.base?.block(Int(place.block)) else { return false }
+    guard let range = block.complexState(Int(place.row)) else { return true }
+    return try TableState.state(block.bytes, range, ground).exists
+  }
+
+  static func state(
+    _ bytes: [UInt8], _ range: Range<Int>, _ ground: Ground
+  ) throws(StoreError) -> RecordState {
+    do { return try RecordStateCoding.decode(bytes, range) } catch {
+      throw StoreError(
+        LogError(error, ground.base?.reader.path ?? "", at: 0, "a record in conflict"))
+    }
+  }
+
+  /// What is to be read as the field's value.
+  @inline(__always)
+  func view(
+    _ place: Place, _ column: Int, _ ground: inout Ground
+  ) throws(StoreError) -> CellView {
+    switch place {
+    case .nowhere: return .none
+    case .base(let row): return try baseView(row, column, &ground)
+    case .slot(let slot):
+      let cell = columns[column].cell(slot)
+      if cell.tag != CellTag.none || !seesBase(slot) {
+        return CellView(cell: cell, heap: ground.heap)
+      }
+      return try baseView(places[slot], column, &ground)
+    }
+  }
+
+  func baseView(
+    _ place: RowPlace, _ column: Int, _ ground: inout Ground
+  ) throws(StoreError) -> CellView {
+    guard let block = try ground.base?.block(Int(place.block)) else { return .none }
+    if let range = block.complexState(Int(place.row)) {
+      let state = try TableState.state(block.bytes, range, ground)
+      var heap: [UInt8] = []
+      let value = state.visible(fieldNames[column], rule: columns[column].rule)
+      return CellView(cell: value == nil ? .none : Cell(value, heap: &heap), heap: heap)
+    }
+    let name = baseFields[column]
+    if name < 0 { return .none }
+    return CellView(cell: block.cell(Int(place.row), name), heap: block.bytes)
+  }
+
+  /// The stamp of a slot's cell, from the base if it is there.
+  func stamp(
+    _ slot: Int, _ column: Int, _ ground: inout Ground
+  ) throws(StoreError) -> UInt32 {
+    let tag = columns[column].tag(slot)
+    if tag != CellTag.none || !seesBase(slot) { return columns[column].stamp(slot) }
+    return try baseStampNumber(slot, column, &ground)
+  }
+
+  /// The stamp of the cell that the base has for a slot's record.
+  func baseStampNumber(
+    _ slot: Int, _ column: Int, _ ground: inout Ground
+  ) throws(StoreError) -> UInt32 {
+    let place = places[slot]
+    let name = baseFields[column]
+    guard name >= 0, let block = try ground.base?.block(Int(place.block)),
+      let found = block.column(name)
+    else { return StampTable.settled }
+    return ground.stamps.add(block.stamp(Int(place.row), found))
+  }
+
+  /// All fields of a record with their values.
+  mutating func fields(
+    _ place: Place, _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) -> [(String, FieldValue)] {
+    try addBaseColumns(place, &ground, rules)
+    var result: [(String, FieldValue)] = []
+    for column in columns.indices {
+      let view = try view(place, column, &ground)
+      if let value = view.value { result.append((fieldNames[column], value)) }
+    }
+    return result
+  }
+
+  /// Makes columns for all fields that the base has of a record.
+  mutating func addBaseColumns(
+    _ place: Place, _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) {
+    let row: RowPlace
+    switch place {
+    case .nowhere: return
+    case .base(let found): row = found
+    case .slot(let slot):
+      guard seesBase(slot) else { return }
+      row = places[slot]
+    }
+    guard let block = try ground.base?.block(Int(row.block)) else { return }
+    for column in block.columns where !column.cell(Int(row.row), block.bytes).isNone {
+      if let name = ground.base?.fields.names[column.field] {
+        _ = self.column(name, &ground, rules)
+      }
+    }
+    if let range = block.complexState(Int(row.row)) {
+      for field in try TableState.state(block.bytes, range, ground).fields.keys.sorted() {
+        _ = self.column(field, &ground, rules)
+      }
+    }
+  }
+
+  /// The slot of a record that is about to change; base rows get one.
+  mutating func writableSlot(
+    _ id: RecordName, _ place: Place, _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) -> Int {
+    switch place {
+    case .slot(let slot):
+      epochs[slot] = ground.epoch
+      return slot
+    case .nowhere:
+      return addSlot(
+        id, hash: id.hash, flags: 0, place: .none, size: 0, epoch: ground.epoch)
+    case .base(let row): return try promote(id, row, &ground, rules)
+    }
+  }
+
+  private mutating func promote(
+    _ id: RecordName, _ row: RowPlace, _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) -> Int {
+    guard let block = try ground.base?.block(Int(row.block)) else {
+      throw StoreError(.notFound, "the snapshot has no block \(row.block)")
+    }
+    if let range = block.complexState(Int(row.row)) {
+      let state = try TableState.state(block.bytes, range, ground)
+      let slot = addSlot(
+        id, hash: id.hash, flags: Flag.complex | Flag.hidesBase, place: row, size: 0,
+        epoch: ground.epoch)
+      complex[slot] = state
+      refresh(slot, &ground, rules)
+      return slot
+    }
+    let slot = addSlot(
+      id, hash: id.hash, flags: Flag.exists, place: row,
+      size: TableState.size(block, Int(row.row)), epoch: ground.epoch)
+    presences[slot] = ground.stamps.add(block.presence(Int(row.row)))
+    return slot
+  }
+
+  /// The size of a plain row of a snapshot.
+  static func size(_ block: Block, _ row: Int) -> Int {
+    var size = Sizes.record
+    for column in block.columns {
+      let cell = column.cell(row, block.bytes)
+      if CellTag.isValue(cell.tag) { size += Sizes.field + cell.valueSize(block.bytes) }
+    }
+    return size
+  }
+}
+
+extension Cell {
+  var isNone: Bool { tag == CellTag.none }
+}

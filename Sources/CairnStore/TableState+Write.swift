@@ -1,0 +1,72 @@
+import CairnBytes
+import CairnMerge
+
+/// Local changes: they show at once, remember what was there, and have no dot yet.
+extension TableState {
+  /// The pending record of a slot; a new one if the slot was not touched since the last commit.
+  mutating func pend(_ slot: Int) -> Int {
+    if pendingMarks[slot] != 0 { return Int(pendingMarks[slot]) - 1 }
+    pendingRecords.append(
+      PendingRecord(
+        slot: slot, flagsBefore: flags[slot], presenceBefore: presences[slot],
+        sizeBefore: sizes[slot]))
+    pendingMarks[slot] = UInt32(pendingRecords.count)
+    return pendingRecords.count - 1
+  }
+
+  /// Puts a cell; the first time since the last commit, the old one is remembered.
+  @inline(__always)
+  mutating func put(_ slot: Int, _ column: Int, _ cell: Cell) {
+    let stamp = columns[column].stamp(slot)
+    if stamp != StampTable.pending {
+      let old = columns[column].cell(slot)
+      undo.append(
+        Undo(
+          slot: UInt32(slot), column: UInt32(column), stamp: stamp, tag: old.tag, word: old.word))
+    }
+    columns[column].set(slot, cell, stamp: StampTable.pending)
+  }
+
+  /// Whether the pending delta writes this cell already.
+  func isPending(_ slot: Int, _ column: Int) -> Bool {
+    columns[column].stamp(slot) == StampTable.pending
+  }
+
+  mutating func insert(_ slot: Int) {
+    let pending = pend(slot)
+    pendingRecords[pending].inserted = true
+    flags[slot] |= Flag.exists
+    if flags[slot] & Flag.complex == 0 { presences[slot] = StampTable.pending }
+    sizes[slot] = UInt32(Sizes.record)
+  }
+
+  mutating func delete(_ slot: Int) {
+    let pending = pend(slot)
+    for column in columns.indices where columns[column].tag(slot) != CellTag.none {
+      put(slot, column, .none)
+    }
+    pendingRecords[pending].inserted = false
+    pendingRecords[pending].deleted = pendingRecords[pending].existedBefore
+    flags[slot] = flags[slot] & ~Flag.exists | Flag.hidesBase
+    sizes[slot] = 0
+  }
+
+  /// Takes all pending changes back.
+  mutating func rollBack() {
+    for old in undo.reversed() {
+      columns[Int(old.column)].set(Int(old.slot), old.cell, stamp: old.stamp)
+    }
+    for pending in pendingRecords {
+      flags[pending.slot] = pending.flagsBefore
+      presences[pending.slot] = pending.presenceBefore
+      sizes[pending.slot] = pending.sizeBefore
+      pendingMarks[pending.slot] = 0
+    }
+    forgetPending()
+  }
+
+  mutating func forgetPending() {
+    undo.removeAll(keepingCapacity: true)
+    pendingRecords.removeAll(keepingCapacity: true)
+  }
+}

@@ -1,0 +1,56 @@
+import CairnDisk
+import Testing
+
+/// What a lock promises, on either disk.
+struct LockContractTests {
+  @Test(arguments: DiskKind.allCases)
+  func `a file is locked once at a time`(kind: DiskKind) throws {
+    let bench = try DiskWorkbench(kind)
+    let lock = try bench.disk.lock(bench.path("LOCK"))
+    bench.disk.fails(.locked) { _ = try $0.lock(bench.path("LOCK")) }
+    bench.disk.fails(.locked) { _ = try $0.lock(bench.root + "/./LOCK") }
+    let other = try bench.disk.lock(bench.path("LOCK2"))
+    lock.unlock()
+    lock.unlock()
+    let again = try bench.disk.lock(bench.path("LOCK"))
+    lock.unlock()
+    bench.disk.fails(.locked) { _ = try $0.lock(bench.path("LOCK")) }
+    again.unlock()
+    other.unlock()
+  }
+
+  @Test(arguments: DiskKind.allCases)
+  func `a lock ends with its last reference`(kind: DiskKind) throws {
+    let bench = try DiskWorkbench(kind)
+    var lock: (any DiskLock)? = try bench.disk.lock(bench.path("LOCK"))
+    #expect(lock != nil)
+    bench.disk.fails(.locked) { _ = try $0.lock(bench.path("LOCK")) }
+    lock = nil
+    try bench.disk.lock(bench.path("LOCK")).unlock()
+  }
+
+  @Test(arguments: DiskKind.allCases)
+  func `a locked file holds a process id and no more`(kind: DiskKind) throws {
+    let bench = try DiskWorkbench(kind)
+    try bench.put("LOCK", "a very long line that somebody left there")
+    let lock = try bench.disk.lock(bench.path("LOCK"))
+    let text = try bench.text("LOCK")
+    #expect(text.last == "\n")
+    #expect(Int(text.dropLast()) ?? 0 > 0)
+    // Neither this reading nor its closing ended the lock.
+    bench.disk.fails(.locked) { _ = try $0.lock(bench.path("LOCK")) }
+    lock.unlock()
+  }
+
+  @Test(arguments: DiskKind.allCases)
+  func `a lock is the file's and not the name's`(kind: DiskKind) throws {
+    let bench = try DiskWorkbench(kind)
+    let old = try bench.disk.lock(bench.path("LOCK"))
+    try bench.disk.rename(bench.path("LOCK"), to: bench.path("moved"))
+    bench.disk.fails(.locked) { _ = try $0.lock(bench.path("moved")) }
+    let new = try bench.disk.lock(bench.path("LOCK"))
+    old.unlock()
+    bench.disk.fails(.locked) { _ = try $0.lock(bench.path("LOCK")) }
+    new.unlock()
+  }
+}

@@ -1,0 +1,105 @@
+import CairnDisk
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Locks between names of one file, and between processes.
+struct PosixLockTests {
+  static let flock = "/usr/bin/flock"
+  static let hasFlock = unsafe access(flock, X_OK) == 0
+
+  let directory: TemporaryDirectory
+  let disk = PosixDisk()
+  var path: String { directory.path("LOCK") }
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  @Test func `a locked file is locked by all its names`() throws {
+    try disk.createDirectory(directory.path("d"))
+    #expect(unsafe symlink(".", directory.path("here")) == 0)
+    let lock = try disk.lock(path)
+    #expect(unsafe link(path, directory.path("hard")) == 0)
+    for name in ["LOCK", "./LOCK", "d/../LOCK", "/LOCK", "here/LOCK", "hard"] {
+      let error = #expect(throws: DiskError.self) { try disk.lock(directory.path(name)) }
+      #expect(error?.reason == .locked)
+      #expect(error?.detail == "by this very process")
+    }
+    lock.unlock()
+    try disk.lock(directory.path("hard")).unlock()
+  }
+
+  @Test func `a lock holds this process's id`() throws {
+    let lock = try disk.lock(path)
+    #expect(try disk.text(path) == "\(getpid())\n")
+    lock.unlock()
+  }
+
+  @Test(.enabled(if: hasFlock), .timeLimit(.minutes(1)))
+  func `another process can't take what this one has`() throws {
+    let lock = try disk.lock(path)
+    #expect(try ChildProcess.run(Self.flock, "-n", "-E", "77", path, "/bin/true") == 77)
+    // A failed attempt of this process does not end it either.
+    disk.fails(.locked) { _ = try $0.lock(path) }
+    #expect(try ChildProcess.run(Self.flock, "-n", "-E", "77", path, "/bin/true") == 77)
+    lock.unlock()
+    #expect(try ChildProcess.run(Self.flock, "-n", "-E", "77", path, "/bin/true") == 0)
+  }
+
+  @Test(.enabled(if: hasFlock), .timeLimit(.minutes(1)))
+  func `what another process has is free once it is killed`() async throws {
+    try disk.put(path, "4711\n")
+    // It waits, as the asking below has the lock at times too.
+    let child = try ChildProcess([Self.flock, "-F", path, "/bin/sleep", "50"])
+    while try ChildProcess.run(Self.flock, "-n", path, "/bin/true") == 0 {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    let error = #expect(throws: DiskError.self) { try disk.lock(path) }
+    #expect(
+      error
+        == DiskError(
+          reason: .locked, operation: "lock", path: path, detail: "by process 4711"))
+    #expect(
+      error?.description
+        == "could not lock \"\(path)\": it is in use (by process 4711); close it where it is open "
+        + "and try again")
+    #expect(try disk.text(path) == "4711\n")
+    child.kill()
+    try disk.lock(path).unlock()
+  }
+
+  @Test(.enabled(if: hasFlock), .timeLimit(.minutes(1)))
+  func `a started program does not inherit the lock`() throws {
+    let lock = try disk.lock(path)
+    let child = try ChildProcess(["/bin/sleep", "50"])
+    lock.unlock()
+    #expect(try ChildProcess.run(Self.flock, "-n", path, "/bin/true") == 0)
+    child.kill()
+  }
+
+  @Test func `of many that want the lock at once one gets it`() async throws {
+    let path = path
+    for _ in 0..<50 {
+      let locks = try await withThrowingTaskGroup { group in
+        for _ in 0..<8 {
+          group.addTask { () -> (any DiskLock)? in
+            do {
+              return try PosixDisk().lock(path)
+            } catch let error as DiskError where error.reason == .locked {
+              return nil
+            }
+          }
+        }
+        return try await group.reduce(into: [any DiskLock]()) { locks, lock in
+          if let lock { locks.append(lock) }
+        }
+      }
+      #expect(locks.count == 1)
+      for lock in locks { lock.unlock() }
+    }
+  }
+}

@@ -1,0 +1,26 @@
+internal import CairnDisk
+internal import Synchronization
+
+/// A lock on a file of a simulated disk. It works by the file, not by its name, as `flock` does.
+final class MemoryDiskLock: DiskLock {
+  private let inode: Int
+  private let disk: MemoryDisk
+  private let isOver = Atomic<Bool>(false)
+
+  init(inode: Int, disk: MemoryDisk) {
+    self.inode = inode
+    self.disk = disk
+    disk.state.withLock { $0.count(inode, opens: 1) }
+  }
+
+  deinit { unlock() }
+
+  func unlock() {
+    if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }
+    disk.state.withLock { state in
+      state.locks.remove(inode)
+      state.count(inode, opens: -1)
+      state.sweep()
+    }
+  }
+}

@@ -1,0 +1,19 @@
+internal import CairnDisk
+
+/// One step that changes a simulated disk or makes something durable on it.
+package struct MemoryDiskOperation: Equatable, Sendable {
+  /// 1 for the first since the disk was made.
+  package var number: Int
+  /// As in `DiskError`: "write", "sync", "rename" …
+  package var verb: String
+  package var path: String
+}
+
+/// A failure to come.
+struct MemoryDiskFault {
+  var number: Int
+  var reason: DiskError.Reason
+  var forever: Bool
+
+  func strikes(_ current: Int) -> Bool { forever ? current >= number : current == number }
+}

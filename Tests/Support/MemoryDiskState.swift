@@ -1,0 +1,109 @@
+internal import CairnDisk
+
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
+/// All of a simulated disk that changes.
+struct MemoryDiskState {
+  static let root = 1
+
+  var files: [Int: MemoryDiskContent] = [:]
+  var directories: [Int: MemoryDiskDirectory] = [:]
+  /// Links, pipes and devices: things with a name and no more.
+  var others: Set<Int> = []
+  var nextInode = root + 1
+
+  var capacity: Int?
+  /// What the files that have a name or a handle take.
+  var usedBytes = 0
+  var operations = 0
+  var reads = 0
+  var operationFaults: [MemoryDiskFault] = []
+  var readFaults: [MemoryDiskFault] = []
+  var powerOffBefore: Int?
+  var isOff = false
+  var interceptor: (@Sendable (MemoryDiskOperation) -> DiskError.Reason?)?
+  var locks: Set<Int> = []
+  /// Files that lost a name or a handle, perhaps the last.
+  var candidates: Set<Int> = []
+
+  init(modified: Int64) {
+    directories[Self.root] = MemoryDiskDirectory(modified: modified)
+  }
+
+  // MARK: Counting and failing
+
+  /// Counts an operation; throws if it is to fail. `intercepted` is what the interceptor decided.
+  mutating func begin(
+    _ verb: String, _ path: String, _ intercepted: DiskError.Reason?
+  ) throws(DiskError) {
+    try requirePower(verb, path)
+    operations += 1
+    if let limit = powerOffBefore, operations >= limit {
+      isOff = true
+      try requirePower(verb, path)
+    }
+    let reason = intercepted ?? operationFaults.first { $0.strikes(operations) }?.reason
+    if let reason { throw DiskError(reason: reason, operation: verb, path: path) }
+  }
+
+  mutating func beginReading(_ verb: String, _ path: String) throws(DiskError) {
+    try requirePower(verb, path)
+    reads += 1
+    if let fault = readFaults.first(where: { $0.strikes(reads) }) {
+      throw DiskError(reason: fault.reason, operation: verb, path: path)
+    }
+  }
+
+  func requirePower(_ verb: String, _ path: String) throws(DiskError) {
+    if isOff {
+      throw DiskError(
+        reason: .io(errno: EIO), operation: verb, path: path, detail: "the power is off")
+    }
+  }
+
+  // MARK: Space
+
+  /// Room for a file to become `length` long.
+  func requireSpace(_ verb: String, _ path: String, _ inode: Int, _ length: Int) throws(DiskError) {
+    guard let capacity, let file = files[inode] else { return }
+    let growth = max(0, length - file.current.count)
+    if growth > 0 && usedBytes + growth > capacity {
+      throw DiskError(reason: .noSpace, operation: verb, path: path)
+    }
+  }
+
+  /// Changes a file and keeps account of its size.
+  mutating func change(_ inode: Int, _ change: MemoryDiskContent.Change, _ now: Int64) {
+    let before = files[inode]?.current.count ?? 0
+    files[inode]?.make(change)
+    files[inode]?.modified = now
+    usedBytes += (files[inode]?.current.count ?? 0) - before
+  }
+
+  /// Adds to the names and handles of a file, or takes away.
+  mutating func count(_ inode: Int, links: Int = 0, opens: Int = 0) {
+    guard let file = files[inode] else { return }
+    let wasInUse = file.links + file.opens > 0
+    let isInUse = file.links + file.opens + links + opens > 0
+    files[inode]?.links += links
+    files[inode]?.opens += opens
+    if isInUse != wasInUse { usedBytes += isInUse ? file.current.count : -file.current.count }
+    if !isInUse { candidates.insert(inode) }
+  }
+
+  /// Forgets the files that nobody can reach any more, not even after a power cut.
+  mutating func sweep() {
+    guard !candidates.isEmpty else { return }
+    let named = directories.values.reduce(into: Set<Int>()) { $0.formUnion($1.inodes) }
+    for inode in candidates where !named.contains(inode) && files[inode]?.opens == 0 {
+      files[inode] = nil
+    }
+    candidates = candidates.filter { inode in
+      files[inode].map { $0.links + $0.opens == 0 } ?? false
+    }
+  }
+}
