@@ -9,12 +9,15 @@ package enum DecodeError: Error, Equatable, Sendable {
   case limit
   /// The structure is wrong; the text says which rule was broken.
   case malformed(StaticString)
+  /// Something that a later version of the format may well know; the text says what.
+  case newer(StaticString)
 
   @usableFromInline
   package static func == (a: DecodeError, b: DecodeError) -> Bool {
     switch (a, b) {
     case (.truncated, .truncated), (.overlongVarint, .overlongVarint), (.limit, .limit): true
-    case (.malformed(let x), .malformed(let y)): x.description == y.description
+    case (.malformed(let x), .malformed(let y)), (.newer(let x), .newer(let y)):
+      x.description == y.description
     default: false
     }
   }

@@ -11,22 +11,15 @@ extension PosixDisk {
     try SystemCall.check(path, "make the directory")
     var missing: [String] = []
     var current = FilePath.trimmed(path)
-    while true {
-      do {
-        let isNew = try make(current)
-        try syncParent(of: current, isNew: isNew)
-        break
-      } catch {
-        guard error.reason == .notFound, let parent = FilePath.parent(of: current) else {
-          throw error
-        }
-        missing.append(current)
-        current = parent
-      }
+    while !isDirectory(current) {
+      missing.append(current)
+      guard let parent = FilePath.parent(of: current) else { break }
+      current = parent
     }
+    try syncParent(of: current, isNew: false)
     for directory in missing.reversed() {
-      let isNew = try make(directory)
-      try syncParent(of: directory, isNew: isNew)
+      try make(directory)
+      try syncParent(of: directory, isNew: true)
     }
   }
 
@@ -76,17 +69,18 @@ extension PosixDisk {
     }
   }
 
-  /// Makes one directory. Says whether it is new; fails if something else has that name.
-  private func make(_ path: String) throws(DiskError) -> Bool {
+  /// A link to a directory is as good: people do move their folders.
+  private func isDirectory(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && FileInfo(status).kind == .directory
+  }
+
+  private func make(_ path: String) throws(DiskError) {
     do {
       try SystemCall.run("make the directory", path) { unsafe mkdir(path, 0o777) }
-      return true
     } catch {
-      // A link to a directory is as good: people do move their folders.
-      var status = stat()
-      let isThere = unsafe stat(path, &status) == 0 && FileInfo(status).kind == .directory
-      if isThere { return false }
-      throw error
+      // Someone else made it meanwhile.
+      if !(error.reason == .exists && isDirectory(path)) { throw error }
     }
   }
 

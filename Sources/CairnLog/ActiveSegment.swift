@@ -64,6 +64,12 @@ package struct ActiveSegment {
   package mutating func append(
     _ kind: FrameKind, device: UInt64, sequence: UInt64, payload: [UInt8], durableThrough: Int
   ) throws(LogError) {
+    // What a reader would refuse is never written.
+    guard !payload.isEmpty, payload.count <= FrameFormat.rawBytesMax else {
+      throw LogError(
+        .limit, file.path, at: UInt64(end),
+        "a frame of \(payload.count) bytes; 1 to \(FrameFormat.rawBytesMax) can be written")
+    }
     build(
       kind, device: device, sequence: sequence, payload: payload, durableThrough: durableThrough)
     try write()
@@ -126,8 +132,9 @@ package struct ActiveSegment {
       scratch.put(UInt64(end))
       scratch.append(contentsOf: SegmentFooter.trailerMagic)
       try write()
+      // Only a seal that is complete moves the end: one that failed is written over.
+      try file.truncate(to: UInt64(end + scratch.count))
       end += scratch.count
-      try file.truncate(to: UInt64(end))
       return footer.chain
     } catch let error as LogError {
       throw error

@@ -89,7 +89,9 @@ package enum FileName {
     return name
   }
 
+  /// The id that a directory is named after; whether it follows the grammar is the caller's to ask.
   package static func datastore(directory name: String) -> String? {
+    guard name.utf8.allSatisfy(isNameByte) else { return nil }
     if name.hasPrefix("p-") { return String(name.dropFirst(2)) }
     guard name.hasPrefix("s-") else { return nil }
     var id = "."
@@ -103,7 +105,12 @@ package enum FileName {
         capital = false
       }
     }
-    return capital ? nil : id
+    // A dot before what has no capital is no name of ours.
+    return directory(datastore: id) == name ? id : nil
+  }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    (97...122).contains(byte) || (48...57).contains(byte) || byte == 45 || byte == 46 || byte == 95
   }
 
   // MARK: numbers
@@ -118,7 +125,10 @@ package enum FileName {
   }
 
   private static func stem(_ name: String, _ suffix: String) -> String? {
-    name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : nil
+    // By bytes: `hasSuffix` takes different bytes that mean the same characters.
+    let stem = name.utf8.dropLast(suffix.utf8.count)
+    guard name.utf8[stem.endIndex...].elementsEqual(suffix.utf8) else { return nil }
+    return String(stem)
   }
 
   private static func isLowerHex(_ text: String) -> Bool {

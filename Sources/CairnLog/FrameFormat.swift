@@ -67,9 +67,10 @@ package struct Frame: Equatable, Sendable {
     let flags = bytes[offset + 5]
     let rawLength = Int(bytes.u32(at: offset + 8))
     let start = offset + FrameFormat.headerSize
-    guard storedLength > 0, storedLength <= bytes.count - start, bytes.u16(at: offset + 6) == 0,
-      flags & ~FrameFormat.flagsKnown == 0, rawLength <= FrameFormat.rawBytesMax,
-      flags & FrameFormat.flagPacked != 0 || rawLength == storedLength
+    // With its padding: the next frame starts within the file, or at its end.
+    guard storedLength > 0, FrameFormat.padded(storedLength) <= bytes.count - start,
+      bytes.u16(at: offset + 6) == 0, rawLength <= FrameFormat.rawBytesMax,
+      flags != 0 || rawLength == storedLength
     else { return nil }
     let checksum = bytes.u64(at: offset + FrameFormat.checksumOffset)
     guard
@@ -98,6 +99,7 @@ package struct Frame: Equatable, Sendable {
 
   /// The payload, unpacked.
   package func payload(_ bytes: [UInt8]) throws(DecodeError) -> [UInt8] {
+    guard flags & ~FrameFormat.flagsKnown == 0 else { throw .newer("unknown frame flags") }
     if flags & FrameFormat.flagPacked == 0 { return [UInt8](bytes[stored]) }
     return try LZ4.unpack(bytes, stored, count: rawLength)
   }

@@ -47,6 +47,9 @@ package struct LogError: Error, Equatable, Sendable {
     case .overlongVarint: (reason, why) = (.corrupt, "a number is not in its shortest form")
     case .limit: (reason, why) = (.limit, "a length or count is beyond the bounds")
     case .malformed(let rule): (reason, why) = (.corrupt, rule.description)
+    case .newer(let rule):
+      reason = .needsNewerVersion(FormatVersion.current + 1)
+      why = "\(rule.description): written by a newer version; update the app"
     }
     self.init(reason, path, at: offset, "\(what): \(why)")
   }

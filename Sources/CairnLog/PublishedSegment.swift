@@ -118,7 +118,9 @@ package struct PublishedSegment: Equatable, Sendable {
     }
     let stored = size..<(size + storedLength)
     let flags = bytes.u32(at: 12)
-    guard flags <= 1 else { throw LogError(.corrupt, name, at: 12, "unknown flags") }
+    guard flags & ~PublishedSegment.flagPacked == 0 else {
+      throw LogError(.newer("unknown flags"), name, at: 12, "the segment")
+    }
     if flags == 0 {
       pack = Array(bytes[stored])
     } else {

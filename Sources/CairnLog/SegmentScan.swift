@@ -47,12 +47,13 @@ package struct SegmentScan: Sendable {
   }
 
   private mutating func finishSealed(_ frame: Frame, path: String) throws(LogError) {
+    let found: SegmentFooter
     do {
       let footer = try SegmentFooter(frame.payload(bytes))
       guard footer.content == XXH3.hash128(bytes, 0..<frame.offset), footer.items == items else {
         throw DecodeError.malformed("the footer does not describe the frames before it")
       }
-      self.footer = footer
+      found = footer
     } catch let error as DecodeError {
       throw LogError(error, path, at: UInt64(frame.offset), "the segment's footer")
     } catch { throw LogError(.corrupt, path, at: UInt64(frame.offset), "\(error)") }
@@ -64,28 +65,37 @@ package struct SegmentScan: Sendable {
       bytes.equal(frame.end..<trailerEnd, trailer, 0..<trailer.count),
       bytes[trailerEnd...].allSatisfy({ $0 == 0 })
     else {
-      // The seal frame is whole, so nothing is lost; a crash came before the cut to length.
-      ending = .torn(bytes: bytes.count - frame.end)
+      // A crash tore the one write that seals: the segment is not sealed, and no frame is lost.
+      ending = .torn(bytes: tornBytes)
       return
     }
+    footer = found
     ending = .sealed
+  }
+
+  /// From the end of the good frames to the last byte that is not zero.
+  private var tornBytes: Int {
+    (bytes.lastIndex { $0 != 0 } ?? end) + 1 - end
   }
 
   /// What the bytes behind the last good frame are.
   private func judge(_ seedBase: UInt64) -> Ending {
-    guard let firstOther = (end..<bytes.count).first(where: { bytes[$0] != 0 }) else {
-      return .clean
-    }
+    guard bytes[end...].contains(where: { $0 != 0 }) else { return .clean }
     var offset = FrameFormat.padded(end + 1)
     while offset + FrameFormat.headerSize <= bytes.count {
-      if let frame = Frame(bytes, at: offset, seedBase: seedBase),
-        Int(frame.durableThrough) > end || frame.kind == FrameKind.seal.rawValue
-      {
+      // Asked before the checksum, so that few places of a long tail are worth hashing at.
+      if isVouching(offset), Frame(bytes, at: offset, seedBase: seedBase) != nil {
         return .corrupt(end: offset)
       }
       offset += FrameFormat.alignment
     }
-    let lastOther = (firstOther..<bytes.count).last { bytes[$0] != 0 } ?? firstOther
-    return .torn(bytes: lastOther + 1 - end)
+    return .torn(bytes: tornBytes)
+  }
+
+  /// Whether a frame here, if there is one, says that the bytes at `end` were durable.
+  private func isVouching(_ offset: Int) -> Bool {
+    if bytes[offset + 4] == FrameKind.seal.rawValue { return true }
+    let through = Int(bytes.u32(at: offset + 12))
+    return through > end && through <= offset
   }
 }

@@ -83,8 +83,9 @@ package struct SnapshotHeader: Equatable, Sendable {
     descriptionOffset = bytes.u64(at: 64)
     recordCount = bytes.u64(at: 72)
     guard isConsistent(fileLength) else {
+      // Of a file that was cut, the header still names a description behind the end.
       throw LogError(
-        self.fileLength > fileLength ? .truncated : .corrupt, path, at: 32,
+        descriptionOffset > fileLength ? .truncated : .corrupt, path, at: 32,
         "the snapshot's parts do not fit its \(fileLength) bytes")
     }
   }
@@ -104,8 +105,8 @@ package struct SnapshotHeader: Equatable, Sendable {
   /// Where a hash is looked for: a page, the slot to start at, and the tag that its slot carries.
   @inlinable
   package func probe(_ hash: UInt64) -> (page: Int, slot: Int, tag: UInt64) {
-    let page = Int((hash >> 32) * UInt64(indexPages) >> 32)
-    let slot = Int((hash & 0xFFFF_FFFF) * UInt64(slotsPerPage) >> 32)
+    let page = Int(((hash >> 32) * UInt64(indexPages)) >> 32)
+    let slot = Int(((hash & 0xFFFF_FFFF) * UInt64(slotsPerPage)) >> 32)
     let tagBits = UInt64(slotBytes) * 8 - UInt64(locatorBits)
     let tag = tagBits == 0 ? 0 : (hash &* 0x9E37_79B9_7F4A_7C15) >> (64 - tagBits)
     return (page, slot, tag)

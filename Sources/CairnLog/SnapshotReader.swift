@@ -86,9 +86,9 @@ package final class SnapshotReader: Sendable {
       if value == 0 { return false }
       if value >> UInt64(header.locatorBits) == place.tag {
         let locator = (value & locatorMask) &- 1
-        let block = Int(locator >> UInt64(header.rowBits))
+        let block = locator >> UInt64(header.rowBits)
         let row = Int(locator & ((1 << UInt64(header.rowBits)) - 1))
-        if block < blockCount, try match(block, row) { return true }
+        if block < UInt64(blockCount), try match(Int(block), row) { return true }
       }
       slot = slot + 1 == perPage ? 0 : slot + 1
     }

@@ -109,8 +109,12 @@ package final class SnapshotWriter {
     let perPage = header.slotsPerPage
     var pages = max(1, Int((Double(hashes.count) / (Double(perPage) * SnapshotWriter.fill)).rounded(.up)))
     var order = pageOrder(pages)
+    let pagesMax = pages * 8 + 64
     while order.counts.contains(where: { $0 >= perPage }) {
       pages += 1 + pages / 64
+      guard pages <= pagesMax else {
+        throw LogError(.limit, file.path, "too many records have the same hash")
+      }
       order = pageOrder(pages)
     }
     header.indexPages = UInt32(pages)
@@ -128,12 +132,12 @@ package final class SnapshotWriter {
   /// Records sorted by page, in file order within one.
   private func pageOrder(_ pages: Int) -> (records: [Int], counts: [Int]) {
     var counts = [Int](repeating: 0, count: pages)
-    for hash in hashes { counts[Int((hash >> 32) * UInt64(pages) >> 32)] += 1 }
+    for hash in hashes { counts[Int(((hash >> 32) * UInt64(pages)) >> 32)] += 1 }
     var starts = [Int](repeating: 0, count: pages)
     for page in 1..<max(1, pages) { starts[page] = starts[page - 1] + counts[page - 1] }
     var records = [Int](repeating: 0, count: hashes.count)
     for (record, hash) in hashes.enumerated() {
-      let page = Int((hash >> 32) * UInt64(pages) >> 32)
+      let page = Int(((hash >> 32) * UInt64(pages)) >> 32)
       records[starts[page]] = record
       starts[page] += 1
     }

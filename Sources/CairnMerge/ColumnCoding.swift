@@ -58,21 +58,15 @@ package enum ColumnCoding {
   }
 
   private static func putDoubles(_ delta: Delta, _ cells: Range<Int>, into out: inout [UInt8]) {
-    guard cells.contains(where: { delta.tags[$0] == CellTag.double }) else { return }
-    var exponent: Int? = 0
-    for cell in cells where delta.tags[cell] == CellTag.double {
-      guard let known = exponent else { break }
-      exponent = Decimal10.exponent(Double(bitPattern: delta.words[cell]), atLeast: known)
-    }
-    guard let exponent else {
+    let words = cells.lazy.filter { delta.tags[$0] == CellTag.double }.map { delta.words[$0] }
+    if words.isEmpty { return }
+    guard let exponent = Decimal10.exponent(words) else {
       out.put(Decimal10.raw)
-      for cell in cells where delta.tags[cell] == CellTag.double { out.put(delta.words[cell]) }
+      for word in words { out.put(word) }
       return
     }
     out.put(UInt8(exponent))
-    for cell in cells where delta.tags[cell] == CellTag.double {
-      out.putZigzag(Decimal10.digits(Double(bitPattern: delta.words[cell]), exponent))
-    }
+    for word in words { out.putZigzag(Decimal10.digits(Double(bitPattern: word), exponent)) }
   }
 
   package static func put(_ number: Number, into out: inout [UInt8]) {

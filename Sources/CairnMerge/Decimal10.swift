@@ -24,6 +24,30 @@ package enum Decimal10 {
     return nil
   }
 
+  /// The smallest exponent that holds all of these doubles exactly, or nil.
+  ///
+  /// A number of many digits that a small exponent holds may be lost at a larger one, so all are
+  /// looked at again if the exponent has risen on the way.
+  package static func exponent(_ words: some Collection<UInt64>) -> Int? {
+    var exponent = 0
+    var first = true
+    var hasRisen = false
+    for word in words {
+      guard let next = Decimal10.exponent(Double(bitPattern: word), atLeast: exponent) else {
+        return nil
+      }
+      if next > exponent, !first { hasRisen = true }
+      exponent = next
+      first = false
+    }
+    let isExact = !hasRisen || words.allSatisfy { Decimal10.holds(Double(bitPattern: $0), exponent) }
+    return isExact ? exponent : nil
+  }
+
+  private static func holds(_ value: Double, _ exponent: Int) -> Bool {
+    Decimal10.exponent(value, atLeast: exponent) == exponent
+  }
+
   @inlinable @inline(always)
   package static func digits(_ value: Double, _ exponent: Int) -> Int64 {
     Int64((value * power(exponent)).rounded())

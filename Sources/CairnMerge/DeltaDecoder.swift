@@ -43,7 +43,11 @@ package struct DeltaDecoder: Sendable {
     guard index <= UInt64(devices.count), devices.count < FormatBounds.devices else {
       throw .malformed("unknown device number")
     }
-    if index == UInt64(devices.count) { devices.append(DeviceID(rawValue: try reader.u64())) }
+    if index == UInt64(devices.count) {
+      let device = try reader.u64()
+      guard device != 0 else { throw .malformed("a device without a number") }
+      devices.append(DeviceID(rawValue: device))
+    }
     return devices[Int(index)]
   }
 
@@ -99,7 +103,7 @@ package struct DeltaDecoder: Sendable {
   }
 
   private func known(_ flags: UInt8) throws(DecodeError) -> UInt8 {
-    guard flags & ~Delta.Flags.known == 0 else { throw .malformed("unknown record flags") }
+    guard flags & ~Delta.Flags.known == 0 else { throw .newer("unknown record flags") }
     return flags
   }
 
@@ -153,7 +157,7 @@ package struct DeltaDecoder: Sendable {
     let field = try name(&reader, Identifier.isValidField)
     let code = try reader.u8()
     guard let operation = Delta.Operation(rawValue: code & 0x7F) else {
-      throw .malformed("unknown operation: written by a newer version")
+      throw .newer("unknown operation")
     }
     let start = delta.tags.count
     if code & 0x80 == 0 {

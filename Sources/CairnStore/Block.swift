@@ -17,7 +17,7 @@ final class Block: Sendable {
   private let presences: StampColumn
   let columns: [BlockColumn]
   /// Position in `columns` by field number, −1 where the block has none.
-  private let positions: [Int16]
+  private let positions: [Int32]
   /// Row and bytes of each record in conflict, sorted by row.
   private let complex: [(row: Int, range: Range<Int>)]
 
@@ -38,9 +38,9 @@ final class Block: Sendable {
     stamps = try Block.readStamps(&reader)
     presences = try StampColumn(&reader, rows: rows, stamps: stamps.count)
     let count = try reader.count(minimumSize: 3)
-    guard count <= Int(Int16.max) else { throw .limit }
+    guard count <= FormatBounds.columnsInTable else { throw .limit }
     var columns: [BlockColumn] = []
-    var positions: [Int16] = []
+    var positions: [Int32] = []
     var last = ""
     for index in 0..<count {
       let name = try reader.string()
@@ -48,7 +48,7 @@ final class Block: Sendable {
       last = name
       let number = numbers.number(name)
       while positions.count <= number { positions.append(-1) }
-      positions[number] = Int16(index)
+      positions[number] = Int32(index)
       columns.append(
         try BlockColumn(&reader, number: number, rows: rows, stamps: stamps.count))
     }

@@ -78,6 +78,7 @@ struct BlockBuilder {
 
   /// The block's bytes, its columns sorted by name; the builder is empty after that.
   mutating func finish(fields: [String]) -> [UInt8] {
+    sortStamps()
     var out: [UInt8] = []
     out.reserveCapacity(BlockFormat.cutAt)
     out.putVarint(table)
@@ -105,6 +106,19 @@ struct BlockBuilder {
     }
     reset()
     return out
+  }
+
+  /// Numbers the stamps in commit order: the order in which cells came depends on the order of
+  /// fields in memory, which is not the same everywhere.
+  private mutating func sortStamps() {
+    if stampList.count < 2 { return }
+    var numbers = [Int](repeating: 0, count: stampList.count + 1)
+    stampList.sort()
+    for (index, stamp) in stampList.enumerated() {
+      if let old = stamps[stamp] { numbers[old] = index + 1 }
+    }
+    for row in presences.indices { presences[row] = numbers[presences[row]] }
+    for column in columns.indices { columns[column].renumber(numbers) }
   }
 
   private func putIds(into out: inout [UInt8]) {

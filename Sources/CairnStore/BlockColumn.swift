@@ -101,6 +101,9 @@ struct BlockColumn: Sendable {
       }
       let range = (heap.lowerBound + previous)..<(heap.lowerBound + end)
       if tag == CellTag.list { _ = try ListCoding.decode(bytes, range) }
+      if tag == CellTag.string, end < heap.count, bytes[range.upperBound] & 0xC0 == 0x80 {
+        throw .malformed("a text ends within a character")
+      }
       previous = end
     }
     if tag == CellTag.string, !bytes.isUTF8(heap) { throw .malformed("text is not UTF-8") }

@@ -24,6 +24,11 @@ struct ColumnBuilder {
     }
   }
 
+  /// Gives each stamp its new number.
+  mutating func renumber(_ numbers: [Int]) {
+    for index in stamps.indices { stamps[index] = numbers[stamps[index]] }
+  }
+
   /// Writes the column in the smallest form that fits it; empty after that.
   mutating func finish(rows rowCount: Int, presences: [Int], into out: inout [UInt8]) {
     putStamps(rowCount, presences, into: &out)
@@ -89,12 +94,7 @@ struct ColumnBuilder {
   }
 
   private func putDoubles(_ out: inout [UInt8]) {
-    var exponent: Int? = 0
-    for word in words {
-      guard let known = exponent else { break }
-      exponent = Decimal10.exponent(Double(bitPattern: word), atLeast: known)
-    }
-    if let exponent {
+    if let exponent = Decimal10.exponent(words) {
       let digits = words.map { Decimal10.digits(Double(bitPattern: $0), exponent) }
       putNumbers(.decimals, digits, exponent: UInt8(exponent), &out)
     } else {

@@ -8,17 +8,21 @@ struct Delivery {
   private(set) var failures: [Int: DecodeError] = [:]
   private var packs: [Queue] = []
 
-  private struct Queue {
+  private final class Queue {
     var reader: PackReader
     var slots: [UInt32] = []
     var delta = Delta()
     /// The delta is decoded and waits.
     var isWaiting = false
     /// Deltas behind this are not to be applied.
-    var last: UInt64
+    let last: UInt64
     var applied = 0
-    var appliedLast: UInt64 = 0
     var isDone = false
+
+    init(_ reader: PackReader, last: UInt64) {
+      self.reader = reader
+      self.last = min(last, reader.header.last)
+    }
   }
 
   /// What `run` would apply from each pack, by decoding all of it and applying nothing: the last
@@ -32,55 +36,50 @@ struct Delivery {
   }
 
   mutating func add(_ reader: PackReader, last: UInt64) {
-    packs.append(Queue(reader: reader, last: min(last, reader.header.last)))
+    packs.append(Queue(reader, last: last))
   }
 
   /// Nothing is left that could not be applied.
   var isFinished: Bool { packs.allSatisfy(\.isDone) }
 
-  /// Highest sequence that was applied from each pack, 0 if none was.
-  var appliedLast: [UInt64] { packs.map(\.appliedLast) }
   var appliedCount: Int { packs.reduce(0) { $0 + $1.applied } }
 
   mutating func run(into state: inout StoreState) throws(StoreError) {
     var hasProgress = true
     while hasProgress {
       hasProgress = false
-      for index in packs.indices where !packs[index].isDone {
-        if try advance(index, &state) { hasProgress = true }
+      for (index, pack) in packs.enumerated() where !pack.isDone {
+        if try advance(pack, index, &state) { hasProgress = true }
       }
     }
   }
 
   /// Applies as much of one pack as can be. Returns whether that was anything.
   private mutating func advance(
-    _ index: Int, _ state: inout StoreState
+    _ pack: Queue, _ index: Int, _ state: inout StoreState
   ) throws(StoreError) -> Bool {
     var hasProgress = false
     while true {
-      if !packs[index].isWaiting {
-        guard packs[index].reader.nextSequence <= packs[index].last else { break }
+      if !pack.isWaiting {
+        guard pack.reader.nextSequence <= pack.last else { break }
         do throws(DecodeError) {
-          guard try packs[index].reader.next(into: &packs[index].delta) else { break }
+          guard try pack.reader.next(into: &pack.delta) else { break }
         } catch {
           failures[index] = error
           break
         }
-        packs[index].isWaiting = true
+        pack.isWaiting = true
       }
-      let dot = packs[index].delta.dot
-      if !state.vector.contains(dot) {
-        guard state.canApply(packs[index].delta) else { return hasProgress }
+      if !state.vector.contains(pack.delta.dot) {
+        guard state.canApply(pack.delta) else { return hasProgress }
         try state.apply(
-          packs[index].delta, heap: packs[index].reader.heap,
-          names: packs[index].reader.records, slots: &packs[index].slots)
-        packs[index].applied += 1
-        packs[index].appliedLast = dot.sequence
+          pack.delta, heap: pack.reader.heap, names: pack.reader.records, slots: &pack.slots)
+        pack.applied += 1
         hasProgress = true
       }
-      packs[index].isWaiting = false
+      pack.isWaiting = false
     }
-    packs[index].isDone = true
+    pack.isDone = true
     return hasProgress
   }
 }

@@ -25,7 +25,7 @@ struct SegmentReplay {
         switch FrameKind(rawValue: frame.kind) {
         case .delta: try replayDelta(payload, frame, into: &state)
         case .pack: try replayPacks(payload, into: &state)
-        case .seal, nil: throw .malformed("a frame of an unknown kind: written by a newer version")
+        case .seal, nil: throw .newer("a frame of an unknown kind")
         }
       } catch {
         throw LogError(error, path, at: offset, "a frame of \(frame.stored.count) bytes")

@@ -99,7 +99,11 @@ extension Store {
   }
 
   /// Makes a written snapshot the base: CURRENT first, then memory, then the old files go.
-  func install(number: UInt64, path: String, firstSegment: UInt64) throws(StoreError) {
+  ///
+  /// An adopted snapshot brings a state of its own; a compaction's is the one that is there.
+  func install(
+    number: UInt64, path: String, firstSegment: UInt64, isAdopted: Bool = false
+  ) throws(StoreError) {
     let reader: SnapshotReader
     do { reader = try SnapshotReader(path, disk: machine.disk) } catch { throw StoreError(error) }
     let base = try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
@@ -117,7 +121,12 @@ extension Store {
     let old = try withState { guarded throws(StoreError) -> (snapshot: UInt64, segments: [UInt64]) in
       let snapshot = guarded.current.snapshot
       guarded.current = next
-      try guarded.store.rebase(on: base)
+      if isAdopted {
+        guarded.store.adopt(base)
+        try guarded.store.readRules()
+      } else {
+        try guarded.store.rebase(on: base)
+      }
       let gone = guarded.tail.segments.filter { $0.number < next.firstKept }.map(\.number)
       guarded.tail.segments.removeAll { $0.number < next.firstKept }
       guarded.tail.replayBytes = guarded.tail.segments.reduce(0) {

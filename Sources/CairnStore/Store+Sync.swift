@@ -28,6 +28,8 @@ package struct SyncOutcome: Sendable {
   package var failures: [Int: DecodeError] = [:]
   package var changed: [Changed] = []
   package var conflicts: [Conflict] = []
+
+  package init() {}
 }
 
 extension Store {

@@ -13,7 +13,7 @@ final class ChildProcess {
   init(_ arguments: [String]) throws {
     var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
     unsafe words.append(nil)
-    defer { unsafe words.forEach { unsafe free($0) } }
+    defer { while let word = unsafe words.popLast() { unsafe free(word) } }
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }

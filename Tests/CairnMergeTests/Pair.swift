@@ -19,11 +19,14 @@ struct Pair {
   }
 
   /// One delta each.
-  mutating func onRemote(_ intents: ReferenceIntent...) {
+  mutating func onRemote(_ intents: ReferenceIntent...) { onRemote(intents) }
+  mutating func onLocal(_ intents: ReferenceIntent...) { onLocal(intents) }
+
+  mutating func onRemote(_ intents: [ReferenceIntent]) {
     remoteDeltas.append(remote.commit(intents.map { .init("r", $0) }).0)
   }
 
-  mutating func onLocal(_ intents: ReferenceIntent...) {
+  mutating func onLocal(_ intents: [ReferenceIntent]) {
     localDeltas.append(local.commit(intents.map { .init("r", $0) }).0)
   }
 
@@ -43,5 +46,16 @@ struct Pair {
 extension ReferenceIntent {
   static func set(_ field: String, _ value: FieldValue?, _ rule: Rule = .remote) -> Self {
     .set(field: field, value, rule)
+  }
+}
+
+extension Replica {
+  /// One delta on the record "r".
+  mutating func write(_ intents: ReferenceIntent...) -> WireDelta {
+    commit(intents.map { .init("r", $0) }).0
+  }
+
+  mutating func apply(_ deltas: [WireDelta]) {
+    for delta in deltas { apply(delta) }
   }
 }

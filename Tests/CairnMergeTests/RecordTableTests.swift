@@ -115,28 +115,4 @@ struct RecordTableTests {
     pair.meet()
     #expect(try #require(pair.met).exists == false)
   }
-
-  @Test func `an update of two incarnations dies with the last of them`() throws {
-    var pair = Pair(shared: [.insert])
-    pair.onRemote(.delete, .insert)
-    pair.onLocal(.delete, .insert)
-    let (remote, local) = (pair.remote, pair.local)
-    pair.meet()
-    // Sees both incarnations; the deletes that follow see one each.
-    var both = pair
-    both.onLocal(.set("a", .int(1)))
-    let update = try #require(both.takeLocal())
-    var oneSide = remote
-    let (deletesOne, _) = oneSide.commit([.init("r", .delete)])
-    var otherSide = local
-    otherSide.time += 10
-    let (deletesOther, _) = otherSide.commit([.init("r", .delete)])
-    _ = deletesOther
-    var receiver = pair.remote
-    receiver.apply(update)
-    #expect(receiver.state("r").visible("a", rule: .remote) == .int(1))
-    receiver = remote
-    receiver.apply(deletesOne)
-    #expect(!receiver.state("r").exists)
-  }
 }

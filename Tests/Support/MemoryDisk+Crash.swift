@@ -114,18 +114,19 @@ extension CrashModel {
   }
 
   func apply(
-    _ change: MemoryDiskContent.Change, to bytes: inout [UInt8], _ random: inout SeededRandom
+    _ change: MemoryDiskContent.Change, to bytes: inout MemoryDiskBytes,
+    _ random: inout SeededRandom
   ) {
     guard case .torn = self, case .write(let place, let new) = change, random.coin() else {
       if keeps(&random) { MemoryDiskContent.apply(change, to: &bytes) }
       return
     }
-    if random.coin() { MemoryDiskContent.grow(&bytes, to: place + new.count) }
+    if random.coin() { bytes.grow(to: place + new.count) }
     var start = 0
     while start < new.count {
       let sectorEnd = ((place + start) / MemoryDisk.sectorSize + 1) * MemoryDisk.sectorSize
       let end = min(new.count, sectorEnd - place)
-      if random.coin() { MemoryDiskContent.write(new[start..<end], at: place + start, to: &bytes) }
+      if random.coin() { bytes.write(new[start..<end], at: place + start) }
       start = end
     }
   }

@@ -2,21 +2,17 @@ package import CairnDisk
 internal import Synchronization
 
 extension MemoryDisk {
-  /// In the same steps as the real disk: one to make each directory, one to sync each parent.
+  /// In the same steps as the real disk: one to make each directory, one to sync each parent, the
+  /// parent of the innermost one that was there included.
   package func createDirectory(_ path: String) throws(DiskError) {
     let names = try MemoryDiskState.names(Self.making, path)
-    var depth = names.count
-    while depth > 0 {
-      do {
-        try make(Array(names.prefix(depth)))
-        break
-      } catch {
-        guard error.reason == .notFound, depth > 1 else { throw error }
-        depth -= 1
-      }
-    }
-    for depth in (depth..<names.count).map({ $0 + 1 }) {
-      try make(Array(names.prefix(depth)))
+    try state.withLock { state throws(DiskError) in try state.requirePower(Self.making, path) }
+    var there = names.count
+    while there > 0, !isDirectory(Array(names.prefix(there))) { there -= 1 }
+    if there > 0 { try syncDirectory(MemoryDiskState.path(names.prefix(there - 1))) }
+    for depth in there..<names.count {
+      try make(Array(names.prefix(depth + 1)))
+      try syncDirectory(MemoryDiskState.path(names.prefix(depth)))
     }
   }
 
@@ -49,25 +45,26 @@ extension MemoryDisk {
   private static let making = "make the directory"
   private static let removing = "remove the directory"
 
-  /// Makes one directory if it is not there, and syncs its parent either way.
-  private func make(_ names: [MemoryDiskName]) throws(DiskError) {
-    let path = MemoryDiskState.path(names)
-    // Not a step, as it changes nothing.
-    let isThere = try state.withLock { state throws(DiskError) in
-      try state.requirePower(Self.making, path)
-      guard let inode = try state.place(Self.making, path)?.inode else { return false }
+  /// Not a step, as it changes nothing.
+  private func isDirectory(_ names: [MemoryDiskName]) -> Bool {
+    state.withLock { state in
+      // Whatever is wrong with the path, there is no directory.
+      guard let inode = try? state.find(Self.making, MemoryDiskState.path(names)) else {
+        return false
+      }
       return state.directories[inode] != nil
     }
-    if !isThere {
-      try step(Self.making, path) { state, now throws(DiskError) in
-        guard let place = try state.place(Self.making, path), place.inode == nil else {
-          throw DiskError(reason: .exists, operation: Self.making, path: path)
-        }
-        let inode = state.makeInode()
-        state.directories[inode] = MemoryDiskDirectory(modified: now)
-        state.link(inode, place, now)
+  }
+
+  private func make(_ names: [MemoryDiskName]) throws(DiskError) {
+    let path = MemoryDiskState.path(names)
+    try step(Self.making, path) { state, now throws(DiskError) in
+      guard let place = try state.place(Self.making, path), place.inode == nil else {
+        throw DiskError(reason: .exists, operation: Self.making, path: path)
       }
+      let inode = state.makeInode()
+      state.directories[inode] = MemoryDiskDirectory(modified: now)
+      state.link(inode, place, now)
     }
-    try syncDirectory(MemoryDiskState.path(names.dropLast()))
   }
 }

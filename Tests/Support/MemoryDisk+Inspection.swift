@@ -17,7 +17,7 @@ extension MemoryDisk {
     state.withLock { state in
       // Whatever is wrong with the path, there is no file.
       guard let inode = try? state.find("inspect", path) else { return nil }
-      return state.files[inode]?.current
+      return state.files[inode]?.current.all
     }
   }
 
@@ -50,7 +50,7 @@ extension MemoryDisk {
   package func corrupt(_ path: String, _ offset: Int, xor bits: UInt8) throws {
     try state.withLock { state throws(DiskError) in
       let inode = try state.find("corrupt", path)
-      precondition(offset < state.files[inode]?.current.count ?? 0, "no such byte in \(path)")
+      precondition(offset < state.files[inode]?.current.length ?? 0, "no such byte in \(path)")
       state.files[inode]?.flip(offset, bits)
     }
   }
@@ -63,11 +63,11 @@ extension MemoryDisk {
       let inode = place.inode ?? state.makeInode()
       precondition(state.directories[inode] == nil, "\(path) is a directory")
       if let old = state.files[inode] {
-        state.usedBytes += bytes.count - old.current.count
-        state.files[inode]?.replace(bytes)
+        state.usedBytes += bytes.count - old.current.length
+        state.files[inode]?.replace(MemoryDiskBytes(bytes))
         state.files[inode]?.modified = now
       } else {
-        state.files[inode] = MemoryDiskContent(bytes, modified: now)
+        state.files[inode] = MemoryDiskContent(MemoryDiskBytes(bytes), modified: now)
         state.directories[place.directory]?.replace(place.name, inode)
         state.count(inode, links: 1)
       }

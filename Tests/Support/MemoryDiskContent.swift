@@ -11,8 +11,8 @@ struct MemoryDiskContent {
     case extend(to: Int)
   }
 
-  private(set) var current: [UInt8] = []
-  private(set) var durable: [UInt8] = []
+  private(set) var current = MemoryDiskBytes()
+  private(set) var durable = MemoryDiskBytes()
   private(set) var pending: [Change] = []
   var modified: Int64
   /// Names it has, and handles.
@@ -20,7 +20,7 @@ struct MemoryDiskContent {
   var opens = 0
 
   /// A file that has always been there.
-  init(_ bytes: [UInt8] = [], modified: Int64) {
+  init(_ bytes: MemoryDiskBytes = MemoryDiskBytes(), modified: Int64) {
     self.modified = modified
     replace(bytes)
   }
@@ -38,40 +38,20 @@ struct MemoryDiskContent {
   mutating func failSync() { pending = [] }
 
   /// Behind everybody's back: on the medium and in memory.
-  mutating func replace(_ bytes: [UInt8]) {
+  mutating func replace(_ bytes: MemoryDiskBytes) {
     (current, durable, pending) = (bytes, bytes, [])
   }
 
   mutating func flip(_ offset: Int, _ bits: UInt8) {
-    current[offset] ^= bits
-    if offset < durable.count { durable[offset] ^= bits }
+    current.flip(offset, bits)
+    durable.flip(offset, bits)
   }
 
-  static func apply(_ change: Change, to bytes: inout [UInt8]) {
+  static func apply(_ change: Change, to bytes: inout MemoryDiskBytes) {
     switch change {
-    case .write(let place, let new):
-      write(new[...], at: place, to: &bytes)
-    case .truncate(let length):
-      if length < bytes.count { bytes.removeLast(bytes.count - length) }
-      grow(&bytes, to: length)
-    case .extend(let length):
-      grow(&bytes, to: length)
-    }
-  }
-
-  static func grow(_ bytes: inout [UInt8], to length: Int) {
-    if length > bytes.count {
-      bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
-    }
-  }
-
-  static func write(_ new: ArraySlice<UInt8>, at place: Int, to bytes: inout [UInt8]) {
-    grow(&bytes, to: place + new.count)
-    unsafe bytes.withUnsafeMutableBytes { target in
-      unsafe new.withUnsafeBytes { source in
-        unsafe UnsafeMutableRawBufferPointer(rebasing: target[place..<(place + new.count)])
-          .copyMemory(from: source)
-      }
+    case .write(let place, let new): bytes.write(new[...], at: place)
+    case .truncate(let length): bytes.truncate(to: length)
+    case .extend(let length): bytes.grow(to: length)
     }
   }
 }

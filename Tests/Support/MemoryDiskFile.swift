@@ -25,14 +25,13 @@ final class MemoryDiskFile: DiskFile {
   deinit { close() }
 
   func size() throws(DiskError) -> UInt64 {
-    try reading("measure") { UInt64($0.current.count) }
+    try reading("measure") { UInt64($0.current.length) }
   }
 
   func read(at offset: UInt64, count: Int) throws(DiskError) -> [UInt8] {
     try reading("read") { file in
-      let start = Int(clamping: min(offset, UInt64(file.current.count)))
-      let end = start + min(max(0, count), file.current.count - start)
-      return Array(file.current[start..<end])
+      let start = Int(clamping: min(offset, UInt64(file.current.length)))
+      return file.current.read(start..<(start + min(max(0, count), file.current.length - start)))
     }
   }
 

@@ -31,7 +31,7 @@ extension MemoryDiskState {
     return names
   }
 
-  static func path(_ names: [MemoryDiskName]) -> String {
+  static func path(_ names: some Sequence<MemoryDiskName>) -> String {
     "/" + names.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
   }
 
@@ -102,7 +102,7 @@ extension MemoryDiskState {
   func info(_ inode: Int) -> FileInfo {
     if let file = files[inode] {
       return FileInfo(
-        kind: .file, size: UInt64(file.current.count), modified: file.modified,
+        kind: .file, size: UInt64(file.current.length), modified: file.modified,
         inode: UInt64(inode))
     }
     let directory = directories[inode]

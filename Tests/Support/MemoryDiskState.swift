@@ -70,7 +70,7 @@ struct MemoryDiskState {
   /// Room for a file to become `length` long.
   func requireSpace(_ verb: String, _ path: String, _ inode: Int, _ length: Int) throws(DiskError) {
     guard let capacity, let file = files[inode] else { return }
-    let growth = max(0, length - file.current.count)
+    let growth = max(0, length - file.current.length)
     if growth > 0 && usedBytes + growth > capacity {
       throw DiskError(reason: .noSpace, operation: verb, path: path)
     }
@@ -78,10 +78,10 @@ struct MemoryDiskState {
 
   /// Changes a file and keeps account of its size.
   mutating func change(_ inode: Int, _ change: MemoryDiskContent.Change, _ now: Int64) {
-    let before = files[inode]?.current.count ?? 0
+    let before = files[inode]?.current.length ?? 0
     files[inode]?.make(change)
     files[inode]?.modified = now
-    usedBytes += (files[inode]?.current.count ?? 0) - before
+    usedBytes += (files[inode]?.current.length ?? 0) - before
   }
 
   /// Adds to the names and handles of a file, or takes away.
@@ -91,7 +91,7 @@ struct MemoryDiskState {
     let isInUse = file.links + file.opens + links + opens > 0
     files[inode]?.links += links
     files[inode]?.opens += opens
-    if isInUse != wasInUse { usedBytes += isInUse ? file.current.count : -file.current.count }
+    if isInUse != wasInUse { usedBytes += isInUse ? file.current.length : -file.current.length }
     if !isInUse { candidates.insert(inode) }
   }
 

@@ -4,10 +4,13 @@ package import CairnMerge
 package struct ReferenceView: Sendable {
   let atoms: [ReferenceAtom]
   let deletes: [ReferenceDelete]
-
   /// What no delete kills.
-  var alive: [ReferenceAtom] {
-    atoms.filter { atom in !deletes.contains { $0.kills(atom) } }
+  let alive: [ReferenceAtom]
+
+  init(atoms: [ReferenceAtom], deletes: [ReferenceDelete]) {
+    self.atoms = atoms
+    self.deletes = deletes
+    alive = atoms.filter { atom in !deletes.contains { $0.kills(atom) } }
   }
 
   /// The deletes that no other delete has seen.
@@ -20,12 +23,13 @@ package struct ReferenceView: Sendable {
   var latest: Set<Dot> { Set(latestDeletes.map(\.dot)) }
   var bornAlive: Set<Dot> { Set(alive.flatMap(\.born)) }
   var fields: Set<String> {
-    Set(atoms.compactMap { atom in
-      switch atom.kind {
-      case .presence: nil
-      case .put(let field, _, _), .add(let field, _, _, _): field
-      }
-    })
+    Set(
+      atoms.compactMap { atom in
+        switch atom.kind {
+        case .presence: nil
+        case .put(let field, _, _), .add(let field, _, _, _): field
+        }
+      })
   }
 
   /// The alive writes of a field that no other write has seen.

@@ -1,0 +1,112 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnStore
+
+/// The one error of this library. The message says what happened, where, and what to do.
+public struct CairnError: Error, Sendable {
+  @nonexhaustive
+  public enum Code: String, Hashable, Sendable {
+    // Programming errors: the call itself is wrong.
+    case closed, deleted, shutdown, badType, badIndex, illegalArgument, sizeLimit
+    case invalidOperation
+    // Failures that a right program meets, too.
+    case `internal`, cache, memory, system, notCached, notFound, exists, alreadyOpen, parent
+    case diskSpace, disallowed, fileIO, cancelled, readOnly, network, timeout, noConnection, ssl
+    case server, auth, quota, request, response, retryLater
+    /// Bytes on the disk or in the folder are damaged.
+    case corrupt
+    /// A file was written by a newer version that older ones must not read.
+    case needsNewerVersion
+    /// The disk failed to make a commit durable; the datastore has to be opened anew.
+    case syncFailed
+  }
+
+  public var code: Code
+  public var message: String
+  /// The file that it is about, if it is about one.
+  public var file: String?
+  /// Where in the file, in bytes.
+  public var offset: UInt64?
+  /// The id (of a datastore, table, record or field) that it is about, if it is about one.
+  public var id: String?
+
+  public init(
+    _ code: Code, _ message: String, file: String? = nil, offset: UInt64? = nil, id: String? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.file = file
+    self.offset = offset
+    self.id = id
+  }
+
+  /// Whether the call was wrong (or a limit was hit), rather than something in the world around it.
+  public var isProgrammingError: Bool {
+    switch code {
+    case .closed, .deleted, .shutdown, .badType, .badIndex, .illegalArgument, .sizeLimit,
+      .invalidOperation:
+      true
+    default: false
+    }
+  }
+}
+
+extension CairnError: CustomStringConvertible {
+  public var description: String { "\(code.rawValue): \(message)" }
+}
+
+extension CairnError {
+  init(_ error: StoreError) {
+    if let log = error.log, error.kind != .syncFailed {
+      self.init(log)
+      return
+    }
+    self.init(
+      CairnError.code(error.kind), error.message, file: error.log?.path,
+      offset: error.log?.offset, id: error.id)
+  }
+
+  private static func code(_ kind: StoreError.Kind) -> Code {
+    switch kind {
+    case .closed: .closed
+    case .sizeLimit: .sizeLimit
+    case .badType: .badType
+    case .illegalArgument: .illegalArgument
+    case .notFound: .notFound
+    case .exists: .exists
+    case .deleted: .deleted
+    case .readOnly: .readOnly
+    case .alreadyOpen: .alreadyOpen
+    case .invalidOperation: .invalidOperation
+    case .syncFailed: .syncFailed
+    case .log: .internal
+    }
+  }
+
+  init(_ error: LogError) {
+    let code: Code
+    switch error.reason {
+    case .disk(let disk):
+      self.init(disk)
+      return
+    case .corrupt, .truncated, .foreign, .limit, .missing: code = .corrupt
+    case .needsNewerVersion: code = .needsNewerVersion
+    case .poisoned: code = .syncFailed
+    }
+    self.init(code, error.description, file: error.path, offset: error.offset)
+  }
+
+  init(_ error: DiskError) {
+    let code: Code
+    switch error.reason {
+    case .notFound: code = .notFound
+    case .exists: code = .exists
+    case .noSpace: code = .diskSpace
+    case .readOnly, .denied: code = .readOnly
+    case .locked: code = .alreadyOpen
+    case .notRegular, .io: code = .fileIO
+    case .tooManyOpen: code = .system
+    }
+    self.init(code, error.description, file: error.path)
+  }
+}

@@ -1,0 +1,226 @@
+internal import CairnDisk
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// A datastore: tables of records in memory, durable with `sync()`.
+///
+/// Changes show at once, on all threads, and are one atomic, durable delta when `sync()` returns;
+/// what was not synced is gone after `close()`. Changes of other devices become visible in
+/// `sync()` only. All methods may be called from any thread; those that read or change are quick
+/// and never wait for the network or (but for `sync`, `compact` and `close`) for the disk's sync.
+public final class Datastore: Sendable {
+  public let id: String
+  public let manager: DatastoreManager
+  let store: Store
+  /// Present if the datastore belongs to an account.
+  let exchanger: Exchange?
+  private let background = Mutex<BackgroundExchange?>(nil)
+
+  init(id: String, manager: DatastoreManager, directory: String) throws(CairnError) {
+    self.id = id
+    self.manager = manager
+    let options = manager.options
+    let machine = manager.machine
+    let isLinked = manager.account != nil
+    store = try wrapped { () throws(StoreError) in
+      try Store.open(
+        directory, datastore: DatastoreManager.identity(of: id), isLinked: isLinked,
+        options: options.stored, machine: machine)
+    }
+    if let account = manager.account, let folder = manager.folder {
+      do throws(CairnError) {
+        exchanger = try Exchange(
+          store: store, datastoreID: id, user: account.user, folder: folder,
+          graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
+          machine: machine)
+      } catch {
+        // The store's own error would hide why it could not be opened.
+        do throws(StoreError) { try store.close() } catch {}
+        throw error
+      }
+    } else {
+      exchanger = nil
+    }
+  }
+
+  public static func isValidId(_ id: String) -> Bool { Identifier.isValidDatastore(id) }
+  public static func isValidShareableId(_ id: String) -> Bool { Identifier.isValidShareable(id) }
+
+  public var isOpen: Bool { store.isOpen }
+  public var isShareable: Bool { id.hasPrefix(".") }
+  /// This device's name in the datastore: 16 hex digits.
+  public var device: String { store.device.description }
+  /// What opening had to mend, in words; empty after a clean close.
+  public var recoveryNotes: [String] {
+    store.recovery.map { "\($0.path) at offset \($0.offset): \($0.message)" }
+  }
+
+  // MARK: contents
+
+  /// A table by id; it need not have records yet.
+  public func table(_ id: String) throws(CairnError) -> Table {
+    guard Identifier.isValidTable(id) else {
+      throw CairnError(
+        .illegalArgument,
+        "\"\(id)\" can't be a table's id: 1 to 64 of the characters A-Z a-z 0-9 - . _ + / =",
+        id: id)
+    }
+    if Identifier.isReserved(id) {
+      throw CairnError(
+        .illegalArgument, "tables whose ids start with \":\" are the library's own", id: id)
+    }
+    guard isOpen else { throw CairnError(.closed, "the datastore \(self.id) is closed", id: id) }
+    return Table(datastore: self, id: id)
+  }
+
+  /// The tables that have records, sorted by id.
+  public func tables() throws(CairnError) -> [Table] {
+    try wrapped { () throws(StoreError) in try store.tables() }.map {
+      Table(datastore: self, id: $0.name)
+    }
+  }
+
+  /// Size by the accounting of `Limits`: 1000, and the sizes of all records.
+  public var size: Int { store.totals.size }
+  public var recordCount: Int { store.totals.records }
+  /// What the changes since the last sync count with; 0 if there are none.
+  public var unsyncedChangesSize: Int { store.totals.pending }
+
+  /// When changes were last committed here or, if later, on the device that they came from; nil
+  /// for a datastore in which nothing ever was.
+  public var mtime: Timestamp? {
+    store.modified.map(Timestamp.init(millisecondsSince1970:))
+  }
+
+  private static let infoTable = ":info"
+  private static let infoRecord = RecordName("info")
+
+  /// A name for people, nil if it has none. Synced like data.
+  public var title: String? {
+    get throws(CairnError) {
+      let value = try wrapped { () throws(StoreError) in
+        try store.value(
+          table: Datastore.infoTable, id: Datastore.infoRecord, field: "title")
+      }
+      if case .string(let title) = value { return title }
+      return nil
+    }
+  }
+
+  /// Sets the title, or removes it with nil. Like any change it needs a `sync()`.
+  public func setTitle(_ title: String?) throws(CairnError) {
+    try wrapped { () throws(StoreError) in
+      let fields = [(field: "title", value: title.map(FieldValue.string))]
+      let table = Datastore.infoTable
+      if try store.exists(table: table, id: Datastore.infoRecord) {
+        try store.update(table: table, id: Datastore.infoRecord, fields)
+      } else if title != nil {
+        try store.insert(table: table, id: Datastore.infoRecord, fields)
+      }
+    }
+  }
+
+  /// Sets the rule for fields that have none of their own, on all devices. Initially `remote`.
+  public func setDefaultRule(_ rule: ResolutionRule) throws(CairnError) {
+    try wrapped { () throws(StoreError) in try store.setDefaultRule(rule.stored) }
+  }
+
+  // MARK: commits
+
+  /// Commits local changes as one atomic, durable delta, then makes visible what an exchange has
+  /// fetched from other devices. Never waits for a network.
+  ///
+  /// - Throws: `diskSpace` and other errors of the disk: nothing is committed then, and the changes
+  ///   are still there for another try. `syncFailed`: the disk took the changes but not its oath;
+  ///   close the datastore and open it again.
+  @discardableResult
+  public func sync() throws(CairnError) -> SyncResult {
+    let outcome: SyncOutcome
+    if let exchanger {
+      outcome = try exchanger.sync()
+    } else {
+      outcome = try wrapped { () throws(StoreError) in try store.sync() }
+    }
+    if outcome.committed != nil { background.withLock { $0?.hint() } }
+    return SyncResult(outcome) { [store] table, field in
+      ResolutionRule(store.rule(table: table, field: field))
+    }
+  }
+
+  /// Takes back everything that was changed since the last sync.
+  public func rollback() throws(CairnError) {
+    try wrapped { () throws(StoreError) in try store.rollBack() }
+  }
+
+  /// Closes the datastore. Changes since the last sync are discarded; closing twice does nothing.
+  public func close() throws(CairnError) {
+    stopExchanging()
+    manager.forget(self)
+    try wrapped { () throws(StoreError) in try store.close() }
+  }
+
+  // MARK: exchange
+
+  /// One round with the account's folder: publishes what is committed, fetches what is new. What
+  /// was fetched becomes visible in the next `sync()`.
+  ///
+  /// - Throws: `invalidOperation` for a local datastore; errors of the folder. Damaged, foreign or
+  ///   missing files are no errors: the report names them.
+  @discardableResult
+  public func exchange() async throws(CairnError) -> ExchangeReport {
+    guard let exchanger else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
+    }
+    return try await exchanger.run()
+  }
+
+  /// Exchanges in the background from now on: at once, after each commit, when the folder changes,
+  /// and at intervals that grow while nothing happens. `onReport` is called after each round, on
+  /// no particular thread, with the report or the error.
+  public func startExchanging(
+    onReport: @escaping @Sendable (Result<ExchangeReport, CairnError>) -> Void = { _ in }
+  ) throws(CairnError) {
+    guard let exchanger else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
+    }
+    background.withLock { running in
+      if running == nil {
+        running = BackgroundExchange(
+          exchanger, pollSeconds: manager.options.pollSeconds, onReport: onReport)
+      }
+    }
+  }
+
+  /// Ends what `startExchanging` began. A round that is under way ends by itself.
+  public func stopExchanging() {
+    background.withLock { running in
+      running?.stop()
+      running = nil
+    }
+  }
+
+  // MARK: upkeep
+
+  /// Folds the log into a new snapshot now. Happens by itself in the background otherwise.
+  @discardableResult
+  public func compact() throws(CairnError) -> CompactionReport {
+    let outcome = try wrapped { () throws(StoreError) in try store.compact() }
+    return CompactionReport(
+      bytesBefore: outcome.bytesBefore, bytesAfter: outcome.bytesAfter, records: outcome.records)
+  }
+}
+
+/// What a compaction did.
+public struct CompactionReport: Hashable, Sendable {
+  public var bytesBefore: UInt64
+  public var bytesAfter: UInt64
+  public var records: Int
+}
+
+extension Datastore: Hashable {
+  public static func == (a: Datastore, b: Datastore) -> Bool { a === b }
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

@@ -1,0 +1,70 @@
+internal import CairnDisk
+internal import CairnLog
+
+/// A folder that is a directory of this machine.
+///
+/// Files are written under a temporary name, synced and renamed, so that no sync engine picks up
+/// half of one. Links are not followed; what is no regular file is not there.
+public struct DirectoryFolder: Folder {
+  public let path: String
+  private let machine: Machine
+
+  public init(_ path: String) { self.init(path, machine: .real) }
+
+  init(_ path: String, machine: Machine) {
+    self.path = path
+    self.machine = machine
+  }
+
+  public func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
+    do throws(DiskError) {
+      return try machine.disk.list(join(directory)).filter { $0.info.kind == .file }.map {
+        entry($0.name, $0.info)
+      }
+    } catch {
+      if error.reason == .notFound { return [] }
+      throw CairnError(error)
+    }
+  }
+
+  private func join(_ name: String) -> String { name.isEmpty ? path : path + "/" + name }
+
+  private func entry(_ name: String, _ info: FileInfo) -> FolderEntry {
+    FolderEntry(
+      name: name, size: info.size, version: "\(info.size)-\(info.modified)-\(info.inode)")
+  }
+
+  public func read(_ file: String, limit: Int) async throws(CairnError) -> [UInt8]? {
+    do { return try DurableFile.read(join(file), limit: limit, disk: machine.disk) } catch {
+      throw CairnError(error)
+    }
+  }
+
+  public func write(_ file: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
+    let parts = file.split(separator: "/")
+    guard let name = parts.last.map(String.init) else {
+      throw CairnError(.illegalArgument, "a file in a folder needs a name")
+    }
+    let directory = join(parts.dropLast().joined(separator: "/"))
+    do throws(DiskError) {
+      if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
+    } catch { throw CairnError(error) }
+    do {
+      try DurableFile.replace(directory: directory, name: name, bytes: bytes, machine: machine)
+    } catch { throw CairnError(error) }
+    let info: FileInfo?
+    do { info = try machine.disk.info(directory + "/" + name) } catch { throw CairnError(error) }
+    guard let info, info.size == UInt64(bytes.count) else {
+      throw CairnError(
+        .fileIO, "\(directory)/\(name) is not what was just written there; is the disk full?",
+        file: directory + "/" + name)
+    }
+    return entry(name, info)
+  }
+
+  public func remove(_ file: String) async throws(CairnError) {
+    do { try machine.disk.remove(join(file)) } catch {
+      if error.reason != .notFound { throw CairnError(error) }
+    }
+  }
+}

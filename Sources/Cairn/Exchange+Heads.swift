@@ -1,0 +1,214 @@
+internal import CairnBytes
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Reading heads, and telling what else lies in the folder.
+extension Exchange {
+  func readHeads(
+    _ entries: [FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    for entry in entries {
+      guard let number = FileName.headDevice(entry.name),
+        number != store.device.rawValue
+      else { continue }
+      if memory.withLock({ $0.versions[entry.name] == entry.version }) { continue }
+      guard entry.isPresent, entry.size > 0 else {
+        report.waiting.append(
+          ExchangeReport.Waiting(
+            name: entry.name, bytes: entry.size, reason: "its content is not here yet"))
+        continue
+      }
+      report.requests += 1
+      guard let bytes = try await readFile(entry.name, Head.bytesMax, &report) else { continue }
+      do throws(LogError) {
+        let head = try Head(bytes, name: entry.name, datastore: store.datastore)
+        guard head.device.rawValue == number else {
+          throw LogError(.foreign, entry.name, at: 32, "the head of another device")
+        }
+        take(head, entry)
+      } catch { judge(error, entry, bytes, &report) }
+    }
+  }
+
+  /// An older head than the one that is known has come back: nothing to learn from it.
+  private func take(_ head: Head, _ entry: FolderEntry) {
+    memory.withLock { memory in
+      memory.versions[entry.name] = entry.version
+      if let known = memory.heads[head.device], known.generation > head.generation { return }
+      memory.heads[head.device] = head
+    }
+  }
+
+  /// Half a file is waited for; a damaged or foreign one is kept aside and reported.
+  func judge(
+    _ error: LogError, _ entry: FolderEntry, _ bytes: [UInt8], _ report: inout ExchangeReport
+  ) {
+    switch error.reason {
+    case .truncated, .missing, .disk:
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: entry.name, bytes: entry.size, reason: "not wholly there yet: \(error.detail)"))
+    case .needsNewerVersion:
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: entry.name, bytes: entry.size, reason: error.detail))
+    case .corrupt, .foreign, .limit, .poisoned:
+      quarantine.keep(entry.name, bytes, reason: error.description)
+      report.problems.append(
+        ExchangeReport.Problem(
+          name: entry.name,
+          reason: error.description + "; a copy is kept in quarantine, and the file is looked at "
+            + "again when it changes"))
+    }
+  }
+
+  /// A file of the datastore's directory; nil, and a note in the report, if it is not to be had.
+  func readFile(
+    _ name: String, _ limit: Int, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [UInt8]? {
+    do throws(CairnError) {
+      guard let bytes = try await folder.read(directory + "/" + name, limit: limit) else {
+        report.waiting.append(
+          ExchangeReport.Waiting(name: name, bytes: 0, reason: "it was listed, but is not there"))
+        return nil
+      }
+      return bytes
+    } catch {
+      switch error.code {
+      case .fileIO, .notFound, .corrupt, .readOnly:
+        report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
+        return nil
+      default: throw error
+      }
+    }
+  }
+
+  /// Our own head must be what we wrote: by its nonce a copy of this device is found out, by its
+  /// range a restored backup.
+  func checkOwnHead(
+    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    let name = FileName.head(device: store.device.rawValue)
+    let (version, publication, isVerified) = memory.withLock {
+      ($0.versions[name], $0.publication, $0.isOwnVerified)
+    }
+    guard let entry = listing[name] else {
+      // Lost in the folder, or never there: the next publication writes it again.
+      memory.withLock { $0.isOwnVerified = publication == nil }
+      return
+    }
+    if isVerified, version == entry.version { return }
+    report.requests += 1
+    guard let bytes = try await readFile(name, Head.bytesMax, &report) else { return }
+    let head: Head
+    do { head = try Head(bytes, name: name, datastore: store.datastore) } catch {
+      // Damaged on its way or half replaced; ours to write again, from what we know.
+      report.problems.append(
+        ExchangeReport.Problem(name: name, reason: "\(error); it will be written again"))
+      memory.withLock { $0.isOwnVerified = false }
+      return
+    }
+    guard let publication else { throw identityError(name, "it was never published from here") }
+    guard head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
+    else {
+      throw identityError(name, "it was written by a copy of this device, or before a restore")
+    }
+    guard head.last <= store.vector[store.device] else {
+      throw identityError(name, "it has \(head.last) deltas, more than there are here")
+    }
+    memory.withLock { memory in
+      memory.own = head
+      memory.isOwnVerified = true
+      memory.versions[name] = entry.version
+      memory.publication?.confirmedNonce = head.nonce
+    }
+    store.confirmPublished(through: head.last)
+  }
+
+  private func identityError(_ name: String, _ what: String) -> CairnError {
+    CairnError(
+      .disallowed,
+      "this device's head \(name) in the folder is not the one that it wrote: \(what). Two devices "
+        + "must not share an identity, so nothing is exchanged; nothing is lost either: export "
+        + "what is only here, remove this copy with uncacheDatastore, open it again and import",
+      file: name, id: datastoreID)
+  }
+
+  /// Files that are not ours by name: identical copies are ignored, others are reported.
+  func lookAtForeignFiles(
+    _ entries: [FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    let names = Set(entries.map(\.name))
+    for entry in entries where !isOurs(entry.name) {
+      if let known = memory.withLock({ $0.foreign[entry.name] }), known.version == entry.version {
+        note(entry, known.problem, &report)
+        continue
+      }
+      let problem = try await verdict(entry, names, &report)
+      memory.withLock { $0.foreign[entry.name] = (entry.version, problem) }
+      note(entry, problem, &report)
+    }
+  }
+
+  private func note(
+    _ entry: FolderEntry, _ problem: String?, _ report: inout ExchangeReport
+  ) {
+    if let problem {
+      report.problems.append(ExchangeReport.Problem(name: entry.name, reason: problem))
+    } else {
+      report.ignoredFiles += 1
+    }
+  }
+
+  private func isOurs(_ name: String) -> Bool {
+    FileName.headDevice(name) != nil || FileName.published(name) != nil
+      || FileName.sharedSnapshot(name) != nil || FileName.isTemporary(name)
+  }
+
+  /// nil if the file says nothing new: not one of ours at all, or the copy of one that is here.
+  private func verdict(
+    _ entry: FolderEntry, _ names: Set<String>, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> String? {
+    guard entry.size >= 8, entry.size <= UInt64(PublishedSegment.fileBytesMax), entry.isPresent
+    else { return nil }
+    report.requests += 1
+    guard let bytes = try await readFile(entry.name, PublishedSegment.fileBytesMax, &report) else {
+      return nil
+    }
+    let magic = Array(bytes.prefix(8))
+    if magic == PublishedSegment.magic {
+      do throws(LogError) {
+        let segment = try PublishedSegment(bytes, name: entry.name, datastore: store.datastore)
+        if names.contains(segment.encodedName(bytes)) { return nil }
+        if store.vector[DeviceID(rawValue: segment.device)] >= segment.last { return nil }
+      } catch {
+        quarantine.keep(entry.name, bytes, reason: error.description)
+        return "a damaged copy of a segment (\(error.detail)); kept in quarantine"
+      }
+      quarantine.keep(entry.name, bytes, reason: "a segment under a strange name")
+      return "a segment under a strange name, which no device lists; kept in quarantine"
+    }
+    if magic == Head.magic {
+      do throws(LogError) {
+        let head = try Head(bytes, name: entry.name, datastore: store.datastore)
+        let known = memory.withLock { $0.heads[head.device] ?? $0.own }
+        if known.device == head.device, known.generation >= head.generation { return nil }
+      } catch { return "a damaged copy of a head (\(error.detail))" }
+      quarantine.keep(entry.name, bytes, reason: "a head under a strange name")
+      return "a copy of a head that is newer than the head itself; kept in quarantine"
+    }
+    return nil
+  }
+}
+
+extension PublishedSegment {
+  /// The name that a file of these bytes has.
+  func encodedName(_ bytes: [UInt8]) -> String {
+    FileName.published(
+      FileName.Published(
+        device: device, first: first, last: last,
+        hash: XXH3.hash128(bytes, 0..<(bytes.count - 16))))
+  }
+}

@@ -1,0 +1,264 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// From the log into the folder: segments, then a snapshot, then the head.
+extension Exchange {
+  /// Own files below this are merged into larger ones …
+  private static let smallBytes: UInt64 = 256 << 10
+  /// … when there are this many of them in a row …
+  private static let smallRun = 8
+  /// … up to about this size, unpacked. New segments are cut at it, too.
+  private static let packBytes = 4 << 20
+
+  func publish(
+    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    // Everything that is told to others must be safe here first.
+    let vector = store.vector
+    var head = memory.withLock { $0.own }
+    let isLost = listing[FileName.head(device: store.device.rawValue)] == nil && head.generation > 0
+    guard vector[store.device] > head.last || vector != head.acknowledged || isLost
+      || !head.superseded.isEmpty || isSnapshotDue(head)
+    else { return }
+    try wrapped { () throws(StoreError) in try store.flush() }
+    let before = head
+    try await publishSegments(&head, through: vector[store.device], &report)
+    try await mergeSmallSegments(&head, listing, &report)
+    try await publishSnapshot(&head, listing, &report)
+    head.acknowledged = vector
+    head.acknowledgedAt = vector[store.device]
+    head.user = user
+    let expired = dropExpired(&head)
+    if head != before || isLost { try await write(&head, &report) }
+    for name in expired {
+      report.requests += 1
+      try await folder.remove(directory + "/" + name)
+    }
+  }
+
+  private func publishSegments(
+    _ head: inout Head, through last: UInt64, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    while head.last < last {
+      let after = head.last
+      let found = try wrapped { () throws(StoreError) in
+        try store.ownPack(after: after, through: last, limit: Exchange.packBytes)
+      }
+      guard let found else { return }
+      let segment = PublishedSegment(
+        datastore: store.datastore, device: store.device.rawValue, first: found.first,
+        last: found.last, chainBefore: head.chain,
+        chainAfter: PublishedSegment.chain(head.chain, found.pack), pack: found.pack)
+      head.segments.append(try await put(segment, &report))
+      head.last = found.last
+      head.chain = segment.chainAfter
+      report.publishedDeltas += found.last - found.first + 1
+    }
+  }
+
+  private func put(
+    _ segment: PublishedSegment, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Head.Segment {
+    let (bytes, name) = segment.encoded()
+    report.requests += 1
+    let entry = try await folder.write(directory + "/" + name, bytes)
+    guard entry.size == UInt64(bytes.count) else {
+      throw CairnError(
+        .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
+    }
+    report.publishedFiles += 1
+    report.publishedBytes += UInt64(bytes.count)
+    return Head.Segment(
+      first: segment.first, last: segment.last, size: UInt64(bytes.count),
+      hash: XXH3.hash128(bytes, 0..<(bytes.count - 16)))
+  }
+
+  // MARK: merging
+
+  /// Many small files cost every reader a request each, so their owner merges them.
+  private func mergeSmallSegments(
+    _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    var start = 0
+    while start < head.segments.count {
+      var end = start
+      while end < head.segments.count, head.segments[end].size < Exchange.smallBytes { end += 1 }
+      if end - start >= Exchange.smallRun {
+        start = try await merge(start..<end, &head, &report)
+      } else {
+        start = end + 1
+      }
+    }
+  }
+
+  /// Merges a run of own files; returns where to go on. A file that can't be read stays as it is.
+  private func merge(
+    _ range: Range<Int>, _ head: inout Head, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Int {
+    var writer = PackWriter(device: store.device, first: head.segments[range.lowerBound].first)
+    var chains: (before: UInt128, after: UInt128)?
+    var end = range.lowerBound
+    while end < range.upperBound, writer.byteCount < Exchange.packBytes {
+      let old = head.segments[end]
+      let name = old.name(store.device)
+      report.requests += 1
+      let limit = PublishedSegment.fileBytesMax
+      guard let bytes = try await folder.read(directory + "/" + name, limit: limit) else { break }
+      guard let segment = append(bytes, name, to: &writer, &report) else { break }
+      chains = (chains?.before ?? segment.chainBefore, segment.chainAfter)
+      end += 1
+    }
+    guard end - range.lowerBound >= Exchange.smallRun, let chains else { return range.upperBound }
+    let replaced = range.lowerBound..<end
+    let merged = PublishedSegment(
+      datastore: store.datastore, device: store.device.rawValue,
+      first: head.segments[range.lowerBound].first, last: head.segments[end - 1].last,
+      chainBefore: chains.before, chainAfter: chains.after, pack: writer.bytes())
+    let new = try await put(merged, &report)
+    let now = machine.clock.now()
+    for old in head.segments[replaced] {
+      head.superseded.append(Head.Superseded(name: old.name(store.device), time: now))
+    }
+    head.segments.replaceSubrange(replaced, with: [new])
+    report.mergedFiles += replaced.count
+    return range.lowerBound + 1
+  }
+
+  private func append(
+    _ bytes: [UInt8], _ name: String, to writer: inout PackWriter, _ report: inout ExchangeReport
+  ) -> PublishedSegment? {
+    do throws(LogError) {
+      let segment = try PublishedSegment(bytes, name: name, datastore: store.datastore)
+      // All or nothing: half a segment must not get into the merged one.
+      try Exchange.verify(segment, name)
+      do throws(DecodeError) {
+        var reader = try PackReader(segment.pack)
+        var delta = Delta()
+        var map: [UInt32] = []
+        while try reader.next(into: &delta) {
+          writer.append(delta, heap: reader.heap, names: reader.records, map: &map)
+        }
+      } catch { throw LogError(error, name, at: 0, "the deltas inside") }
+      return segment
+    } catch {
+      report.problems.append(
+        ExchangeReport.Problem(name: name, reason: "an own file is damaged: \(error)"))
+      return nil
+    }
+  }
+
+  /// Names of the files whose grace has ended; the head forgets them.
+  private func dropExpired(_ head: inout Head) -> [String] {
+    let now = machine.clock.now()
+    let current = Set(head.segments.map { $0.name(store.device) } + [head.snapshot?.name ?? ""])
+    let expired = head.superseded.filter { now - $0.time >= graceMilliseconds }
+    head.superseded.removeAll { now - $0.time >= graceMilliseconds }
+    // What others still vouch for is not only ours.
+    let others = memory.withLock { memory in
+      Set(memory.heads.values.compactMap { $0.snapshot?.name })
+    }
+    return expired.map(\.name).filter { !current.contains($0) && !others.contains($0) }
+  }
+
+  // MARK: snapshots
+
+  /// Bytes of segments that the newest snapshot in the folder does not have.
+  private func uncoveredBytes(_ head: Head) -> UInt64 {
+    let heads = memory.withLock { Array($0.heads.values) } + [head]
+    let newest = heads.compactMap(\.snapshot).max {
+      Exchange.weight($0.vector) < Exchange.weight($1.vector)
+    }
+    var bytes: UInt64 = 0
+    for head in heads {
+      let covered = newest?.vector[head.device] ?? 0
+      for segment in head.segments where segment.last > covered { bytes += segment.size }
+    }
+    return bytes
+  }
+
+  private func isSnapshotDue(_ head: Head) -> Bool {
+    guard let file = store.snapshotFile(), file.vector[store.device] <= head.last,
+      head.snapshot?.vector != file.vector,
+      head.snapshot.map({ file.vector.covers($0.vector) }) ?? true
+    else { return false }
+    return uncoveredBytes(head) >= max(Exchange.smallBytes, (head.snapshot?.size ?? 0) / 2)
+  }
+
+  /// Publishes the snapshot that the store stands on, when the deltas behind the last one have
+  /// grown: it saves a new device from reading them all.
+  private func publishSnapshot(
+    _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    guard isSnapshotDue(head), let file = store.snapshotFile() else { return }
+    let bytes: [UInt8]?
+    do {
+      bytes = try DurableFile.read(
+        file.path, limit: Exchange.snapshotBytesMax, disk: machine.disk)
+    } catch {
+      if error.reason == .limit { return }
+      throw CairnError(error)
+    }
+    // A compaction may have replaced it just now; the next round publishes the new one.
+    guard let bytes else { return }
+    let snapshot = Head.Snapshot(
+      hash: SnapshotDescription.hash(vector: file.vector, fence: file.fence),
+      size: UInt64(bytes.count), content: XXH3.hash128(bytes), vector: file.vector,
+      fence: file.fence)
+    if listing[snapshot.name]?.size != snapshot.size {
+      report.requests += 1
+      let entry = try await folder.write(directory + "/" + snapshot.name, bytes)
+      guard entry.size == snapshot.size else { return }
+      report.publishedFiles += 1
+      report.publishedBytes += snapshot.size
+    }
+    if let old = head.snapshot, old.name != snapshot.name {
+      head.superseded.append(Head.Superseded(name: old.name, time: machine.clock.now()))
+    }
+    head.snapshot = snapshot
+    report.publishedSnapshot = true
+  }
+
+  // MARK: the head
+
+  private func write(
+    _ head: inout Head, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    head.generation += 1
+    head.nonce = machine.random.next()
+    let bytes = head.encoded()
+    let name = FileName.head(device: store.device.rawValue)
+    var publication = memory.withLock { memory in
+      PublicationFile(
+        folder: memory.folderIdentity ?? 0,
+        confirmedNonce: memory.publication?.confirmedNonce ?? 0, pendingNonce: head.nonce,
+        head: bytes)
+    }
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: store.directory, name: FileName.publication, bytes: publication.encoded(),
+        machine: machine)
+    } catch { throw CairnError(error) }
+    memory.withLock { $0.publication = publication }
+    report.requests += 1
+    let entry = try await folder.write(directory + "/" + name, bytes)
+    guard entry.size == UInt64(bytes.count) else {
+      throw CairnError(
+        .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
+    }
+    publication.confirmedNonce = head.nonce
+    let written = head
+    memory.withLock { memory in
+      memory.publication = publication
+      memory.own = written
+      memory.isOwnVerified = true
+      memory.versions[name] = entry.version
+    }
+    store.confirmPublished(through: head.last)
+    report.publishedFiles += 1
+    report.publishedBytes += UInt64(bytes.count)
+  }
+}

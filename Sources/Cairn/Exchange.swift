@@ -1,0 +1,188 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// The exchange of one datastore with its folder. One round at a time; what a round fetched waits
+/// in the inbox until `sync` takes it.
+final class Exchange: Sendable {
+  let store: Store
+  let datastoreID: String
+  /// The datastore's directory in the folder.
+  let directory: String
+  let user: String
+  let folder: any Folder
+  let graceMilliseconds: Int64
+  let machine: Machine
+  let quarantine: Quarantine
+  let inbox: Mutex<Inbox>
+  private let turn = ExchangeTurn()
+  let memory: Mutex<Memory>
+
+  /// What rounds remember of one another; nothing here is needed for correctness.
+  struct Memory {
+    /// Heads by device, as they were last read.
+    var heads: [DeviceID: Head] = [:]
+    /// Versions of the files that were read, by name: what has not changed is not read again.
+    var versions: [String: String] = [:]
+    /// Verdicts on files that are none of ours, by name and version.
+    var foreign: [String: (version: String, problem: String?)] = [:]
+    var folderIdentity: UInt128?
+    var publication: PublicationFile?
+    var own: Head
+    /// The own head in the folder was found to be what we wrote.
+    var isOwnVerified = false
+  }
+
+  init(
+    store: Store, datastoreID: String, user: String, folder: any Folder,
+    graceMilliseconds: Int64, machine: Machine
+  ) throws(CairnError) {
+    self.store = store
+    self.datastoreID = datastoreID
+    directory = FileName.directory(datastore: datastoreID)
+    self.user = user
+    self.folder = folder
+    self.graceMilliseconds = graceMilliseconds
+    self.machine = machine
+    quarantine = Quarantine(
+      directory: store.directory + "/" + FileName.quarantine, machine: machine)
+    do throws(LogError) {
+      inbox = Mutex(
+        try Inbox(directory: store.directory + "/" + FileName.inbox, machine: machine))
+      var memory = Memory(own: Head(datastore: store.datastore, device: store.device))
+      let path = store.directory + "/" + FileName.publication
+      if let bytes = try DurableFile.read(path, limit: Head.bytesMax * 2, disk: machine.disk) {
+        let publication = try PublicationFile(bytes, path: path)
+        memory.publication = publication
+        if !publication.head.isEmpty {
+          memory.own = try Head(publication.head, name: path, datastore: store.datastore)
+        }
+      }
+      self.memory = Mutex(memory)
+    } catch { throw CairnError(error) }
+    // What was to be published may not have arrived: only a head that was read back confirms it.
+    if let publication = memory.withLock({ $0.publication }),
+      publication.pendingNonce == publication.confirmedNonce
+    {
+      store.confirmPublished(through: memory.withLock { $0.own.last })
+    }
+  }
+
+  /// One round, after those that were asked for before.
+  func run() async throws(CairnError) -> ExchangeReport {
+    let result = await turn.run { () async -> Result<ExchangeReport, CairnError> in
+      do throws(CairnError) { return .success(try await self.round()) } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  private func round() async throws(CairnError) -> ExchangeReport {
+    guard store.isOpen else {
+      throw CairnError(.closed, "the datastore \(datastoreID) is closed", id: datastoreID)
+    }
+    var report = ExchangeReport()
+    try await checkFolder(&report)
+    report.requests += 1
+    let entries = try await folder.list(directory)
+    let listing = Dictionary(entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    try await readHeads(entries, &report)
+    try await checkOwnHead(listing, &report)
+    try await lookAtForeignFiles(entries, &report)
+    try await fetchSnapshot(listing, &report)
+    try await fetchSegments(listing, &report)
+    try await publish(listing, &report)
+    report.devices = memory.withLock { memory in
+      memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
+    }
+    return report
+  }
+
+  /// The folder must be the one that everything was published in so far. An empty or different one
+  /// never means that anything was deleted.
+  private func checkFolder(_ report: inout ExchangeReport) async throws(CairnError) {
+    if memory.withLock({ $0.folderIdentity != nil }) { return }
+    report.requests += 1
+    let name = FileName.folderIdentity
+    var identity: UInt128
+    let known = memory.withLock { $0.publication?.folder }
+    if let bytes = try await folder.read(name, limit: FolderIdentity.bytesMax) {
+      do { identity = try FolderIdentity.decode(bytes, path: name) } catch {
+        throw CairnError(error)
+      }
+    } else if known != nil {
+      throw CairnError(
+        .notFound,
+        "the folder is empty, or not the one that \(datastoreID) was exchanged with: \(name) is "
+          + "missing; nothing was changed. Wait until the folder is there, or link the datastore "
+          + "anew", file: name, id: datastoreID)
+    } else {
+      identity = UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
+      report.requests += 1
+      _ = try await folder.write(name, FolderIdentity.encode(identity))
+    }
+    if let known, known != identity {
+      try await acceptIdentity(&report)
+    }
+    memory.withLock { $0.folderIdentity = identity }
+  }
+
+  /// Two devices may have made the folder at once, and one of the two files has won since: a folder
+  /// that has our own head is ours all the same.
+  private func acceptIdentity(_ report: inout ExchangeReport) async throws(CairnError) {
+    report.requests += 1
+    let name = directory + "/" + FileName.head(device: store.device.rawValue)
+    let publication = memory.withLock { $0.publication }
+    if let bytes = try await folder.read(name, limit: Head.bytesMax), let publication {
+      do throws(LogError) {
+        let head = try Head(bytes, name: name, datastore: store.datastore)
+        if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
+          return
+        }
+      } catch { throw CairnError(error) }
+    }
+    throw CairnError(
+      .disallowed,
+      "this is another shared folder than the one that \(datastoreID) was exchanged with; nothing "
+        + "was changed. Choose the right folder, or link the datastore anew",
+      file: FileName.folderIdentity, id: datastoreID)
+  }
+
+  /// Devices that have a head in the folder, as far as it was read.
+  func devices() -> [DeviceInfo] {
+    let (heads, own) = memory.withLock { ($0.heads, $0.own) }
+    let vector = store.vector
+    var all = heads.values.sorted { $0.device < $1.device }
+    if own.generation > 0 { all.append(own) }
+    return all.map { head in
+      DeviceInfo(
+        id: head.device.description, user: head.user,
+        isThisDevice: head.device == store.device, publishedDeltas: head.last,
+        incorporatedDeltas: min(vector[head.device], head.last), files: head.segments.count,
+        bytes: head.segments.reduce(0) { $0 + $1.size },
+        acknowledged: Dictionary(
+          uniqueKeysWithValues: head.acknowledged.entries.map {
+            ($0.device.description, $0.sequence)
+          }))
+    }.sorted { $0.id < $1.id }
+  }
+}
+
+/// Lets one round run at a time, in the order in which they were asked for.
+private actor ExchangeTurn {
+  private var last: Task<Void, Never>?
+
+  func run<R: Sendable>(_ body: @escaping @Sendable () async -> R) async -> R {
+    let before = last
+    let task = Task {
+      await before?.value
+      return await body()
+    }
+    last = Task { _ = await task.value }
+    return await task.value
+  }
+}

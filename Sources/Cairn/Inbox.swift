@@ -1,0 +1,80 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+
+/// What was fetched and verified, and waits for a `sync()`. The files lie in the store's `inbox`;
+/// they can be fetched again, so they are not synced, and verified once more when they are used.
+struct Inbox: Sendable {
+  struct Item: Sendable, Equatable {
+    var name: String
+    var device: DeviceID
+    var first: UInt64
+    var last: UInt64
+  }
+
+  /// A whole state to start from, in the store's snapshot directory.
+  struct Snapshot: Sendable {
+    var path: String
+    var vector: VersionVector
+  }
+
+  private let directory: String
+  private let machine: Machine
+  private(set) var items: [Item] = []
+  var snapshot: Snapshot?
+
+  init(directory: String, machine: Machine) throws(LogError) {
+    self.directory = directory
+    self.machine = machine
+    do throws(DiskError) {
+      guard try machine.disk.info(directory) != nil else { return }
+      for entry in try machine.disk.list(directory) {
+        if let name = FileName.published(entry.name) {
+          items.append(
+            Item(
+              name: entry.name, device: DeviceID(rawValue: name.device), first: name.first,
+              last: name.last))
+        } else if FileName.isTemporary(entry.name) {
+          try machine.disk.remove(directory + "/" + entry.name)
+        }
+      }
+      items.sort { ($0.device, $0.first) < ($1.device, $1.first) }
+    } catch { throw LogError(error) }
+  }
+
+  mutating func add(_ item: Item, _ bytes: [UInt8]) throws(LogError) {
+    do throws(DiskError) {
+      if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
+    } catch { throw LogError(error) }
+    try DurableFile.replace(
+      directory: directory, name: item.name, bytes: bytes, machine: machine, durable: false)
+    items.removeAll { $0.name == item.name }
+    items.append(item)
+  }
+
+  func read(_ item: Item, datastore: UInt128) throws(LogError) -> PublishedSegment {
+    let path = directory + "/" + item.name
+    let limit = PublishedSegment.fileBytesMax
+    guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
+      throw LogError(.missing, path, "it was fetched, but is gone; it will be fetched again")
+    }
+    return try PublishedSegment(bytes, name: path, datastore: datastore)
+  }
+
+  mutating func remove(_ item: Item) {
+    items.removeAll { $0.name == item.name }
+    // What stays behind is recognised as seen the next time.
+    do { try machine.disk.remove(directory + "/" + item.name) } catch {}
+  }
+
+  /// How far a device's deltas are here without a gap, counting from `sequence`.
+  func reach(_ device: DeviceID, from sequence: UInt64) -> UInt64 {
+    var reach = sequence
+    for item in items.filter({ $0.device == device }).sorted(by: { $0.first < $1.first })
+    where item.first <= reach + 1 {
+      reach = max(reach, item.last)
+    }
+    return reach
+  }
+}

@@ -1,0 +1,52 @@
+internal import CairnStore
+
+/// How a manager's datastores behave.
+public struct Options: Sendable {
+  /// When a commit is safe from a power cut. It is always safe from the app's own end.
+  @nonexhaustive
+  public enum Durability: Hashable, Sendable {
+    /// When `sync()` returns: one sync of the disk a commit.
+    case full
+    /// At the latest at the first `sync()` after so many seconds, and at close. What a power cut
+    /// takes are the newest commits, whole ones.
+    case periodic(seconds: Double)
+    /// When the operating system likes; for data that can be made again.
+    case none
+  }
+
+  // What behaviour depends on:
+  public var durability = Durability.full
+  public var limits = Limits()
+  /// Whether the log is folded into a snapshot by itself when it has grown. Otherwise `compact()`.
+  public var compactsAutomatically = true
+
+  // What speed and memory depend on:
+  /// Unpacked data of a snapshot that is kept in memory, in bytes. Default 64 MiB.
+  public var cacheBytes = 64 << 20
+  /// A log file is closed at this size, in bytes. Default 4 MiB.
+  public var segmentBytes = 4 << 20
+
+  // What the exchange with a folder depends on:
+  /// Shortest and longest pause between two looks at a quiet folder, in seconds.
+  public var pollSeconds: ClosedRange<Double> = 1...60
+  /// How long files that were merged into larger ones stay in the folder, in seconds, for devices
+  /// that are reading them. Default one hour.
+  public var graceSeconds: Double = 3600
+
+  public init() {}
+
+  var stored: StoreOptions {
+    var options = StoreOptions()
+    switch durability {
+    case .full: options.durability = .full
+    case .periodic(let seconds):
+      options.durability = .periodic(milliseconds: Int64(max(0, min(seconds, 1e9)) * 1000))
+    case .none: options.durability = .none
+    }
+    options.limits = limits.stored
+    options.compactsAutomatically = compactsAutomatically
+    options.cacheBytes = max(0, cacheBytes)
+    options.segmentBytes = max(64 << 10, min(segmentBytes, 256 << 20))
+    return options
+  }
+}

@@ -1,0 +1,64 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+
+/// PUBLISHED: what this device knows of its own head in the folder. Written before the head is, so
+/// that a head which comes back can be told to be ours.
+///
+///     "CAIRNEXC" · version u16 · floor u16 · zero u32 · folder u128 · confirmed nonce u64 ·
+///     pending nonce u64 · head length u32 · zero u32 · the head's bytes · XXH3-64 of all before
+struct PublicationFile: Equatable, Sendable {
+  static let magic: [UInt8] = Array("CAIRNEXC".utf8)
+  private static let headerSize = 56
+
+  /// Identity of the folder that everything was published in.
+  var folder: UInt128
+  var confirmedNonce: UInt64
+  var pendingNonce: UInt64
+  /// The head as it was last written, or was to be.
+  var head: [UInt8]
+
+  func encoded() -> [UInt8] {
+    var out = PublicationFile.magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(UInt32(0))
+    out.put(folder)
+    out.put(confirmedNonce)
+    out.put(pendingNonce)
+    out.put(UInt32(head.count))
+    out.put(UInt32(0))
+    out.append(contentsOf: head)
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  init(folder: UInt128, confirmedNonce: UInt64, pendingNonce: UInt64, head: [UInt8]) {
+    self.folder = folder
+    self.confirmedNonce = confirmedNonce
+    self.pendingNonce = pendingNonce
+    self.head = head
+  }
+
+  init(_ bytes: [UInt8], path: String) throws(LogError) {
+    let size = PublicationFile.headerSize
+    guard bytes.count >= size + 8 else {
+      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
+    }
+    guard Array(bytes[0..<8]) == PublicationFile.magic else {
+      throw LogError(.foreign, path, at: 0, "not a record of what was published")
+    }
+    guard bytes.u64(at: bytes.count - 8) == XXH3.hash64(bytes, 0..<(bytes.count - 8)) else {
+      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
+    }
+    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    guard Int(bytes.u32(at: 48)) == bytes.count - size - 8 else {
+      throw LogError(.corrupt, path, at: 48, "the length is wrong")
+    }
+    folder = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
+    confirmedNonce = bytes.u64(at: 32)
+    pendingNonce = bytes.u64(at: 40)
+    head = Array(bytes[size..<(bytes.count - 8)])
+  }
+}

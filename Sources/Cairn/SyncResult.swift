@@ -1,0 +1,65 @@
+internal import CairnMerge
+internal import CairnStore
+
+/// What `Datastore.sync()` did.
+public struct SyncResult: Sendable {
+  /// A record that other devices' changes touched.
+  public struct Change: Hashable, Sendable {
+    public var table: String
+    public var id: RecordID
+    /// It is gone; it has no fields.
+    public var isDeleted: Bool
+  }
+
+  /// A field that was changed on several devices at once, with the changes that lost.
+  public struct Conflict: Hashable, Sendable {
+    /// A value (nil: a removal) that is not shown, and who wrote it when.
+    public struct Loser: Hashable, Sendable {
+      public var value: Value?
+      public var device: String
+      public var time: Timestamp
+    }
+
+    public var table: String
+    public var id: RecordID
+    public var field: String
+    public var rule: ResolutionRule
+    /// The value that all devices show; nil if the field was removed.
+    public var visible: Value?
+    public var losers: [Loser]
+  }
+
+  /// Whether there were local changes to commit.
+  public var committed: Bool
+  /// Deltas of other devices that became visible.
+  public var incorporated: Int
+  public var changes: [Change]
+  /// Conflicts in the records that changed, those decided earlier but still remembered included.
+  public var conflicts: [Conflict]
+
+  /// The changed records by table.
+  public var changedRecords: [String: Set<RecordID>] {
+    var result: [String: Set<RecordID>] = [:]
+    for change in changes { result[change.table, default: []].insert(change.id) }
+    return result
+  }
+
+  init(_ outcome: SyncOutcome, rule: (String, String) -> ResolutionRule) {
+    committed = outcome.committed != nil
+    incorporated = outcome.appliedCount
+    changes = outcome.changed.map {
+      Change(table: $0.table, id: RecordID($0.id), isDeleted: $0.isDeleted)
+    }
+    conflicts = outcome.conflicts.map { found in
+      Conflict(
+        table: found.table, id: RecordID(found.id), field: found.conflict.field,
+        rule: rule(found.table, found.conflict.field),
+        visible: found.conflict.visible.map(Value.init),
+        losers: found.conflict.losers.map {
+          Conflict.Loser(
+            value: $0.value.map(Value.init), device: $0.device.description,
+            time: Timestamp(millisecondsSince1970: $0.time))
+        })
+    }
+  }
+}

@@ -1,0 +1,12 @@
+/// A point in time, in whole milliseconds since 1970-01-01 UTC.
+public struct Timestamp: Hashable, Comparable, Sendable {
+  public var millisecondsSince1970: Int64
+
+  public init(millisecondsSince1970: Int64) {
+    self.millisecondsSince1970 = millisecondsSince1970
+  }
+
+  public static func < (a: Timestamp, b: Timestamp) -> Bool {
+    a.millisecondsSince1970 < b.millisecondsSince1970
+  }
+}

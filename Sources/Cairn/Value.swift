@@ -1,0 +1,68 @@
+internal import CairnMerge
+
+/// What a field can hold. Types stay distinct through storage and sync: `1`, `1.0` and `true` are
+/// three values.
+@nonexhaustive
+public enum Value: Hashable, Sendable {
+  case bool(Bool)
+  case int(Int64)
+  case double(Double)
+  case string(String)
+  case bytes([UInt8])
+  case date(Timestamp)
+  /// Items of any type but lists.
+  case list([Value])
+}
+
+extension Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral
+{
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+  public init(integerLiteral value: Int64) { self = .int(value) }
+  public init(floatLiteral value: Double) { self = .double(value) }
+  public init(stringLiteral value: String) { self = .string(value) }
+  public init(arrayLiteral elements: Value...) { self = .list(elements) }
+}
+
+extension Value {
+  /// What the value counts with: UTF-8 bytes of text, bytes, 20 and its own size for each item of
+  /// a list, nothing for the rest.
+  public var size: Int { stored.size }
+
+  @inline(__always)
+  var stored: FieldValue {
+    switch self {
+    case .bool(let value): .bool(value)
+    case .int(let value): .int(value)
+    case .double(let value): .double(value)
+    case .string(let value): .string(value)
+    case .bytes(let value): .bytes(value)
+    case .date(let value): .date(value.millisecondsSince1970)
+    case .list(let items): .list(items.map(\.stored))
+    }
+  }
+
+  init(_ value: FieldValue) {
+    switch value {
+    case .bool(let value): self = .bool(value)
+    case .int(let value): self = .int(value)
+    case .double(let value): self = .double(value)
+    case .string(let value): self = .string(value)
+    case .bytes(let value): self = .bytes(value)
+    case .date(let value): self = .date(Timestamp(millisecondsSince1970: value))
+    case .list(let items): self = .list(items.map(Value.init))
+    }
+  }
+
+  /// Refuses lists inside lists.
+  func check(field: String) throws(CairnError) {
+    guard case .list(let items) = self else { return }
+    for item in items {
+      if case .list = item {
+        throw CairnError(
+          .badType, "field \(field): a list can't hold lists; keep them in fields or records of "
+            + "their own", id: field)
+      }
+    }
+  }
+}

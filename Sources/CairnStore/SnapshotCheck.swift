@@ -1,0 +1,69 @@
+package import CairnDisk
+import CairnLog
+import CairnMerge
+
+/// Reads a snapshot to the last byte: pages, blocks, structure, and that the index finds each row.
+package enum SnapshotCheck {
+  package struct Result: Sendable {
+    package var rows = 0
+    package var blocks = 0
+    package var bytes: UInt64 = 0
+  }
+
+  /// `progress` is called after each block with the blocks done and their number.
+  package static func run(
+    _ path: String, datastore: UInt128, disk: any Disk,
+    progress: (Int, Int) -> Void
+  ) throws(StoreError) -> Result {
+    var result = Result()
+    let reader: SnapshotReader
+    do throws(LogError) {
+      reader = try SnapshotReader(path, disk: disk)
+      guard reader.header.datastore == datastore else {
+        throw LogError(.foreign, path, at: 16, "the snapshot belongs to another datastore")
+      }
+      try reader.verifyPages()
+    } catch { throw StoreError(error) }
+    var base = try BaseSnapshot(number: 0, reader: reader, budget: 0)
+    for (table, blocks) in base.description.tables.enumerated() {
+      var rows = 0
+      var last: RecordName?
+      for number in blocks.firstBlock..<(blocks.firstBlock + blocks.blockCount) {
+        let block = try base.readUnkept(number)
+        guard block.table == table else { throw damage(path, "block \(number) of another table") }
+        for row in 0..<block.rowCount {
+          let name = block.name(row)
+          if let last, !(last < name) { throw damage(path, "rows of block \(number) out of order") }
+          last = name
+          guard try isIndexed(name, number, row, table, base) else {
+            throw damage(path, "the index does not find record \(name.text) of \(blocks.name)")
+          }
+        }
+        rows += block.rowCount
+        result.blocks += 1
+        progress(result.blocks, reader.blockCount)
+      }
+      guard rows == blocks.rowCount else { throw damage(path, "\(blocks.name) has \(rows) rows") }
+      result.rows += rows
+    }
+    guard UInt64(result.rows) == reader.header.recordCount else {
+      throw damage(path, "\(result.rows) rows, not \(reader.header.recordCount)")
+    }
+    result.bytes = reader.fileLength
+    return result
+  }
+
+  private static func isIndexed(
+    _ name: RecordName, _ block: Int, _ row: Int, _ table: Int, _ base: BaseSnapshot
+  ) throws(StoreError) -> Bool {
+    do {
+      return try base.reader.probe(BaseSnapshot.hash(name, salt: base.salts[table])) {
+        $0 == block && $1 == row
+      }
+    } catch { throw StoreError(error) }
+  }
+
+  private static func damage(_ path: String, _ what: String) -> StoreError {
+    StoreError(LogError(.corrupt, path, what))
+  }
+}

@@ -1,0 +1,238 @@
+import CairnLog
+package import CairnMerge
+import Synchronization
+
+extension Store {
+  /// The field's value, nil if the record or the field is not there.
+  package func value(
+    table: String, id: RecordName, field: String
+  ) throws(StoreError) -> FieldValue? {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      guard let (place, column) = try guarded.store.find(number, id, field) else { return nil }
+      let view = try guarded.store.tables[number].view(place, column, &guarded.store.ground)
+      return view.value
+    }
+  }
+
+  /// Whether there is such a record.
+  package func exists(table: String, id: RecordName) throws(StoreError) -> Bool {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      return try guarded.store.tables[number].exists(
+        id, &guarded.store.ground, guarded.store.rules)
+    }
+  }
+
+  /// All fields of a record, nil if it is not there.
+  package func fields(
+    table: String, id: RecordName
+  ) throws(StoreError) -> [(String, FieldValue)]? {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
+      guard try guarded.store.isThere(number, place) else { return nil }
+      return try guarded.store.tables[number].fields(
+        place, &guarded.store.ground, guarded.store.rules)
+    }
+  }
+
+  /// The size that a record counts with, 0 if it is not there.
+  package func size(table: String, id: RecordName) throws(StoreError) -> Int {
+    guard let fields = try fields(table: table, id: id) else { return 0 }
+    return fields.reduce(Sizes.record) { $0 + Sizes.field($1.1) }
+  }
+
+  /// Ids of the records of which every field given equals its value; all for none.
+  package func query(
+    table: String, _ filter: [(String, FieldValue)]
+  ) throws(StoreError) -> [RecordName] {
+    let predicates = filter.map { Predicate(field: $0.0, value: $0.1) }
+    return try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      return try guarded.store.query(number, predicates)
+    }
+  }
+
+  /// Tables that have records, sorted, with how many. Reserved ones are not among them.
+  package func tables() throws(StoreError) -> [(name: String, count: Int)] {
+    try withState { guarded throws(StoreError) in
+      guarded.store.addBaseTables()
+      var result: [(name: String, count: Int)] = []
+      for number in guarded.store.tables.indices {
+        let name = guarded.store.tables[number].name
+        if name.utf8.first == UInt8(ascii: ":") { continue }
+        let count = try guarded.store.count(number)
+        if count > 0 { result.append((name, count)) }
+      }
+      return result.sorted { $0.name < $1.name }
+    }
+  }
+
+  package func count(table: String) throws(StoreError) -> Int {
+    try withState { guarded throws(StoreError) in
+      try guarded.store.count(guarded.store.table(table))
+    }
+  }
+
+  // MARK: the whole
+
+  /// Size, records, and what the changes since the last sync count with (0 if there are none).
+  package var totals: (size: Int, records: Int, pending: Int) {
+    state.withLock { guarded in
+      let pending = guarded.store.tables.contains(where: \.hasPending)
+      return (
+        guarded.store.totals.size, guarded.store.totals.recordCount,
+        pending ? Sizes.delta + guarded.store.pendingSize : 0
+      )
+    }
+  }
+
+  package var vector: VersionVector { state.withLock { $0.store.vector } }
+
+  /// What each device had seen at its last delta that is here.
+  package var contexts: [DeviceID: VersionVector] { state.withLock { $0.store.allContexts } }
+
+  /// Time of the newest delta, nil if there is none.
+  package var modified: Int64? {
+    state.withLock { $0.store.vector.isEmpty ? nil : $0.store.modified }
+  }
+
+  package func rule(table: String, field: String) -> Rule {
+    state.withLock { $0.store.rules.rule(table: table, field: field) }
+  }
+
+  /// Own deltas up to here are in the folder for good; compaction may drop them from the log.
+  package func confirmPublished(through sequence: UInt64) {
+    state.withLock { $0.published = max($0.published, sequence) }
+  }
+
+  package var published: UInt64 { state.withLock { $0.published } }
+}
+
+extension StoreState {
+  /// Where a record is and its field's column; nil if either is nowhere.
+  @inline(__always)
+  mutating func find(
+    _ number: Int, _ id: RecordName, _ field: String
+  ) throws(StoreError) -> (TableState.Place, Int)? {
+    let place = try tables[number].find(id, &ground)
+    switch place {
+    case .nowhere: return nil
+    case .slot(let slot): if !tables[number].exists(slot) { return nil }
+    case .base: break
+    }
+    if let column = tables[number].findColumn(field) { return (place, column) }
+    return (place, tables[number].column(field, &ground, rules))
+  }
+
+  mutating func count(_ number: Int) throws(StoreError) -> Int {
+    var count = tables[number].ids.indices.reduce(0) {
+      $0 + (tables[number].exists($1) ? 1 : 0)
+    }
+    guard let baseTable = tables[number].baseTable, let base = ground.base else { return count }
+    // Rows in conflict may be deleted ones; only a table that has such rows needs a walk.
+    if tables[number].ids.isEmpty, base.description.recordCount == base.description.rowTotal {
+      return base.description.tables[baseTable].rowCount
+    }
+    try forEachBaseRow(in: number) { _, _, _ in count += 1 }
+    return count
+  }
+
+  mutating func query(
+    _ number: Int, _ predicates: [Predicate]
+  ) throws(StoreError) -> [RecordName] {
+    var result: [RecordName] = []
+    let columns = predicates.map { tables[number].column($0.field, &ground, rules) }
+    if let baseTable = tables[number].baseTable,
+      let blocks = ground.base?.description.tables[baseTable]
+    {
+      for blockNumber in blocks.firstBlock..<(blocks.firstBlock + blocks.blockCount) {
+        guard let block = try ground.base?.block(blockNumber) else { break }
+        try query(number, predicates, columns, block, blockNumber, into: &result)
+      }
+    }
+    for slot in tables[number].ids.indices where tables[number].exists(slot) {
+      if try matches(number, predicates, columns, .slot(slot)) {
+        result.append(tables[number].ids[slot])
+      }
+    }
+    return result
+  }
+
+  private mutating func query(
+    _ number: Int, _ predicates: [Predicate], _ columns: [Int], _ block: Block,
+    _ blockNumber: Int, into result: inout [RecordName]
+  ) throws(StoreError) {
+    let hasShadows = tables[number].shadows[UInt32(blockNumber)] != nil
+    guard let first = predicates.first else {
+      for row in 0..<block.rowCount {
+        if hasShadows, tables[number].isShadowed(block: blockNumber, row: row) { continue }
+        if let range = block.complexState(row) {
+          guard try TableState.state(block.bytes, range, ground).exists else { continue }
+        }
+        result.append(block.name(row))
+      }
+      return
+    }
+    let fields = columns.map { tables[number].baseFields[$0] }
+    rows: for row in first.rows(of: block, field: fields[0]) {
+      if hasShadows, tables[number].isShadowed(block: blockNumber, row: row) { continue }
+      for index in predicates.indices.dropFirst() {
+        if !predicates[index].matches(block.cell(row, fields[index]), block.bytes) {
+          continue rows
+        }
+      }
+      result.append(block.name(row))
+    }
+    for row in block.complexRows
+    where !tables[number].isShadowed(block: blockNumber, row: row) {
+      let place = RowPlace(block: UInt32(blockNumber), row: UInt32(row))
+      if try matches(number, predicates, columns, .base(place)) {
+        result.append(block.name(row))
+      }
+    }
+  }
+
+  private mutating func matches(
+    _ number: Int, _ predicates: [Predicate], _ columns: [Int], _ place: TableState.Place
+  ) throws(StoreError) -> Bool {
+    for (predicate, column) in zip(predicates, columns) {
+      let view = try tables[number].view(place, column, &ground)
+      if !predicate.matches(view.cell, view.heap) { return false }
+    }
+    return true
+  }
+}
+
+extension SnapshotDescription {
+  /// Rows of all tables that count.
+  var rowTotal: Int {
+    tables.reduce(0) { $0 + ($1.name == RuleBook.table ? 0 : $1.rowCount) }
+  }
+}
+
+extension Store {
+  /// Names every record as changed: the state came as a whole.
+  package func reportAll(_ outcome: inout SyncOutcome) throws(StoreError) {
+    let known = Set(outcome.changed.map { ChangedKey(table: $0.table, id: $0.id) })
+    let found = try withState { guarded throws(StoreError) in
+      guarded.store.addBaseTables()
+      var found: [SyncOutcome.Changed] = []
+      for number in guarded.store.tables.indices {
+        let name = guarded.store.tables[number].name
+        for (id, _) in try guarded.store.places(in: number) {
+          found.append(SyncOutcome.Changed(table: name, id: id, isDeleted: false))
+        }
+      }
+      return found
+    }
+    outcome.changed += found.filter { !known.contains(ChangedKey(table: $0.table, id: $0.id)) }
+    outcome.appliedCount += Int(clamping: vector.entries.reduce(0) { $0 &+ $1.sequence })
+  }
+
+  private struct ChangedKey: Hashable {
+    var table: String
+    var id: RecordName
+  }
+}

@@ -1,0 +1,81 @@
+package import CairnMerge
+import Synchronization
+
+/// Local changes. Ids and values have been checked by the caller; limits are checked here.
+extension Store {
+  package func insert(
+    table: String, id: RecordName, _ fields: [(field: String, value: FieldValue?)]
+  ) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      try guarded.store.insert(number, id, fields, limits: options.limits)
+    }
+  }
+
+  /// Inserts unless there is such a record; returns whether it did.
+  package func getOrInsert(
+    table: String, id: RecordName, _ fields: [(field: String, value: FieldValue?)]
+  ) throws(StoreError) -> Bool {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
+      if try guarded.store.isThere(number, place) { return false }
+      try guarded.store.insert(number, id, fields, limits: options.limits)
+      return true
+    }
+  }
+
+  /// Sets several fields of a record as one change; nil removes a field.
+  package func update(
+    table: String, id: RecordName, _ fields: [(field: String, value: FieldValue?)]
+  ) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      try guarded.store.update(number, id, fields, limits: options.limits)
+    }
+  }
+
+  /// Deletes a record. One that is not there is left as it is.
+  package func delete(table: String, id: RecordName) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
+      guard try guarded.store.isThere(number, place) else { return }
+      try guarded.store.delete(number, id)
+    }
+  }
+
+  /// Takes everything back that was changed since the last sync.
+  package func rollBack() throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      guarded.store.rollBack()
+      // A rule that was set holds before its sync; taken back, it holds no more.
+      try guarded.store.readRules()
+    }
+  }
+
+  /// Sets the rule that a field is merged by. Setting the same rule again writes nothing.
+  package func setRule(_ rule: Rule, table: String, field: String) throws(StoreError) {
+    try setRule(rule, record: table, field: field)
+  }
+
+  package func setDefaultRule(_ rule: Rule) throws(StoreError) {
+    try setRule(rule, record: RuleBook.defaultRecord, field: RuleBook.defaultField)
+  }
+
+  private func setRule(_ rule: Rule, record: String, field: String) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      let value = FieldValue.int(Int64(rule.rawValue))
+      let number = guarded.store.table(RuleBook.table)
+      let id = RecordName(record)
+      let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
+      if try guarded.store.isThere(number, place) {
+        try guarded.store.update(number, id, [(field, value)], limits: options.limits)
+      } else {
+        try guarded.store.insert(number, id, [(field, value)], limits: options.limits)
+      }
+      // It holds at once, also before the next sync.
+      try guarded.store.readRules()
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import CairnBytes
+import TestSupport
+import Testing
+
+struct UTF8CheckTests {
+  private func agrees(_ bytes: [UInt8]) -> Bool {
+    bytes.isUTF8(0..<bytes.count) == (String(validating: bytes, as: UTF8.self) != nil)
+  }
+
+  @Test func `every one, two and three bytes are judged as the standard library does`() {
+    var wrong = 0
+    for first in UInt8.min...UInt8.max {
+      if !agrees([first]) { wrong += 1 }
+      for second in UInt8.min...UInt8.max {
+        if !agrees([first, second]) { wrong += 1 }
+      }
+    }
+    // Where the lead byte asks for it, the third byte, at its borders.
+    for first in UInt8(0xDF)...UInt8(0xF5) {
+      for second in UInt8(0x7F)...UInt8(0xC1) {
+        for third: UInt8 in [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF] {
+          if !agrees([first, second, third]) { wrong += 1 }
+          for fourth: UInt8 in [0x7F, 0x80, 0xBF, 0xC0] {
+            if !agrees([first, second, third, fourth]) { wrong += 1 }
+          }
+        }
+      }
+    }
+    #expect(wrong == 0)
+  }
+
+  @Test func `texts that were bent are judged as the standard library does`() {
+    let random = SeededRandom(4)
+    let texts = ["plain ASCII of more than eight bytes", "naïve façade", "日本語テキスト", "👩‍👩‍👧 🇳🇱", ""]
+    var wrong = 0
+    for _ in 0..<20_000 {
+      var bytes = Array(texts[random.below(texts.count)].utf8)
+      for _ in 0..<random.below(3) where !bytes.isEmpty {
+        switch random.below(3) {
+        case 0: bytes[random.below(bytes.count)] = UInt8(truncatingIfNeeded: random.next())
+        case 1: bytes.remove(at: random.below(bytes.count))
+        default: bytes.insert(UInt8(truncatingIfNeeded: random.next()), at: random.below(bytes.count))
+        }
+      }
+      if !agrees(bytes) { wrong += 1 }
+    }
+    #expect(wrong == 0)
+  }
+
+  @Test func `a part is judged alone`() {
+    let bytes = Array("aé".utf8)
+    #expect(bytes.isUTF8(0..<3))
+    #expect(!bytes.isUTF8(0..<2))
+    #expect(!bytes.isUTF8(2..<3))
+    #expect(bytes.isUTF8(1..<1))
+  }
+}

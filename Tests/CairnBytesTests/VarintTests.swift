@@ -1,0 +1,82 @@
+import CairnBytes
+import TestSupport
+import Testing
+
+struct VarintTests {
+  @Test(arguments: [
+    (0, [0x00]), (1, [0x01]), (127, [0x7F]), (128, [0x80, 0x01]), (300, [0xAC, 0x02]),
+    (16_383, [0xFF, 0x7F]), (16_384, [0x80, 0x80, 0x01]),
+    (UInt64.max, [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]),
+  ] as [(UInt64, [UInt8])])
+  func `known numbers have known bytes`(number: UInt64, bytes: [UInt8]) throws {
+    var out: [UInt8] = []
+    out.putVarint(number)
+    #expect(out == bytes)
+    var reader = ByteReader(bytes)
+    #expect(try reader.varint() == number)
+    #expect(reader.isAtEnd)
+  }
+
+  @Test func `all lengths go there and back`() throws {
+    let random = SeededRandom(1)
+    for _ in 0..<10_000 {
+      let number = random.next() >> UInt64(random.below(64))
+      var out: [UInt8] = []
+      out.putVarint(number)
+      out.putZigzag(Int64(bitPattern: number))
+      out.putZigzag(0 &- Int64(bitPattern: number))
+      var reader = ByteReader(out)
+      #expect(try reader.varint() == number)
+      #expect(try reader.zigzag() == Int64(bitPattern: number))
+      #expect(try reader.zigzag() == 0 &- Int64(bitPattern: number))
+      #expect(reader.isAtEnd)
+    }
+  }
+
+  @Test func `a zigzag keeps small numbers small`() {
+    for (number, byte) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (63, 126), (-64, 127)] {
+      var out: [UInt8] = []
+      out.putZigzag(Int64(number))
+      #expect(out == [UInt8(byte)])
+    }
+  }
+
+  @Test(arguments: [.min, .max, .min + 1, -1] as [Int64])
+  func `a zigzag holds the extremes`(number: Int64) throws {
+    var out: [UInt8] = []
+    out.putZigzag(number)
+    var reader = ByteReader(out)
+    #expect(try reader.zigzag() == number)
+  }
+
+  @Test(arguments: [
+    [0x80, 0x00], [0x81, 0x80, 0x00],
+    [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02],
+    [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01],
+    [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00],
+  ] as [[UInt8]])
+  func `only the shortest form is a number`(bytes: [UInt8]) {
+    var reader = ByteReader(bytes)
+    #expect(throws: DecodeError.overlongVarint) { try reader.varint() }
+  }
+
+  @Test func `a number that is cut off is truncated`() {
+    for length in 0..<10 {
+      var reader = ByteReader([UInt8](repeating: 0xFF, count: length))
+      #expect(throws: DecodeError.truncated) { try reader.varint() }
+    }
+  }
+
+  @Test func `random bytes are a number or an error, and numbers are written the same`() {
+    let random = SeededRandom(2)
+    for _ in 0..<20_000 {
+      let bytes = random.bytes(1 + random.below(12))
+      var reader = ByteReader(bytes)
+      // An error is as good an answer as a number.
+      guard let number = try? reader.varint() else { continue }
+      var out: [UInt8] = []
+      out.putVarint(number)
+      #expect(out == Array(bytes[..<reader.offset]))
+    }
+  }
+}

@@ -1,0 +1,14 @@
+/// What the process tells its caller. The numbers are part of the command line's contract.
+enum ExitStatus: Int32 {
+  case success = 0
+  case failure = 1
+  case usage = 2
+  case damageFound = 3
+  case notFound = 4
+  case openElsewhere = 5
+
+  static let explanation = """
+    EXIT STATUS: 0 done, 1 failed, 2 used wrongly, 3 verify found damage, 4 not found \
+    (datastore, table or record), 5 the datastore is open elsewhere.
+    """
+}

@@ -1,0 +1,8 @@
+import ArgumentParser
+struct StatusCommand: ParsableCommand {}
+struct DevicesCommand: ParsableCommand {}
+struct LogCommand: ParsableCommand {}
+struct SegmentsCommand: ParsableCommand {}
+struct StatCommand: ParsableCommand {}
+struct VerifyCommand: ParsableCommand {}
+struct CompactCommand: ParsableCommand {}

@@ -1,0 +1,36 @@
+import ArgumentParser
+
+/// `--json`, in every command.
+struct ReportOptions: ParsableArguments {
+  @Flag(name: .long, help: "Print one JSON document instead of text; errors too, on stderr.")
+  var json = false
+
+  /// Prints a result in the form that was asked for.
+  func print(_ document: JSON, text: @autoclosure () throws -> [String]) throws {
+    guard !json else { return try Console.print(document.text) }
+    let lines = try text()
+    if !lines.isEmpty { try Console.print(lines.joined(separator: "\n")) }
+  }
+}
+
+/// Rows as columns that line up. The last column may be as wide as it likes.
+func columns(_ rows: [[String]]) -> [String] {
+  var widths: [Int] = []
+  for row in rows {
+    for (index, cell) in row.enumerated() {
+      if index == widths.count { widths.append(0) }
+      widths[index] = max(widths[index], cell.count)
+    }
+  }
+  return rows.map { row in
+    row.enumerated().map { index, cell in
+      let isLast = index == row.count - 1
+      return isLast ? cell : cell + String(repeating: " ", count: widths[index] - cell.count)
+    }.joined(separator: "  ")
+  }
+}
+
+/// A count with its noun: 1 record, 2 records.
+func counted(_ count: Int, _ noun: String) -> String {
+  "\(count) \(noun)\(count == 1 ? "" : "s")"
+}

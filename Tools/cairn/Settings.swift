@@ -1,0 +1,51 @@
+import Cairn
+
+/// What a root was last used with: a small text file beside it, `<root>.settings`, so that later
+/// calls needn't repeat the options. One `name value` a line.
+struct Settings: Equatable {
+  var folder: String?
+  var user: String?
+  var limits: LimitsChoice?
+
+  static func path(root: String) -> String {
+    var root = root
+    while root.count > 1, root.hasSuffix("/") { root.removeLast() }
+    return root + ".settings"
+  }
+
+  init(root: String) throws {
+    let path = Self.path(root: root)
+    guard Descriptor.exists(path) else { return }
+    guard let text = String(validating: try Descriptor.content(of: path), as: UTF8.self) else {
+      throw Self.problem(path, "isn't UTF-8")
+    }
+    for (index, line) in text.split(separator: "\n").enumerated() {
+      let parts = line.split(separator: " ", maxSplits: 1)
+      guard parts.count == 2 else { throw Self.problem(path, "line \(index + 1) has no value") }
+      let value = String(parts[1])
+      switch parts[0] {
+      case "folder": folder = value
+      case "user": user = value
+      case "limits":
+        guard let choice = LimitsChoice(rawValue: value) else {
+          throw Self.problem(path, "line \(index + 1) names limits that don't exist")
+        }
+        limits = choice
+      default: throw Self.problem(path, "line \(index + 1) is unknown")
+      }
+    }
+  }
+
+  func save(root: String) throws {
+    let lines = [
+      folder.map { "folder \($0)\n" }, user.map { "user \($0)\n" },
+      limits.map { "limits \($0.rawValue)\n" },
+    ]
+    let text = lines.compactMap(\.self).joined()
+    try Descriptor.replace(Self.path(root: root), with: Array(text.utf8))
+  }
+
+  private static func problem(_ path: String, _ reason: String) -> ToolError {
+    ToolError(.failure, "settings", "\(path) \(reason); mend or remove it", file: path)
+  }
+}

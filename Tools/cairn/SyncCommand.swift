@@ -1,0 +1,35 @@
+import ArgumentParser
+import Cairn
+
+struct SyncCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sync",
+    abstract: "Exchanges once with the shared folder, and merges what came.",
+    discussion: """
+      The first sync of a root needs --folder; a datastore that isn't there yet is made. Files in \
+      the folder that are damaged or not wholly there are listed; they stop nobody else's.
+      """)
+
+  @OptionGroup var store: StoreOptions
+  @OptionGroup var report: ReportOptions
+
+  func run() async throws {
+    guard try store.settings().folder != nil else {
+      throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
+    }
+    let datastore = try store.open(creating: true)
+    let exchange: ExchangeReport
+    let merge: SyncResult
+    do {
+      exchange = try await datastore.exchange()
+      merge = try datastore.sync()
+    } catch {
+      // The first error says more than what closing might add.
+      do { try datastore.close() } catch {}
+      throw error
+    }
+    try datastore.close()
+    let summary = SyncSummary(exchange: exchange, merge: merge)
+    try report.print(summary.json, text: summary.lines)
+  }
+}

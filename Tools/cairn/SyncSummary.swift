@@ -1,0 +1,99 @@
+import Cairn
+
+/// What one sync published, fetched and merged.
+struct SyncSummary {
+  let exchange: ExchangeReport
+  let merge: SyncResult
+
+  private var deleted: Int { merge.changes.count { $0.isDeleted } }
+
+  // MARK: for a reader
+
+  var lines: [String] {
+    var lines = [
+      "published " + Self.amount(
+        exchange.publishedDeltas, exchange.publishedFiles, exchange.publishedBytes)
+        + (exchange.publishedSnapshot ? " and a snapshot" : ""),
+      "fetched " + Self.amount(
+        exchange.fetchedDeltas, exchange.fetchedFiles, exchange.fetchedBytes)
+        + (exchange.fetchedSnapshot ? " and a snapshot" : ""),
+      "merged \(counted(merge.incorporated, "delta")): "
+        + "\(counted(merge.changes.count - deleted, "record")) changed, \(deleted) deleted",
+    ]
+    lines += merge.conflicts.map(Self.line)
+    lines += exchange.waiting.map { file in
+      "waiting for \(file.name)" + (file.bytes > 0 ? ", \(file.bytes) bytes" : "")
+        + ": \(file.reason)"
+    }
+    lines += exchange.problems.map { "problem with \($0.name): \($0.reason)" }
+    return lines
+  }
+
+  private static func amount(_ deltas: UInt64, _ files: Int, _ bytes: UInt64) -> String {
+    guard files > 0 else { return "nothing" }
+    return "\(counted(Int(clamping: deltas), "delta")) in \(counted(files, "file"))"
+      + " (\(bytes) bytes)"
+  }
+
+  private static func line(_ conflict: SyncResult.Conflict) -> String {
+    let losers = conflict.losers.map { loser in
+      "\(text(loser.value)) of device \(loser.device), \(loser.time.text)"
+    }
+    return "conflict \(conflict.table)/\(conflict.id) \(conflict.field): rule "
+      + "\(conflict.rule.rawValue) chose \(text(conflict.visible)) over "
+      + losers.joined(separator: " and ")
+  }
+
+  private static func text(_ value: Value?) -> String { value?.json.text ?? "removal" }
+
+  // MARK: for a program
+
+  var json: JSON {
+    [
+      "published": Self.amountJSON(
+        exchange.publishedDeltas, exchange.publishedFiles, exchange.publishedBytes,
+        exchange.publishedSnapshot),
+      "fetched": Self.amountJSON(
+        exchange.fetchedDeltas, exchange.fetchedFiles, exchange.fetchedBytes,
+        exchange.fetchedSnapshot),
+      "merged": [
+        "deltas": .count(merge.incorporated),
+        "changed": .count(merge.changes.count - deleted), "deleted": .count(deleted),
+      ],
+      "conflicts": .array(merge.conflicts.map(Self.conflictJSON)),
+      "waiting": .array(
+        exchange.waiting.map {
+          [
+            "name": .string($0.name), "bytes": .count($0.bytes), "reason": .string($0.reason),
+          ]
+        }),
+      "problems": .array(
+        exchange.problems.map { ["name": .string($0.name), "reason": .string($0.reason)] }),
+      "requests": .count(exchange.requests), "devices": .count(exchange.devices),
+    ]
+  }
+
+  private static func amountJSON(
+    _ deltas: UInt64, _ files: Int, _ bytes: UInt64, _ snapshot: Bool
+  ) -> JSON {
+    [
+      "deltas": .count(deltas), "files": .count(files), "bytes": .count(bytes),
+      "snapshot": .bool(snapshot),
+    ]
+  }
+
+  private static func conflictJSON(_ conflict: SyncResult.Conflict) -> JSON {
+    [
+      "table": .string(conflict.table), "id": .string(conflict.id.description),
+      "field": .string(conflict.field), "rule": .string(conflict.rule.rawValue),
+      "chosen": conflict.visible?.json ?? .null,
+      "lost": .array(
+        conflict.losers.map { loser in
+          [
+            "value": loser.value?.json ?? .null, "device": .string(loser.device),
+            "time": .int(loser.time.millisecondsSince1970),
+          ]
+        }),
+    ]
+  }
+}
