@@ -31,7 +31,7 @@ public final class Datastore: Sendable {
     if let account = manager.account, let folder = manager.folder {
       do throws(CairnError) {
         exchanger = try Exchange(
-          store: store, datastoreID: id, user: account.user, folder: folder,
+          store: store, datastoreID: id, user: account.user, folder: folder(),
           graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
           machine: machine)
       } catch {

@@ -17,7 +17,8 @@ public final class DatastoreManager: Sendable {
   public let account: Account?
   public let options: Options
   let machine: Machine
-  let folder: (any Folder)?
+  /// Makes the account's folder; nil for local datastores.
+  let folder: (@Sendable () -> any Folder)?
   private let state = Mutex(State())
 
   private struct State {
@@ -29,19 +30,20 @@ public final class DatastoreManager: Sendable {
   public convenience init(
     root: String, account: Account? = nil, options: Options = Options()
   ) throws(CairnError) {
-    var folder: (any Folder)?
+    var folder: (@Sendable () -> any Folder)?
     switch account?.folder {
     case nil: break
     case .directory(let path):
       try DatastoreManager.checkApart(root, path)
-      folder = DirectoryFolder(path)
+      folder = { DirectoryFolder(path) }
     }
     self.init(
       root: root, account: account, folder: folder, options: options, machine: .real)
   }
 
   init(
-    root: String, account: Account?, folder: (any Folder)?, options: Options, machine: Machine
+    root: String, account: Account?, folder: (@Sendable () -> any Folder)?, options: Options,
+    machine: Machine
   ) {
     self.root = root
     self.account = account

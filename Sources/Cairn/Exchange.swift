@@ -152,8 +152,21 @@ final class Exchange: Sendable {
       file: FileName.folderIdentity, id: datastoreID)
   }
 
+  /// Something was fetched and waits for a sync.
+  var hasIncoming: Bool { inbox.withLock { !$0.items.isEmpty || $0.snapshot != nil } }
+
+  /// The folder was looked at since the datastore was opened.
+  var hasLooked: Bool { memory.withLock { $0.folderIdentity != nil } }
+
+  /// Reads the heads in the folder, and nothing else.
+  func look() async throws(CairnError) -> [DeviceInfo] {
+    var report = ExchangeReport()
+    try await readHeads(try await folder.list(directory), &report)
+    return devices()
+  }
+
   /// Devices that have a head in the folder, as far as it was read.
-  func devices() -> [DeviceInfo] {
+  private func devices() -> [DeviceInfo] {
     let (heads, own) = memory.withLock { ($0.heads, $0.own) }
     let vector = store.vector
     var all = heads.values.sorted { $0.device < $1.device }

@@ -23,8 +23,8 @@ public struct Options: Sendable {
   // What speed and memory depend on:
   /// Unpacked data of a snapshot that is kept in memory, in bytes. Default 64 MiB.
   public var cacheBytes = 64 << 20
-  /// A log file is closed at this size, in bytes. Default 4 MiB.
-  public var segmentBytes = 4 << 20
+  /// A log file is closed at this size, in bytes. Default 8 MiB.
+  public var segmentBytes = 8 << 20
 
   // What the exchange with a folder depends on:
   /// Shortest and longest pause between two looks at a quiet folder, in seconds.

@@ -47,7 +47,7 @@ public struct Record: Hashable, Sendable {
 
   /// Sets one field; nil removes it.
   public func set(_ field: String, _ value: Value?) throws(CairnError) {
-    try table.check(field, value)
+    if case .list = value { try value?.check(field: field) }
     try wrapped { () throws(StoreError) in
       try store.update(table: table.id, id: id.name, [(field, value?.stored)])
     }
@@ -57,7 +57,7 @@ public struct Record: Hashable, Sendable {
   public func update(_ fields: [String: Value?]) throws(CairnError) {
     var changes: [(field: String, value: FieldValue?)] = []
     for (field, value) in fields.sorted(by: { $0.key < $1.key }) {
-      try table.check(field, value)
+      if case .list = value { try value?.check(field: field) }
       changes.append((field, value?.stored))
     }
     let all = changes

@@ -23,7 +23,7 @@ public struct Table: Hashable, Sendable {
     var changes: [(field: String, value: FieldValue?)] = []
     changes.reserveCapacity(fields.count)
     for (field, value) in fields {
-      try check(field, value)
+      if case .list = value { try value.check(field: field) }
       changes.append((field, value.stored))
     }
     return try insert(changes, id)
@@ -42,7 +42,7 @@ public struct Table: Hashable, Sendable {
   ) throws(CairnError) -> [(field: String, value: FieldValue?)] {
     var changes: [(field: String, value: FieldValue?)] = []
     for (field, value) in fields.sorted(by: { $0.key < $1.key }) {
-      try check(field, value)
+      if case .list = value { try value.check(field: field) }
       changes.append((field, value.stored))
     }
     return changes

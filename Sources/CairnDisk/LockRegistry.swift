@@ -12,19 +12,35 @@ internal import Synchronization
 /// file is touched, on file systems too where such locks belong to the process.
 enum LockRegistry {
   /// By the process, since a forked child inherits the memory but none of the locks.
-  private static let holders = Mutex<[FileIdentity: pid_t]>([:])
+  /// A handful at most, so that an array does; a dictionary of its own kind would cost every
+  /// process more at its first lock than all look-ups ever will.
+  private static let holders = Mutex<[Holder]>([])
+
+  private struct Holder {
+    var device: UInt64
+    var inode: UInt64
+    var process: pid_t
+  }
 
   /// False if this process has the file already.
   static func claim(_ file: FileIdentity) -> Bool {
     let process = getpid()
     return holders.withLock { holders in
-      if holders[file] == process { return false }
-      holders[file] = process
+      for holder in holders
+      where holder.inode == file.inode && holder.device == file.device && holder.process == process {
+        return false
+      }
+      holders.append(Holder(device: file.device, inode: file.inode, process: process))
       return true
     }
   }
 
   static func release(_ file: FileIdentity) {
-    holders.withLock { holders in holders[file] = nil }
+    let process = getpid()
+    holders.withLock { holders in
+      holders.removeAll {
+        $0.inode == file.inode && $0.device == file.device && $0.process == process
+      }
+    }
   }
 }

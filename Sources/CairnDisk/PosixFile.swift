@@ -38,8 +38,10 @@ final class PosixFile: DiskFile {
       let size = UInt64(clamping: try SystemCall.status("read", path, of: descriptor).st_size)
       count = min(count, Int(clamping: size - min(size, offset)))
     }
-    guard count > 0 else { return [] }
-    let start = try SystemCall.offset("read", path, offset, adding: count)
+    // No file reaches further than an offset can say.
+    guard count > 0, let start = off_t(exactly: offset), start <= off_t.max - off_t(count) else {
+      return []
+    }
     var failure: DiskError?
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       do throws(DiskError) {

@@ -77,8 +77,10 @@ final class PosixLock: DiskLock {
 
   /// Leaves the process id in the file for people to find. On a full disk the lock is as good.
   private func writeProcess() {
-    let text = Array("\(owner)\n".utf8)
-    _ = ftruncate(descriptor, 0)
+    // Always as long, so that nothing of a longer one stays: cutting the file would cost more than
+    // the rest of the lock.
+    let digits = "\(owner)"
+    let text = Array((digits + String(repeating: " ", count: 19 - digits.utf8.count) + "\n").utf8)
     _ = unsafe text.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
   }
 

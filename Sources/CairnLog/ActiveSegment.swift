@@ -121,13 +121,17 @@ package struct ActiveSegment {
 
   /// Writes the footer and cuts the file to its length; the caller syncs it.
   /// Returns the chain hash for the next segment.
-  package mutating func seal() throws(LogError) -> UInt128 {
+  ///
+  /// The footer says what frames there are, not that they are durable: it may itself reach the
+  /// disk before them.
+  package mutating func seal(durableThrough: Int = 0) throws(LogError) -> UInt128 {
     do {
       let content = try file.read(at: 0, count: end)
       let footer = SegmentFooter(
         items: items, previous: previousChain, content: XXH3.hash128(content))
       build(
-        .seal, device: header.device, sequence: 0, payload: footer.encoded(), durableThrough: end)
+        .seal, device: header.device, sequence: 0, payload: footer.encoded(),
+        durableThrough: durableThrough)
       // In one write with the frame: a seal that failed leaves the segment as it was.
       scratch.put(UInt64(end))
       scratch.append(contentsOf: SegmentFooter.trailerMagic)

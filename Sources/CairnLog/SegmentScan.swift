@@ -94,7 +94,6 @@ package struct SegmentScan: Sendable {
 
   /// Whether a frame here, if there is one, says that the bytes at `end` were durable.
   private func isVouching(_ offset: Int) -> Bool {
-    if bytes[offset + 4] == FrameKind.seal.rawValue { return true }
     let through = Int(bytes.u32(at: offset + 12))
     return through > end && through <= offset
   }

@@ -85,7 +85,8 @@ package struct SnapshotHeader: Equatable, Sendable {
     guard isConsistent(fileLength) else {
       // Of a file that was cut, the header still names a description behind the end.
       throw LogError(
-        descriptionOffset > fileLength ? .truncated : .corrupt, path, at: 32,
+        descriptionOffset > fileLength || self.fileLength > fileLength ? .truncated : .corrupt,
+        path, at: 32,
         "the snapshot's parts do not fit its \(fileLength) bytes")
     }
   }

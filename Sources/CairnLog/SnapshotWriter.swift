@@ -1,8 +1,8 @@
 import CairnBytes
 package import CairnDisk
 
-/// Writes a snapshot file from blocks that arrive in order. Memory: the block at hand, a write
-/// buffer, and 12 bytes a record for the index.
+/// Writes a snapshot file from blocks that arrive in order. Memory: two batches of blocks, a write
+/// buffer, and 16 bytes a record for the index.
 package final class SnapshotWriter {
   private let file: any DiskFile
   private var header: SnapshotHeader
@@ -13,6 +13,9 @@ package final class SnapshotWriter {
   private var hashes: [UInt64] = []
   private var places: [UInt64] = []
   private var rowMax = 0
+  private var batch: [[UInt8]] = []
+  private var batchBytes = 0
+  private var packing: BlockPacking?
 
   private static let bufferBytes = 1 << 20
   /// Index pages are filled to this many slots on average: probes stay short and pages never full.
@@ -23,27 +26,40 @@ package final class SnapshotWriter {
     header = SnapshotHeader(datastore: datastore)
   }
 
-  package var blockCount: Int { blockOffsets.count }
+  package private(set) var blockCount = 0
 
   /// Adds a block and the hashes of its records, row by row.
   package func add(block raw: [UInt8], hashes rowHashes: [UInt64]) throws(LogError) {
-    let number = blockOffsets.count
-    blockOffsets.append(written + UInt64(buffer.count))
-    let start = buffer.count
-    buffer.append(contentsOf: repeatElement(0, count: SnapshotHeader.blockHeaderSize))
-    if !LZ4.pack(raw, 0..<raw.count, into: &buffer) { buffer.append(contentsOf: raw) }
-    let stored = start + SnapshotHeader.blockHeaderSize..<buffer.count
-    buffer.set(UInt32(raw.count), at: start)
-    buffer.set(UInt32(stored.count), at: start + 4)
-    let seed = SnapshotHeader.blockSeed(number: number, rawLength: raw.count)
-    let sum = XXH3.hash64(buffer, stored, seed: seed)
-    buffer.set(sum, at: start + 8)
+    let number = blockCount
+    blockCount += 1
+    batch.append(raw)
+    batchBytes += raw.count
     for (row, hash) in rowHashes.enumerated() {
       hashes.append(hash)
       places.append(UInt64(number) << 32 | UInt64(row))
     }
     rowMax = max(rowMax, rowHashes.count)
-    if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
+    if batchBytes >= SnapshotWriter.bufferBytes { try sendBatch() }
+  }
+
+  /// Packing costs as much as everything else: another thread packs one batch of blocks while the
+  /// next one is being built.
+  private func sendBatch() throws(LogError) {
+    try takePacked()
+    if batch.isEmpty { return }
+    packing = BlockPacking(batch, first: blockCount - batch.count)
+    batch.removeAll(keepingCapacity: true)
+    batchBytes = 0
+  }
+
+  private func takePacked() throws(LogError) {
+    guard let packing else { return }
+    for block in packing.result() {
+      blockOffsets.append(written + UInt64(buffer.count))
+      buffer.append(contentsOf: block)
+      if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
+    }
+    self.packing = nil
   }
 
   private func flush() throws(LogError) {
@@ -59,6 +75,8 @@ package final class SnapshotWriter {
 
   /// Writes what is left and syncs the file. Returns its length.
   package func finish(description: [UInt8]) throws(LogError) -> UInt64 {
+    try sendBatch()
+    try takePacked()
     header.blockCount = UInt32(blockOffsets.count)
     header.recordCount = UInt64(hashes.count)
     header.directoryOffset = written + UInt64(buffer.count)

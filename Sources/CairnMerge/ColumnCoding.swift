@@ -83,7 +83,10 @@ package enum ColumnCoding {
   package static func number(_ reader: inout ByteReader) throws(DecodeError) -> Number {
     switch try reader.u8() {
     case CellTag.int: return .int(try reader.zigzag())
-    case CellTag.double: return .double(Double(bitPattern: try reader.u64()))
+    case CellTag.double:
+      let value = Double(bitPattern: try reader.u64())
+      guard value.isFinite else { throw .malformed("a total that is no number") }
+      return .double(value)
     default: throw .malformed("a total is neither integer nor double")
     }
   }

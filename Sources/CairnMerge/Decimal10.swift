@@ -6,19 +6,18 @@ package enum Decimal10 {
   /// The exponent byte that says: 8 bytes each, as they are.
   package static let raw: UInt8 = 0xFF
   package static let exponentMax = 9
-  private static let powers: [Double] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
   private static let digitsMax = 9_007_199_254_740_992.0
 
   /// The smallest exponent from `atLeast` up that holds `value` exactly, or nil.
   package static func exponent(_ value: Double, atLeast: Int) -> Int? {
     var exponent = atLeast
     while exponent <= exponentMax {
-      let scaled = (value * powers[exponent]).rounded()
-      guard scaled.magnitude < digitsMax else { return nil }
-      if (scaled / powers[exponent]).bitPattern == value.bitPattern {
-        // −0.0 scales to −0.0, which an integer can't hold.
-        return value == 0 && value.sign == .minus ? nil : exponent
+      guard (value * power(exponent)).magnitude < digitsMax else { return nil }
+      if double(digits(value, exponent), exponent).bitPattern == value.bitPattern {
+        return exponent
       }
+      // −0.0 comes back as 0.0 at every exponent.
+      if value == 0 { return nil }
       exponent += 1
     }
     return nil
@@ -48,9 +47,12 @@ package enum Decimal10 {
     Decimal10.exponent(value, atLeast: exponent) == exponent
   }
 
+  /// The nearest integer, halves away from zero, without a call into the math library; only for
+  /// values that are known to fit.
   @inlinable @inline(always)
   package static func digits(_ value: Double, _ exponent: Int) -> Int64 {
-    Int64((value * power(exponent)).rounded())
+    let scaled = value * power(exponent)
+    return Int64(scaled + (scaled < 0 ? -0.5 : 0.5))
   }
 
   @inlinable @inline(always)
@@ -58,9 +60,19 @@ package enum Decimal10 {
     Double(digits) / power(exponent)
   }
 
-  @inlinable
-  package static func power(_ exponent: Int) -> Double { table(exponent) }
-
-  @usableFromInline
-  static func table(_ exponent: Int) -> Double { powers[exponent] }
+  @inlinable @inline(always)
+  package static func power(_ exponent: Int) -> Double {
+    switch exponent {
+    case 0: 1
+    case 1: 1e1
+    case 2: 1e2
+    case 3: 1e3
+    case 4: 1e4
+    case 5: 1e5
+    case 6: 1e6
+    case 7: 1e7
+    case 8: 1e8
+    default: 1e9
+    }
+  }
 }

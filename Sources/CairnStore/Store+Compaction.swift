@@ -40,11 +40,34 @@ extension Store {
     return outcome
   }
 
+  /// What a compaction would leave, found by building the snapshot for nothing.
+  package func previewCompaction() throws(StoreError) -> CompactionOutcome {
+    let before = try bytesOnDisk()
+    let source = try withState { guarded throws(StoreError) in self.source(&guarded) }
+    var build = SnapshotBuild(
+      source, writer: SnapshotWriter(file: UnkeptFile(), datastore: datastore))
+    let after = try build.run()
+    return CompactionOutcome(
+      bytesBefore: before, bytesAfter: after, records: source.totals.recordCount)
+  }
+
   /// The committed state, as values; later changes go to a new segment and a new epoch.
   private func freeze(
     _ guarded: inout Guarded
   ) throws(StoreError) -> (SnapshotBuild.Source, number: UInt64, firstSegment: UInt64) {
     try sealTail(&guarded)
+    let source = source(&guarded)
+    guarded.store.ground.epoch += 1
+    // Pending changes belong to the new epoch although they were made in the old one.
+    for index in guarded.store.tables.indices {
+      for pending in guarded.store.tables[index].pendingRecords {
+        guarded.store.tables[index].epochs[pending.slot] = guarded.store.ground.epoch
+      }
+    }
+    return (source, guarded.current.snapshot + 1, guarded.tail.nextNumber)
+  }
+
+  private func source(_ guarded: inout Guarded) -> SnapshotBuild.Source {
     guarded.store.addBaseTables()
     var tables = guarded.store.tables
     var totals = guarded.store.totals
@@ -58,18 +81,10 @@ extension Store {
     description.fence = guarded.store.isAlone ? guarded.store.vector : VersionVector()
     description.contexts = guarded.store.allContexts
     description.modified = guarded.store.modified
-    let source = SnapshotBuild.Source(
+    return SnapshotBuild.Source(
       datastore: datastore, tables: tables, ground: guarded.store.ground,
       rules: guarded.store.rules, totals: totals, description: description,
       isAlone: guarded.store.isAlone)
-    guarded.store.ground.epoch += 1
-    // Pending changes belong to the new epoch although they were made in the old one.
-    for index in guarded.store.tables.indices {
-      for pending in guarded.store.tables[index].pendingRecords {
-        guarded.store.tables[index].epochs[pending.slot] = guarded.store.ground.epoch
-      }
-    }
-    return (source, guarded.current.snapshot + 1, guarded.tail.nextNumber)
   }
 
   private func write(
@@ -118,8 +133,7 @@ extension Store {
     do throws(LogError) { try next.write(directory: directory, machine: machine) } catch {
       throw StoreError(error)
     }
-    let old = try withState { guarded throws(StoreError) -> (snapshot: UInt64, segments: [UInt64]) in
-      let snapshot = guarded.current.snapshot
+    let old = try withState { guarded throws(StoreError) -> [UInt64] in
       guarded.current = next
       if isAdopted {
         guarded.store.adopt(base)
@@ -132,12 +146,10 @@ extension Store {
       guarded.tail.replayBytes = guarded.tail.segments.reduce(0) {
         $0 + ($1.number >= firstSegment ? $1.bytes : 0)
       }
-      return (snapshot, gone)
+      return gone
     }
-    if old.snapshot != 0, old.snapshot != number {
-      remove(directory + "/" + FileName.snapshots + "/" + FileName.snapshot(old.snapshot))
-    }
-    for segment in old.segments {
+    sweep(keeping: number)
+    for segment in old {
       remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
     }
   }
@@ -147,6 +159,23 @@ extension Store {
     guard isLinked else { return firstSegment }
     let unpublished = guarded.tail.segments.first { $0.lastOwn > guarded.published }
     return min(firstSegment, unpublished?.number ?? firstSegment)
+  }
+
+  /// Removes old snapshots and what crashes left behind.
+  private func sweep(keeping number: UInt64) {
+    let snapshots = directory + "/" + FileName.snapshots
+    do throws(DiskError) {
+      for entry in try machine.disk.list(snapshots) {
+        if FileName.snapshotNumber(entry.name).map({ $0 < number }) ?? false {
+          remove(snapshots + "/" + entry.name)
+        }
+      }
+      for entry in try machine.disk.list(directory) where FileName.isTemporary(entry.name) {
+        remove(directory + "/" + entry.name)
+      }
+    } catch {
+      // The next compaction sweeps again.
+    }
   }
 
   /// Best effort: what can't be removed is not named anywhere, and goes at the next open.

@@ -146,12 +146,16 @@ extension Store {
     guarded.store.forgetReferences()
   }
 
-  /// Closes the segment that grows: synced, footer, synced.
+  /// Closes the segment that grows: footer, sync.
   func sealTail(_ guarded: inout Guarded) throws(StoreError) {
     guard guarded.tail.segment != nil else { return }
     do throws(LogError) {
-      try syncTail(&guarded)
-      if let chain = try guarded.tail.segment?.seal() { guarded.tail.chain = chain }
+      let mark = durableMark
+      let number = guarded.tail.segment?.header.number
+      let durable = mark.segment == number ? mark.end : 0
+      if let chain = try guarded.tail.segment?.seal(durableThrough: durable) {
+        guarded.tail.chain = chain
+      }
       try syncTail(&guarded)
     } catch { throw StoreError(error) }
     guarded.tail.segment?.file.close()

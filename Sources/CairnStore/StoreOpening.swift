@@ -119,7 +119,9 @@ struct StoreOpening {
     } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
   }
 
-  /// Removes what a crash left behind, and returns the numbers of the segments that count.
+  /// Returns the numbers of the segments that count, and removes those that a crash left behind.
+  /// Other leftovers are in nobody's way and wait for the next compaction, so that opening looks
+  /// at one directory only.
   private func cleanUp(_ current: CurrentFile) throws(LogError) -> [UInt64] {
     var numbers: [UInt64] = []
     let log = directory + "/" + FileName.log
@@ -129,17 +131,6 @@ struct StoreOpening {
       } else if FileName.segmentNumber(entry.name) != nil {
         remove(log + "/" + entry.name)
       }
-    }
-    let snapshots = directory + "/" + FileName.snapshots
-    for entry in try list(snapshots) {
-      if FileName.isTemporary(entry.name) || FileName.snapshotNumber(entry.name) ?? current.snapshot
-        != current.snapshot
-      {
-        remove(snapshots + "/" + entry.name)
-      }
-    }
-    for entry in try list(directory) where FileName.isTemporary(entry.name) {
-      remove(directory + "/" + entry.name)
     }
     return numbers.sorted()
   }

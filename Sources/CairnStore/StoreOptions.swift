@@ -17,9 +17,9 @@ package struct StoreOptions: Sendable {
   /// Unpacked blocks of the snapshot that are kept in memory.
   package var cacheBytes = 64 << 20
   /// A log segment is closed at this size.
-  package var segmentBytes = 4 << 20
+  package var segmentBytes = 8 << 20
   /// The log is compacted when it is larger than this and than half of the snapshot.
-  package var compactFrom = 4 << 20
+  package var compactFrom = 8 << 20
   /// A log of at most this size is left for the next open to replay.
   package var replayBytes = 128 << 10
   /// Compacts by itself; off for tests that want the log as it is.

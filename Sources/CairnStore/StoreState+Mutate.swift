@@ -13,7 +13,11 @@ extension StoreState {
       throw StoreError(.exists, "the record \(id.text) is in table \(tables[number].name) already")
     }
     var size = Sizes.record
-    for (field, value) in fields { size += try fieldSize(number, field, value) }
+    targets.removeAll(keepingCapacity: true)
+    for (field, value) in fields {
+      targets.append(try writableColumn(number, field))
+      size += try fieldSize(field, value)
+    }
     let changeSize = Sizes.change + size - Sizes.record
     let change = size + (tables[number].isCounted ? 0 : -size)
     try check(limits, number, id, recordSize: size, growth: change, pendingGrowth: changeSize)
@@ -23,10 +27,9 @@ extension StoreState {
     }
     let slot = try tables[number].writableSlot(id, place, &ground, rules)
     tables[number].insert(slot)
-    for (field, value) in fields {
-      guard let value else { continue }
-      let column = tables[number].column(field, &ground, rules)
-      tables[number].put(slot, column, Cell(value, heap: &ground.heap))
+    for index in fields.indices {
+      guard let value = fields[index].value else { continue }
+      tables[number].put(slot, targets[index], Cell(value, heap: &ground.heap))
     }
     finish(number, slot, size: size, records: 1, changeSize: changeSize)
   }
@@ -41,9 +44,23 @@ extension StoreState {
     }
   }
 
-  private func fieldSize(
-    _ number: Int, _ field: String, _ value: FieldValue?
+  /// The column that a field is written to. A name is checked when it is first used: a name that
+  /// has a column is a good one.
+  @inline(__always)
+  private mutating func writableColumn(
+    _ number: Int, _ field: String
   ) throws(StoreError) -> Int {
+    if let known = tables[number].findColumn(field) { return known }
+    guard Identifier.isValidField(field) else {
+      throw StoreError(
+        .illegalArgument,
+        "\"\(field)\" can't name a field: 1 to 64 of the characters A-Z a-z 0-9 - . _ + / =",
+        id: field)
+    }
+    return tables[number].column(field, &ground, rules)
+  }
+
+  private func fieldSize(_ field: String, _ value: FieldValue?) throws(StoreError) -> Int {
     guard let value else { return 0 }
     let size = value.size
     if size >= Cell.heapLengthMax {
@@ -70,10 +87,12 @@ extension StoreState {
     var growth = 0
     var pendingGrowth =
       tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
+    targets.removeAll(keepingCapacity: true)
     for (field, value) in fields {
-      let column = tables[number].column(field, &ground, rules)
+      let column = try writableColumn(number, field)
+      targets.append(column)
       let (old, isPending) = try sizeNow(number, slot, column)
-      let new = try fieldSize(number, field, value)
+      let new = try fieldSize(field, value)
       growth += new - old
       // A removal counts as a change of a field without a value.
       pendingGrowth += max(new, Sizes.field) - (isPending ? max(old, Sizes.field) : 0)
@@ -82,9 +101,8 @@ extension StoreState {
     try check(
       limits, number, id, recordSize: size, growth: growth, pendingGrowth: pendingGrowth)
     _ = tables[number].pend(slot)
-    for (field, value) in fields {
-      let column = tables[number].column(field, &ground, rules)
-      tables[number].put(slot, column, Cell(value, heap: &ground.heap))
+    for index in fields.indices {
+      tables[number].put(slot, targets[index], Cell(fields[index].value, heap: &ground.heap))
     }
     finish(number, slot, size: growth, records: 0, changeSize: pendingGrowth)
   }

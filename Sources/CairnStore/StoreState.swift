@@ -11,6 +11,9 @@ struct StoreState {
   var ground = Ground()
   var tables: [TableState] = []
   private var tableNumbers: [String: Int] = [:]
+  private var lastTable = 0
+  /// Columns of the fields of the change at hand.
+  var targets: [Int] = []
   var rules = RuleBook()
   var totals = StoreTotals()
   /// All deltas that are in the state.
@@ -49,7 +52,12 @@ struct StoreState {
 
   /// The number of a table; a new one if nobody asked for it before.
   mutating func table(_ name: String) -> Int {
-    if let known = tableNumbers[name] { return known }
+    // Calls in a row are mostly for one table: a comparison is cheaper than a hash.
+    if lastTable < tables.count, tables[lastTable].name == name { return lastTable }
+    if let known = tableNumbers[name] {
+      lastTable = known
+      return known
+    }
     tables.append(TableState(name: name, base: ground.base))
     tableNumbers[name] = tables.count - 1
     return tables.count - 1

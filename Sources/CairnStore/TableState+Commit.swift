@@ -59,7 +59,7 @@ extension TableState {
     return included
   }
 
-  private func isUnchanged(
+  private mutating func isUnchanged(
     _ old: Undo, _ cell: Cell, _ ground: inout Ground
   ) throws(StoreError) -> Bool {
     let slot = Int(old.slot)
@@ -170,16 +170,18 @@ extension TableState {
   }
 
   /// How a cell is written under the field's rule.
-  private func write(
+  private mutating func write(
     _ column: Int, _ old: Undo, _ scope: CommitScope, ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) -> Write {
     let slot = Int(old.slot)
     let value = columns[column].cell(slot).value(ground.heap)
     let register: Register
-    if pendingRecords[Int(pendingMarks[slot]) - 1].inserted {
-      register = Register()
-    } else if let state = complex[slot] {
+    let pending = pendingRecords[Int(pendingMarks[slot]) - 1]
+    if let state = complex[slot], !pending.deleted {
+      // Also for an insert: a removal that is remembered may cover additions.
       register = state.register(fieldNames[column])
+    } else if pending.inserted {
+      register = Register()
     } else {
       var before = CellView(cell: old.cell, heap: ground.heap)
       if old.tag == CellTag.none, seesBase(slot) {

@@ -34,11 +34,14 @@ struct XXH3Tests {
     }
   }
 
-  @Test func `pieces hash like the whole`() throws {
+  @Test func `pieces hash like the whole`() {
     let random = SeededRandom(9)
     let bytes = random.bytes(20_000)
     for count in [0, 1, 16, 17, 128, 129, 240, 241, 255, 256, 1_024, 5_000, 20_000] {
-      var state = try #require(StreamingXXH3())
+      guard var state = StreamingXXH3() else {
+        Issue.record("no memory for a hash")
+        return
+      }
       var offset = 0
       while offset < count {
         let step = min(1 + random.below(700), count - offset)

@@ -30,7 +30,9 @@ struct FileContractTests {
     try file.put("abc")
     #expect(try file.read(at: 1, count: 10) == Array("bc".utf8))
     #expect(try file.read(at: 3, count: 10).isEmpty)
-    #expect(try file.read(at: 1 << 40, count: 10).isEmpty)
+    for offset in [UInt64.max, UInt64(Int64.max), 1 << 40] {
+      #expect(try file.read(at: offset, count: 10).isEmpty)
+    }
     #expect(try file.read(at: 0, count: 0).isEmpty)
   }
 
@@ -70,7 +72,7 @@ struct FileContractTests {
     #expect(try file.size() == 0)
   }
 
-  @Test(arguments: DiskKind.allCases, [UInt64.max, 1 << 63, 1 << 62])
+  @Test(arguments: DiskKind.allCases, [UInt64.max, 1 << 63, UInt64(Int64.max), 1 << 62])
   func `a place beyond all files is refused`(kind: DiskKind, offset: UInt64) throws {
     let bench = try DiskWorkbench(kind)
     let file = try bench.disk.open(bench.path("a"), .create)

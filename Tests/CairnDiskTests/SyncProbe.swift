@@ -12,6 +12,8 @@
       var calls: [String] = []
       /// Error numbers for the calls to come.
       var failures: [Int32] = []
+      /// How long a call takes before it goes on.
+      var delay: UInt32 = 0
     }
 
     private static let records = Mutex<[UInt64: Record]>([:])
@@ -30,22 +32,39 @@
       records.withLock { $0[inode] = Record(failures: codes) }
     }
 
-    /// Notes a call if the file is one that was asked about; the error it is to fail with.
-    fileprivate static func note(_ name: String, _ descriptor: Int32) -> Int32? {
+    /// Makes the next call for a file take so long at least.
+    static func delay(_ inode: UInt64, microseconds: UInt32) {
+      records.withLock { $0[inode] = Record(delay: microseconds) }
+    }
+
+    /// Whether a call was made since the last time it was asked, without asking.
+    static func hasCall(_ inode: UInt64) -> Bool {
+      records.withLock { $0[inode]?.calls.isEmpty == false }
+    }
+
+    /// Notes a call if the file is one that was asked about. What is to become of it: how long it
+    /// takes, and the error it fails with.
+    fileprivate static func note(
+      _ name: String, _ descriptor: Int32
+    ) -> (delay: UInt32, code: Int32?) {
       var status = stat()
-      guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+      guard unsafe fstat(descriptor, &status) == 0 else { return (0, nil) }
       let inode = UInt64(status.st_ino)
       return records.withLock { records in
-        guard var record = records[inode] else { return nil }
+        guard var record = records[inode] else { return (0, nil) }
         record.calls.append(name)
         let code = record.failures.isEmpty ? nil : record.failures.removeFirst()
+        let delay = record.delay
+        record.delay = 0
         records[inode] = record
-        return code
+        return (delay, code)
       }
     }
 
     fileprivate static func call(_ name: String, _ descriptor: Int32) -> Int32 {
-      if let code = note(name, descriptor) {
+      let (delay, code) = note(name, descriptor)
+      if delay > 0 { usleep(delay) }
+      if let code {
         errno = code
         return -1
       }

@@ -30,14 +30,20 @@ struct SegmentEndingTests {
     for length in 0..<SegmentHeader.size {
       #expect(logFailure { _ = try SegmentScan(Array(sample.bytes[..<length])) } == .truncated)
     }
+    let textEnds = [SegmentHeader.size]
+      + zip(sample.offsets, sample.contents).map {
+        $0 + FrameFormat.headerSize + $1.payload.count
+      }
     for length in SegmentHeader.size...sample.segment.end {
-      let whole = ends.lastIndex { $0 <= length } ?? 0
       let cut = Array(sample.bytes[..<length])
-      // A file that was cut, and one where the rest of the room was never written.
-      for bytes in [cut, cut + [UInt8](repeating: 0, count: 700)] {
+      // A file that was cut, and one where the rest of the room was never written: there the zeros
+      // that pad a frame are as good as its own.
+      for isCut in [true, false] {
+        let bytes = isCut ? cut : cut + [UInt8](repeating: 0, count: 700)
+        let whole = (isCut ? ends : textEnds).lastIndex { $0 <= length } ?? 0
         let scan = try SegmentScan(bytes)
         #expect(try scan.contents == Array(sample.contents[..<whole]), "\(length) bytes")
-        let rest = sample.bytes[ends[whole]..<length]
+        let rest = sample.bytes[ends[whole]..<max(length, ends[whole])]
         let torn = rest.lastIndex { $0 != 0 }.map { $0 + 1 - ends[whole] }
         #expect(scan.ending == torn.map { .torn(bytes: $0) } ?? .clean, "\(length) bytes")
         #expect(scan.end == ends[whole])

@@ -35,7 +35,7 @@ struct SegmentSample {
   static func three(isSynced: Bool) throws -> SegmentSample {
     var sample = try SegmentSample()
     for (index, count) in [12, 40, 21].enumerated() {
-      let payload = (0..<count).map { UInt8($0 * 7 + index) }
+      let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 7 + index + 1) }
       try sample.append(payload, durableThrough: isSynced ? sample.segment.end : 0)
     }
     return sample

@@ -7,7 +7,7 @@ import Testing
 /// prune.
 struct PruneLawTests {
   static let batches = Array(0..<8)
-  static let historiesInBatch: UInt64 = 400
+  static let historiesInBatch: UInt64 = 256
 
   /// A simulation whose devices prune, and a twin of each that does not.
   private struct Twins {

@@ -20,7 +20,8 @@ struct CSVRows: RowReader {
     keyColumn = columns.firstIndex(of: key ?? idColumn)
     self.keepsEmpty = keepsEmpty
     if let key, keyColumn == nil {
-      throw SyntaxError(offset: header.offset, message: "no column is named \(JSON.string(key).text)")
+      throw SyntaxError(
+        offset: header.offset, message: "no column is named \(JSON.string(key).text)")
     }
     var seen: Set<String> = []
     for (index, cell) in header.cells.enumerated() {

@@ -127,8 +127,8 @@ struct Importer {
 }
 
 extension Value {
-  /// Whether a datastore would store the same bytes: `==` on strings is looser (it takes "é" in one
-  /// character and in two for the same), and -0.0 differs from 0.0.
+  /// Whether a datastore would store the same bytes: `==` on strings is looser (it takes "é" in
+  /// one character and in two for the same), and -0.0 differs from 0.0.
   func isIdentical(to other: Value) -> Bool {
     switch (self, other) {
     case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)

@@ -1,5 +1,4 @@
 import ArgumentParser
-struct StatusCommand: ParsableCommand {}
 struct DevicesCommand: ParsableCommand {}
 struct LogCommand: ParsableCommand {}
 struct SegmentsCommand: ParsableCommand {}

@@ -11,11 +11,11 @@ struct SyncSummary {
 
   var lines: [String] {
     var lines = [
-      "published " + Self.amount(
-        exchange.publishedDeltas, exchange.publishedFiles, exchange.publishedBytes)
+      "published "
+        + Self.amount(exchange.publishedDeltas, exchange.publishedFiles, exchange.publishedBytes)
         + (exchange.publishedSnapshot ? " and a snapshot" : ""),
-      "fetched " + Self.amount(
-        exchange.fetchedDeltas, exchange.fetchedFiles, exchange.fetchedBytes)
+      "fetched "
+        + Self.amount(exchange.fetchedDeltas, exchange.fetchedFiles, exchange.fetchedBytes)
         + (exchange.fetchedSnapshot ? " and a snapshot" : ""),
       "merged \(counted(merge.incorporated, "delta")): "
         + "\(counted(merge.changes.count - deleted, "record")) changed, \(deleted) deleted",

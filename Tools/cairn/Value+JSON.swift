@@ -1,8 +1,8 @@
 import Cairn
 
 /// How values are written in JSON. What JSON has no type for is an object with one member:
-/// `{"$date": milliseconds since 1970}`, `{"$bytes": "base 64"}` and `{"$double": "nan"}` (or `inf`,
-/// `-inf`). A field's name can't hold a dollar, so nothing else looks like these.
+/// `{"$date": milliseconds since 1970}`, `{"$bytes": "base 64"}` and `{"$double": "nan"}` (or
+/// `inf`, `-inf`). A field's name can't hold a dollar, so nothing else looks like these.
 extension Value {
   var json: JSON {
     switch self {
@@ -52,7 +52,8 @@ extension Value {
     case ("$double", .string("inf")): return .double(.infinity)
     case ("$double", .string("-inf")): return .double(-.infinity)
     default:
-      throw ValueProblem("neither {\"$date\": integer} nor {\"$bytes\": text} nor {\"$double\": text}")
+      throw ValueProblem(
+        "neither {\"$date\": integer} nor {\"$bytes\": text} nor {\"$double\": text}")
     }
   }
 }

@@ -63,10 +63,7 @@ struct Store {
     try records.query(fields).reduce(0) { try $0 + Self.price($1) }
   }
 
-  private func record(_ number: UInt64) throws -> Record {
-    guard let record = try records.record(Self.id(SampleID(number))) else { throw Missing() }
-    return record
-  }
+  private func record(_ number: UInt64) -> Record { records[Self.id(SampleID(number))] }
 
   private static func price(_ record: Record) throws -> Double {
     guard let price = try record.double("price") else { throw Missing() }

@@ -1,0 +1,65 @@
+internal import CairnMerge
+internal import CairnStore
+
+/// What a datastore takes on the disk.
+public struct DatastoreStatistics: Hashable, Sendable {
+  public var recordCount: Int
+  /// Size by the accounting of `Limits`.
+  public var size: Int
+  /// Bytes of all its files.
+  public var bytes: UInt64
+  /// Bytes that a compaction would leave.
+  public var liveBytes: UInt64
+  /// Bytes that a compaction would free.
+  public var deadBytes: UInt64 { bytes > liveBytes ? bytes - liveBytes : 0 }
+}
+
+/// Where a datastore stands between this device and the others.
+public struct DatastoreStatus: Hashable, Sendable {
+  /// Local changes wait for a `sync()`.
+  public var outgoing: Bool
+  /// Changes of other devices wait for a `sync()`.
+  public var incoming: Bool
+  /// Committed deltas wait for an exchange; always so for a local datastore that has any.
+  public var uploading: Bool
+  /// The folder has not been looked at since the datastore was opened; always so for a local one.
+  public var downloading: Bool
+  /// Deltas that this device has committed, and how many of them are in the folder.
+  public var committedDeltas: UInt64
+  public var publishedDeltas: UInt64
+}
+
+extension Datastore {
+  /// Files, live and dead bytes. Builds a snapshot in thought: some milliseconds a megabyte.
+  public func statistics() throws(CairnError) -> DatastoreStatistics {
+    let preview = try compactionPreview()
+    return DatastoreStatistics(
+      recordCount: recordCount, size: size, bytes: preview.bytesBefore,
+      liveBytes: preview.bytesAfter)
+  }
+
+  /// What `compact()` would do, without doing it.
+  public func compactionPreview() throws(CairnError) -> CompactionReport {
+    let outcome = try wrapped { () throws(StoreError) in try store.previewCompaction() }
+    return CompactionReport(
+      bytesBefore: outcome.bytesBefore, bytesAfter: outcome.bytesAfter, records: outcome.records)
+  }
+
+  public var status: DatastoreStatus {
+    let committed = store.vector[store.device]
+    let published = exchanger == nil ? 0 : store.published
+    return DatastoreStatus(
+      outgoing: unsyncedChangesSize > 0, incoming: exchanger?.hasIncoming ?? false,
+      uploading: committed > published, downloading: !(exchanger?.hasLooked ?? false),
+      committedDeltas: committed, publishedDeltas: published)
+  }
+
+  /// The devices that have published in the folder, by their heads. Reads only.
+  public func devices() async throws(CairnError) -> [DeviceInfo] {
+    guard let exchanger else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore; it has no other devices", id: id)
+    }
+    return try await exchanger.look()
+  }
+}

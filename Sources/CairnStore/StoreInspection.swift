@@ -1,0 +1,175 @@
+import CairnBytes
+package import CairnDisk
+package import CairnLog
+package import CairnMerge
+
+/// Looks at the files of a closed store without changing any: what there is, and whether all of it
+/// is whole.
+package struct StoreInspection {
+  package let directory: String
+  package let current: CurrentFile
+  private let machine: Machine
+  private let lock: any DiskLock
+
+  package init(_ directory: String, machine: Machine) throws(StoreError) {
+    self.directory = directory
+    self.machine = machine
+    do throws(LogError) {
+      let path = directory + "/" + FileName.current
+      guard let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {
+        throw LogError(.missing, path, "there is no datastore here")
+      }
+      current = try CurrentFile(bytes, path: path)
+      do { lock = try machine.disk.lock(directory + "/" + FileName.lock) } catch {
+        throw LogError(error)
+      }
+    } catch {
+      if case .disk(let disk) = error.reason, disk.reason == .locked {
+        throw StoreError(
+          .alreadyOpen, "the datastore in \(directory) is open elsewhere (\(disk)); close it first")
+      }
+      throw StoreError(error)
+    }
+  }
+
+  package func close() { lock.unlock() }
+
+  package var snapshotPath: String? {
+    current.snapshot == 0
+      ? nil : directory + "/" + FileName.snapshots + "/" + FileName.snapshot(current.snapshot)
+  }
+
+  /// A segment of the log.
+  package struct Segment: Sendable {
+    package var path: String
+    package var number: UInt64
+    package var bytes: UInt64
+    /// nil if the file can't be taken apart; `problem` says why.
+    package var scan: SegmentScan?
+    package var problem: LogError?
+    /// Only kept until its deltas are published; its content is in the snapshot.
+    package var isFolded: Bool
+  }
+
+  package func segments() throws(StoreError) -> [Segment] {
+    var result: [Segment] = []
+    let log = directory + "/" + FileName.log
+    do throws(DiskError) {
+      for entry in try machine.disk.list(log) {
+        guard let number = FileName.segmentNumber(entry.name), number >= current.firstKept else {
+          continue
+        }
+        result.append(
+          Segment(
+            path: log + "/" + entry.name, number: number, bytes: entry.info.size,
+            isFolded: number < current.firstSegment))
+      }
+    } catch { throw StoreError(LogError(error)) }
+    result.sort { $0.number < $1.number }
+    for index in result.indices { load(&result[index], isLast: index == result.count - 1) }
+    return result
+  }
+
+  private func load(_ segment: inout Segment, isLast: Bool) {
+    do throws(LogError) {
+      guard
+        let bytes = try DurableFile.read(
+          segment.path, limit: Int(UInt32.max), disk: machine.disk)
+      else { throw LogError(.missing, segment.path, "the file is gone") }
+      let scan = try SegmentScan(bytes, path: segment.path)
+      segment.scan = scan
+      guard scan.header.number == segment.number, scan.header.datastore == current.datastore else {
+        throw LogError(.foreign, segment.path, at: 16, "the segment belongs elsewhere")
+      }
+      switch scan.ending {
+      case .sealed: break
+      case .clean where isLast: break
+      case .clean:
+        throw LogError(.truncated, segment.path, at: UInt64(scan.end), "the footer is missing")
+      case .torn(let count):
+        throw LogError(
+          isLast ? .truncated : .corrupt, segment.path, at: UInt64(scan.end),
+          "\(count) bytes at the end are no frame and nothing vouches for them: a torn write, which "
+            + "the next open cuts off")
+      case .corrupt(let end):
+        throw LogError(
+          .corrupt, segment.path, at: UInt64(scan.end),
+          "\(end - scan.end) bytes that were durable are damaged")
+      }
+    } catch { segment.problem = error }
+  }
+
+  /// A delta of the log.
+  package struct LoggedDelta: Sendable {
+    package var dot: Dot
+    package var time: Int64
+    package var records: Int
+    package var cells: Int
+    /// Bytes that it takes, unpacked.
+    package var bytes: Int
+    package var segment: UInt64
+    package var offset: Int
+    /// It came from another device.
+    package var isFetched: Bool
+    package var tables: [String]
+  }
+
+  /// Decodes all deltas of a segment, in the order of the log.
+  package func deltas(
+    _ segment: Segment, _ body: (LoggedDelta) -> Void
+  ) throws(StoreError) {
+    guard let scan = segment.scan else { return }
+    var decoder = DeltaDecoder()
+    var delta = Delta()
+    for frame in scan.frames {
+      do throws(DecodeError) {
+        let payload = try frame.payload(scan.bytes)
+        switch FrameKind(rawValue: frame.kind) {
+        case .delta:
+          var reader = ByteReader(payload)
+          try decoder.decode(&reader, into: &delta)
+          delta.dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
+          body(describe(delta, bytes: payload.count, segment, frame, isFetched: false))
+        case .pack: try packs(payload, segment, frame, body)
+        case .seal, nil: throw .malformed("a frame of an unknown kind")
+        }
+      } catch {
+        throw StoreError(LogError(error, segment.path, at: UInt64(frame.offset), "a frame"))
+      }
+    }
+  }
+
+  private func packs(
+    _ payload: [UInt8], _ segment: Segment, _ frame: Frame, _ body: (LoggedDelta) -> Void
+  ) throws(DecodeError) {
+    var reader = ByteReader(payload)
+    var delta = Delta()
+    for _ in 0..<(try reader.count(minimumSize: 8)) {
+      let last = try reader.varint()
+      var pack = try PackReader(payload, try reader.blob())
+      var start = pack.offset
+      while pack.nextSequence <= last, try pack.next(into: &delta) {
+        body(describe(delta, bytes: pack.offset - start, segment, frame, isFetched: true))
+        start = pack.offset
+      }
+    }
+  }
+
+  private func describe(
+    _ delta: Delta, bytes: Int, _ segment: Segment, _ frame: Frame, isFetched: Bool
+  ) -> LoggedDelta {
+    LoggedDelta(
+      dot: delta.dot, time: delta.time, records: delta.records.count, cells: delta.tags.count,
+      bytes: bytes, segment: segment.number, offset: frame.offset, isFetched: isFetched,
+      tables: delta.sections.map(\.table))
+  }
+
+  /// Every byte of the snapshot.
+  package func checkSnapshot(
+    progress: (Int, Int) -> Void
+  ) throws(StoreError) -> SnapshotCheck.Result {
+    guard let path = snapshotPath else { return SnapshotCheck.Result() }
+    return try SnapshotCheck.run(
+      path, datastore: current.datastore, disk: machine.disk, progress: progress)
+  }
+}

@@ -1,0 +1,115 @@
+import CairnBytes
+import CairnMerge
+import Testing
+
+/// Bytes made by hand, each breaking one rule.
+struct DeltaRefusalTests {
+  /// time 0, no dependencies, one table "t", one record "r" inserted, then `columns`.
+  private func delta(
+    table: [UInt8] = [0, 1, 0x74], count: UInt8 = 1, flags: [UInt8] = [0, 1],
+    references: [UInt8] = [1, 1, 1, 0x72], columns: [UInt8] = [0]
+  ) -> [UInt8] {
+    [0, 0, 1] + table + [count] + flags + references + columns
+  }
+
+  private func failure(_ bytes: [UInt8]) -> DecodeError? {
+    var decoder = DeltaDecoder()
+    var delta = Delta()
+    var reader = ByteReader(bytes)
+    do {
+      try decoder.decode(&reader, into: &delta)
+      return reader.isAtEnd ? nil : .malformed("left over")
+    } catch { return error }
+  }
+
+  /// One column "f" of this code, form and cells.
+  private func column(_ rest: [UInt8]) -> [UInt8] { delta(columns: [1, 1, 1, 0x66] + rest) }
+
+  @Test func `the sample itself is good`() {
+    #expect(failure(delta()) == nil)
+    #expect(failure(column([0, CellTag.yes])) == nil)
+    #expect(failure(column([0, CellTag.int, 2])) == nil)
+    #expect(failure(column([0, CellTag.string, 1, 0x61])) == nil)
+    #expect(failure(column([2, CellTag.int, 2, 1, CellTag.int, 2])) == nil)
+  }
+
+  @Test func `names follow the grammar`() {
+    #expect(failure(delta(table: [0, 0])) == .malformed("a name breaks the id grammar"))
+    #expect(failure(delta(table: [0, 1, 0x20])) == .malformed("a name breaks the id grammar"))
+    #expect(failure(delta(table: [0, 1, 0xFF])) == .malformed("text is not UTF-8"))
+    #expect(failure(delta(table: [1])) == .malformed("unknown name number"))
+    let long = [UInt8](repeating: 0x61, count: 65)
+    #expect(failure(delta(table: [0, 65] + long)) == .malformed("a name breaks the id grammar"))
+  }
+
+  @Test func `record ids follow the grammar and have one form`() {
+    #expect(
+      failure(delta(references: [1, 1, 1, 0x20])) == .malformed("a record id breaks the id grammar"))
+    #expect(
+      failure(delta(references: [1, 1, 0])) == .malformed("a record id breaks the id grammar"))
+    let packed = Array(Base64ID.encode(1, 2).utf8)
+    #expect(
+      failure(delta(references: [1, 1, 22] + packed))
+        == .malformed("a record id is not in its one form"))
+    #expect(failure(delta(references: [1, 2])) == .malformed("unknown record number"))
+    #expect(failure(delta(references: [2])) == .malformed("unknown form of record references"))
+  }
+
+  @Test func `a record of one table is unknown in another`() {
+    let two: [UInt8] =
+      [0, 0, 2] + [0, 1, 0x74, 1, 0, 1, 1, 1, 1, 0x72, 0] + [1, 1, 0x75, 1, 0, 0, 1, 2, 0]
+    #expect(failure(two) == .malformed("unknown record number"))
+  }
+
+  @Test func `a table has records, and no more than its bytes`() {
+    #expect(failure(delta(count: 0)) == .malformed("a table without records"))
+    #expect(failure(delta(count: 100)) == .limit)
+  }
+
+  @Test func `what a later version may write asks for one`() {
+    #expect(failure(delta(flags: [0, 8])) == .newer("unknown record flags"))
+    #expect(failure(column([3, CellTag.yes])) == .newer("unknown operation"))
+    #expect(failure(column([0x7F, CellTag.yes])) == .newer("unknown operation"))
+  }
+
+  @Test func `cells have known types`() {
+    for tag in [0, 10, 0x7F, 0xFD] as [UInt8] {
+      #expect(failure(column([0, tag, 0, 0])) == .malformed("unknown cell type"))
+      #expect(failure(column([0, 0xFF, tag, 0])) == .malformed("unknown cell type"))
+    }
+    #expect(failure(column([0, CellTag.double, 10, 0])) == .malformed("unknown form of doubles"))
+    #expect(
+      failure(column([2, CellTag.yes])) == .malformed("an addition to something that is no number"))
+    #expect(
+      failure(column([2, CellTag.int, 2, 1, CellTag.date, 2]))
+        == .malformed("a total is neither integer nor double"))
+  }
+
+  @Test func `text and lists are checked where they come in`() {
+    #expect(failure(column([0, CellTag.string, 1, 0xFF])) == .malformed("text is not UTF-8"))
+    #expect(failure(column([0, CellTag.string, 2, 0x61])) == .limit)
+    #expect(failure(column([0, CellTag.list, 1, 1])) == .limit)
+    #expect(
+      failure(column([0, CellTag.list, 2, 1, CellTag.list])) == .malformed("unknown type of a list item"))
+    #expect(
+      failure(column([0, CellTag.list, 2, 0, 0])) == .malformed("bytes after the last list item"))
+  }
+
+  @Test func `cells are in the order of their records`() {
+    let refused = DecodeError.malformed("cells are not in order")
+    #expect(failure(column([0x80, 1, 1, CellTag.yes])) == refused)
+    #expect(failure(column([0x80, 0, CellTag.yes])) == .malformed("cells do not fit records"))
+    #expect(failure(column([0x80, 2, 0, 0, CellTag.yes])) == .malformed("cells do not fit records"))
+    #expect(failure(column([0x80, 1, 0, CellTag.yes])) == nil)
+  }
+
+  @Test func `dots have a device and a sequence`() {
+    let device = [UInt8](repeating: 1, count: 8)
+    let zero = [UInt8](repeating: 0, count: 8)
+    func head(_ dot: [UInt8]) -> [UInt8] { [0, 1] + dot + [0] }
+    #expect(failure(head([0] + device + [1])) == nil)
+    #expect(failure(head([0] + device + [0])) == .malformed("a dot without a sequence"))
+    #expect(failure(head([0] + zero + [1])) == .malformed("a device without a number"))
+    #expect(failure(head([1, 1])) == .malformed("unknown device number"))
+  }
+}

@@ -1,0 +1,58 @@
+import CairnBytes
+import CairnMerge
+import TestSupport
+import Testing
+
+struct ListCodingTests {
+  private func encoded(_ items: [FieldValue]) -> [UInt8] {
+    var out: [UInt8] = []
+    ListCoding.encode(items, into: &out)
+    return out
+  }
+
+  static let full: [FieldValue] = [
+    .bool(false), .bool(true), .int(-3), .double(1.5), .date(7), .string("hé"), .bytes([1, 2]),
+  ]
+
+  @Test func `a list has known bytes`() {
+    #expect(encoded([]) == [0])
+    #expect(
+      encoded(Self.full) == [
+        7, 2, 3, 4, 5, 5, 0, 0, 0, 0, 0, 0, 0xF8, 0x3F, 6, 14, 7, 3, 0x68, 0xC3, 0xA9, 8, 2, 1, 2,
+      ])
+  }
+
+  @Test func `lists come back, with the same size`() throws {
+    let sample = DeltaSample(seed: 50)
+    for _ in 0..<500 {
+      guard case .list(let items)? = sample.value(7) else { continue }
+      let bytes = encoded(items)
+      #expect(try FieldValue.list(ListCoding.decode(bytes, 0..<bytes.count)) == .list(items))
+      #expect(ListCoding.size(bytes, 0..<bytes.count) == FieldValue.list(items).size)
+    }
+  }
+
+  @Test func `truncations, flips and additions never trap`() {
+    let bytes = encoded(Self.full)
+    for length in 0..<bytes.count {
+      #expect(throws: DecodeError.self) { try ListCoding.decode(bytes, 0..<length) }
+    }
+    #expect(throws: DecodeError.self) { try ListCoding.decode(bytes + [2], 0..<(bytes.count + 1)) }
+    for bit in 0..<(bytes.count * 8) {
+      var bent = bytes
+      bent[bit / 8] ^= 1 << UInt8(bit % 8)
+      if let items = try? ListCoding.decode(bent, 0..<bent.count) { #expect(items.count <= 25) }
+    }
+  }
+
+  @Test(arguments: [0, 1, 9, 10, 255] as [UInt8])
+  func `an item that is no value is refused`(tag: UInt8) {
+    #expect(throws: DecodeError.malformed("unknown type of a list item")) {
+      try ListCoding.decode([1, tag], 0..<2)
+    }
+  }
+
+  @Test func `a count beyond the bytes is refused`() {
+    #expect(throws: DecodeError.limit) { try ListCoding.decode([200, 1, 2], 0..<3) }
+  }
+}

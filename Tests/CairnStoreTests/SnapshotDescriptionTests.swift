@@ -1,0 +1,71 @@
+import CairnBytes
+import CairnMerge
+import TestSupport
+import Testing
+
+@testable import CairnStore
+
+struct SnapshotDescriptionTests {
+  private let sample: SnapshotDescription = {
+    let dots = [stamp(1, 20).dot, stamp(9, 1 << 40).dot, stamp(.max, 1).dot]
+    var sample = SnapshotDescription()
+    sample.vector = VersionVector(dots)
+    sample.fence = VersionVector(dots.dropLast())
+    sample.contexts = [dots[0].device: sample.vector, dots[1].device: sample.fence]
+    sample.modified = -77
+    sample.size = 123_456
+    sample.recordCount = 99
+    sample.tables = [
+      SnapshotDescription.Table(name: ":rules", firstBlock: 0, blockCount: 1, rowCount: 2),
+      SnapshotDescription.Table(name: "a", firstBlock: 1, blockCount: 3, rowCount: 97),
+    ]
+    return sample
+  }()
+
+  @Test func `it comes back`() throws {
+    #expect(try SnapshotDescription(sample.encoded(), blockCount: 4) == sample)
+    #expect(
+      try SnapshotDescription(SnapshotDescription().encoded(), blockCount: 0)
+        == SnapshotDescription())
+  }
+
+  @Test func `truncations and flips never trap`() {
+    let bytes = sample.encoded()
+    for length in 0..<bytes.count {
+      #expect(throws: DecodeError.self) {
+        try SnapshotDescription(Array(bytes[..<length]), blockCount: 4)
+      }
+    }
+    for bit in 0..<(bytes.count * 8) {
+      var bent = bytes
+      bent[bit / 8] ^= 1 << UInt8(bit % 8)
+      // A checksum stands before it; here only the structure is asked.
+      _ = try? SnapshotDescription(bent, blockCount: 4)
+    }
+  }
+
+  @Test func `tables are sorted, and their blocks are all there are`() {
+    #expect(throws: DecodeError.self) { try SnapshotDescription(sample.encoded(), blockCount: 5) }
+    #expect(throws: DecodeError.self) { try SnapshotDescription(sample.encoded(), blockCount: 3) }
+    var other = sample
+    other.tables[1].firstBlock = 2
+    #expect(throws: DecodeError.self) { try SnapshotDescription(other.encoded(), blockCount: 5) }
+    other = sample
+    other.tables[1].name = ":rules"
+    #expect(throws: DecodeError.self) { try SnapshotDescription(other.encoded(), blockCount: 4) }
+  }
+
+  @Test func `a shared name depends on the vectors alone`() {
+    var other = sample
+    other.size = 0
+    func name(_ description: SnapshotDescription) -> UInt128 {
+      SnapshotDescription.hash(vector: description.vector, fence: description.fence)
+    }
+    #expect(name(other) == name(sample))
+    other.fence = VersionVector()
+    #expect(name(other) != name(sample))
+    #expect(
+      SnapshotDescription.hash(vector: sample.vector, fence: sample.fence)
+        != SnapshotDescription.hash(vector: sample.fence, fence: sample.vector))
+  }
+}

@@ -1,0 +1,121 @@
+import CairnBytes
+import CairnDisk
+import CairnLog
+import CairnMerge
+import TestSupport
+import Testing
+
+@testable import CairnStore
+
+struct SnapshotFileTests {
+  static let datastore: UInt128 = 0x0F0E_0D0C_0B0A_0908_0706_0504_0302_0100
+
+  private func base(_ bytes: [UInt8]) throws -> BaseSnapshot {
+    let disk = MemoryDisk()
+    try disk.setBytes("/s.snap", bytes)
+    return try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 1 << 20)
+  }
+
+  private func check(_ bytes: [UInt8]) throws -> SnapshotCheck.Result {
+    let disk = MemoryDisk()
+    try disk.setBytes("/s.snap", bytes)
+    return try SnapshotCheck.run("/s.snap", datastore: Self.datastore, disk: disk) { _, _ in }
+  }
+
+  static func names(_ count: Int, _ random: SeededRandom) -> [RecordName] {
+    (0..<count).map { index in
+      switch index % 3 {
+      case 0: .packed(random.next(), random.next())
+      case 1: packed(index)
+      default: .text("\(index)-" + String(repeating: "n", count: 60 - index % 50))
+      }
+    }.sorted()
+  }
+
+  @Test(arguments: [0, 1, 2, 700, 5_000])
+  func `every record is found and no other`(count: Int) throws {
+    let random = SeededRandom(UInt64(count))
+    let names = Self.names(count, random)
+    let rows = names.enumerated().map {
+      SampleRow($1, settled: $0 % 5 == 0 ? [] : [("n", .int(Int64($0))), ("t", .string("x\($0)"))])
+    }
+    let bytes = try BlockSample.snapshot([("t", rows)], datastore: Self.datastore)
+    var base = try base(bytes)
+    #expect(base.description.recordCount == count)
+    for (index, name) in names.enumerated() {
+      let place = try #require(try base.find(name, table: 0))
+      let block = try base.block(Int(place.block))
+      #expect(block.name(Int(place.row)) == name)
+      let content = block.content(Int(place.row), base.fields)
+      #expect(content["n"] == (index % 5 == 0 ? nil : .int(Int64(index))))
+    }
+    let known = Set(names)
+    for index in 0..<3_000 {
+      let other: RecordName =
+        index % 2 == 0 ? .packed(random.next(), random.next()) : .text("no-\(index)")
+      if !known.contains(other) { #expect(try base.find(other, table: 0) == nil) }
+    }
+    let result = try check(bytes)
+    #expect(result.rows == count && result.bytes == UInt64(bytes.count))
+  }
+
+  @Test func `ids of 64 characters and tables that share ids`() throws {
+    let long = (0..<300).map { index -> RecordName in
+      .text(String((String(index + 1_000) + String(repeating: "=", count: 64)).prefix(64)))
+    }.sorted()
+    func rows(_ value: String) -> [SampleRow] {
+      long.map { SampleRow($0, settled: [("from", .string(value))]) }
+    }
+    let bytes = try BlockSample.snapshot(
+      [("a", rows("a")), ("b", rows("b"))], datastore: Self.datastore)
+    var base = try base(bytes)
+    for (number, table) in ["a", "b"].enumerated() {
+      #expect(base.tableNumber(table) == number)
+      for name in long {
+        let place = try #require(try base.find(name, table: number))
+        let block = try base.block(Int(place.block))
+        #expect(block.content(Int(place.row), base.fields) == ["from": .string(table)])
+      }
+    }
+    #expect(base.tableNumber("c") == nil)
+    #expect(try check(bytes).blocks == base.reader.blockCount)
+  }
+
+  @Test func `a small budget changes nothing but work`() throws {
+    let names = Self.names(4_000, SeededRandom(3))
+    let text = String(repeating: "some text ", count: 8)
+    let bytes = try BlockSample.snapshot(
+      [("t", names.map { SampleRow($0, settled: [("t", .string(text))]) })],
+      datastore: Self.datastore)
+    let disk = MemoryDisk()
+    try disk.setBytes("/s.snap", bytes)
+    var base = try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 100)
+    #expect(base.reader.blockCount > 5)
+    for name in names.shuffled() { #expect(try base.find(name, table: 0) != nil) }
+  }
+
+  @Test func `opening reads the ends, a look-up two pages and a block`() throws {
+    let names = Self.names(5_000, SeededRandom(4))
+    let bytes = try BlockSample.snapshot(
+      [("t", names.map { SampleRow($0, settled: [("n", .int(1))]) })], datastore: Self.datastore)
+    let disk = MemoryDisk()
+    try disk.setBytes("/s.snap", bytes)
+    var base = try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 1 << 20)
+    let before = disk.reads
+    _ = try base.find(names[77], table: 0)
+    #expect(disk.reads - before <= 3)
+    let after = disk.reads
+    _ = try base.find(names[77], table: 0)
+    #expect(disk.reads == after)
+  }
+
+  @Test func `records whose hashes are the same end in an error, not in a loop`() throws {
+    let file = try MemoryDisk().open("/s.snap", .create)
+    let writer = SnapshotWriter(file: file, datastore: 1)
+    try writer.add(block: [1, 2, 3], hashes: [UInt64](repeating: 42, count: 3_000))
+    #expect(throws: LogError.self) { try writer.finish(description: []) }
+  }
+}

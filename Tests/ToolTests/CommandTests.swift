@@ -1,0 +1,129 @@
+import Testing
+
+@Suite struct CommandTests {
+  let scratch: Scratch
+
+  init() throws {
+    scratch = try Scratch()
+    let rows = "k,name,n\na,Anna,1\nb,Ben,2\nc,\"1\",1.0\n"
+    let file = try scratch.write("in.csv", rows)
+    try scratch.succeed("import", "people", file, "--key", "k")
+  }
+
+  @Test func `query matches by value and prints in the order of ids`() throws {
+    #expect(
+      try scratch.succeed("query", "people", "--where", "n=1")
+        == "a  n=1 name=\"Anna\"\nc  n=1.0 name=\"1\"\n2 records\n")
+    #expect(
+      try scratch.succeed("query", "people", "--where", "n=1", "--where", "name=\"1\"")
+        == "c  n=1.0 name=\"1\"\n1 record\n")
+    #expect(
+      try scratch.succeed("query", "people", "--limit", "1")
+        == "a  n=1 name=\"Anna\"\n3 records, 1 shown\n")
+    #expect(try scratch.succeed("query", "people", "--where", "name=Nobody") == "0 records\n")
+  }
+
+  @Test func `set types its values and removes fields`() throws {
+    let printed = try scratch.succeed(
+      "set", "people", "a", "n=-1", "real=2.5", "yes=true", "text=a=b", "empty=\"\"",
+      "list=[1,\"x\"]", "date={\"$date\":0}", "bytes={\"$bytes\":\"AAE=\"}", "--remove", "name")
+    let expected = """
+      bytes={"$bytes":"AAE="}
+      date={"$date":0}
+      empty=""
+      list=[1,"x"]
+      n=-1
+      real=2.5
+      text="a=b"
+      yes=true
+
+      """
+    #expect(printed == expected)
+    #expect(try scratch.succeed("get", "people", "a") == expected)
+  }
+
+  @Test func `an insert makes datastore, table and record`() throws {
+    let other = scratch.path("other")
+    try scratch.succeed("set", "t", "x", "a=1", "--insert", "--datastore", "d", root: other)
+    #expect(try scratch.succeed("tables", "--datastore", "d", root: other) == "t  1 record\n")
+    let again = try scratch.cairn(
+      "set", "t", "x", "a=2", "--insert", "--datastore", "d", root: other)
+    #expect(again.status == 1)
+    #expect(try scratch.succeed("get", "t", "x", "--datastore", "d", root: other) == "a=1\n")
+  }
+
+  @Test func `delete takes all or nothing`() throws {
+    #expect(try scratch.cairn("delete", "people", "a", "nobody").status == 4)
+    #expect(try scratch.succeed("tables") == "people  3 records\n")
+    try scratch.succeed("delete", "people", "a", "b")
+    #expect(try scratch.succeed("tables") == "people  1 record\n")
+  }
+
+  @Test(
+    arguments: [
+      ["get", "people", "nobody"], ["get", "nothing", "a"], ["export", "nothing"],
+      ["query", "nothing"], ["set", "people", "nobody", "a=1"], ["delete", "people", "nobody"],
+      ["tables", "--datastore", "other"], ["import", "people", "/no/such/file.csv"],
+      ["verify", "--datastore", "other"], ["log", "--datastore", "other"],
+    ])
+  func `what isn't there ends with 4`(arguments: [String]) throws {
+    let outcome = try Tool.run(arguments + ["--root", scratch.root])
+    #expect(outcome.status == 4, "\(outcome)")
+    #expect(outcome.errors.hasPrefix("cairn: "))
+    let nowhere = try Tool.run(["tables", "--root", scratch.path("nowhere")])
+    #expect(nowhere.status == 4)
+    #expect(!scratch.exists("nowhere"))
+  }
+
+  @Test(
+    arguments: [
+      ["nonsense"], ["get", "people"], ["set", "people", "a"], ["set", "people", "a", "noequals"],
+      ["set", "people", "a", "x=[1"], ["query", "people", "--limit", "-1"], ["tables", "--what"],
+      ["import", "people", "file.txt"], ["import", "no table", "file.csv"],
+      ["import", ":info", "file.csv"], ["sync"], ["tables", "--limits", "none"],
+    ])
+  func `what is used wrongly ends with 2`(arguments: [String]) throws {
+    let outcome = try Tool.run(arguments + ["--root", scratch.root])
+    #expect(outcome.status == 2, "\(outcome)")
+    #expect(!outcome.errors.isEmpty)
+    #expect(outcome.output.isEmpty)
+  }
+
+  @Test(
+    arguments: [
+      ["tables"], ["query", "people"], ["get", "people", "a"], ["set", "people", "a", "n=5"],
+      ["delete", "people", "b"], ["log"], ["segments"], ["stat"], ["status"], ["devices"],
+      ["verify"], ["compact", "--dry-run"], ["compact"],
+    ])
+  func `every command speaks JSON`(arguments: [String]) throws {
+    let outcome = try Tool.run(arguments + ["--json", "--root", scratch.root])
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.errors.isEmpty)
+    #expect(try !json(outcome.output).isEmpty)
+    let failed = try Tool.run(arguments + ["--json", "--root", scratch.path("nowhere")])
+    #expect(failed.status == 4)
+    let error = try #require(try json(failed.errors)["error"] as? [String: Any])
+    #expect(error["code"] as? String == "notFound")
+  }
+
+  @Test func `help and version go to standard output`() throws {
+    let help = try Tool.run(["--help"])
+    #expect(help.status == 0)
+    #expect(help.output.contains("EXIT STATUS"))
+    #expect(try Tool.run(["import", "--help"]).output.contains("--key"))
+    #expect(try Tool.run(["--version"]).output.hasSuffix("\n"))
+  }
+
+  @Test func `no value can drive the terminal`() throws {
+    let file = try scratch.write("in.jsonl", "{\"$id\":\"x\",\"t\":\"\\u001b[2J\u{9B}\u{7F}\"}\n")
+    try scratch.succeed("import", "t", file)
+    #expect(try scratch.succeed("get", "t", "x") == "t=\"\\u001b[2J\\u009b\\u007f\"\n")
+  }
+
+  @Test func `settings that can't be read are an error`() throws {
+    _ = try scratch.write("root.settings", "folder\n")
+    let outcome = try scratch.cairn("tables")
+    #expect(outcome.status == 1)
+    #expect(outcome.errors.contains("root.settings line 1"))
+  }
+}

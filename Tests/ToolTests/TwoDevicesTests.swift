@@ -1,0 +1,102 @@
+import Testing
+
+@Suite struct TwoDevicesTests {
+  let scratch: Scratch
+  let (a, b): (String, String)
+
+  init() throws {
+    scratch = try Scratch()
+    (a, b) = (scratch.path("a"), scratch.path("b"))
+    let file = try scratch.write("in.csv", "k,x,y\nr1,0,0\nr2,0,0\nr3,0,0\n")
+    let folder = scratch.path("folder")
+    try scratch.succeed("import", "t", file, "--key", "k", "--folder", folder, root: a)
+    try scratch.succeed("sync", root: a)
+    try scratch.succeed("sync", "--folder", folder, "--user", "me", root: b)
+  }
+
+  /// A syncs, then B, then A: both have met all.
+  private func meet() throws -> [[String: Any]] {
+    try [a, b, a].map { try json(scratch.succeed("sync", "--json", root: $0)) }
+  }
+
+  private func expectEqualExports() throws -> String {
+    let export = try scratch.succeed("export", "t", root: a)
+    #expect(try scratch.succeed("export", "t", root: b) == export)
+    return export
+  }
+
+  @Test func `what A publishes B has`() throws {
+    #expect(try expectEqualExports().split(separator: "\n").count == 3)
+  }
+
+  @Test func `concurrent edits merge and conflicts are told`() throws {
+    try scratch.succeed("set", "t", "r1", "x=1", root: a)
+    try scratch.succeed("set", "t", "r1", "x=2", "y=2", root: b)
+    try scratch.succeed("delete", "t", "r2", root: a)
+    try scratch.succeed("set", "t", "r2", "x=9", root: b)
+    try scratch.succeed("set", "t", "new", "x=1", "--insert", root: a)
+    try scratch.succeed("set", "t", "new", "y=2", "--insert", root: b)
+    let reports = try meet()
+    #expect(
+      try expectEqualExports() == """
+        {"$id":"new","x":1,"y":2}
+        {"$id":"r1","x":1,"y":2}
+        {"$id":"r3","x":0,"y":0}
+
+        """)
+    let conflicts = try #require(reports[1]["conflicts"] as? [[String: Any]])
+    let conflict = try #require(conflicts.first)
+    #expect(conflicts.count == 1)
+    #expect(conflict["id"] as? String == "r1")
+    #expect(conflict["field"] as? String == "x")
+    #expect(conflict["rule"] as? String == "remote")
+    #expect(conflict["chosen"] as? Int == 1)
+    let lost = try #require(conflict["lost"] as? [[String: Any]])
+    #expect(lost.map { $0["value"] as? Int } == [2])
+    let merged = try #require(reports[2]["merged"] as? [String: Any])
+    #expect((merged["deltas"] as? Int ?? 0) >= 3)
+  }
+
+  @Test func `the text of a sync says what was decided`() throws {
+    try scratch.succeed("set", "t", "r1", "x=1", root: a)
+    try scratch.succeed("set", "t", "r1", "x=2", root: b)
+    try scratch.succeed("sync", root: a)
+    let text = try scratch.succeed("sync", root: b)
+    #expect(text.contains("conflict t/r1 x: rule remote chose 1 over 2 of device "))
+    #expect(text.contains("published 1 delta in "))
+    #expect(text.contains("fetched 1 delta in 1 file"))
+  }
+
+  @Test func `both list both devices`() throws {
+    _ = try meet()
+    for root in [a, b] {
+      let list = try json(scratch.succeed("devices", "--json", root: root))
+      let devices = try #require(list["devices"] as? [[String: Any]])
+      #expect(devices.count == 2)
+      #expect(devices.count { $0["thisDevice"] as? Bool == true } == 1)
+    }
+  }
+
+  @Test func `a damaged file in the folder is reported and stops nothing`() throws {
+    let name = try #require(
+      try scratch.files(below: "folder").first { $0.hasSuffix(".seg") })
+    let segment = "folder/" + name
+    var bytes = try scratch.bytes(segment)
+    bytes[bytes.count / 2] ^= 0x10
+    _ = try scratch.write(segment, bytes)
+    let other = scratch.path("c")
+    let folder = scratch.path("folder")
+    let report = try json(scratch.succeed("sync", "--json", "--folder", folder, root: other))
+    let problems = try #require(report["problems"] as? [[String: Any]])
+    let waiting = try #require(report["waiting"] as? [[String: Any]])
+    #expect(problems.count + waiting.count > 0)
+    #expect(try scratch.succeed("tables", root: other) == "")
+  }
+
+  @Test func `the folder is not where the datastores are`() throws {
+    let root = scratch.path("folder/inside")
+    let outcome = try scratch.cairn("sync", "--folder", scratch.path("folder"), root: root)
+    #expect(outcome.status == 1)
+    #expect(!scratch.exists("folder/inside.settings"))
+  }
+}

@@ -1,0 +1,43 @@
+import ArgumentParser
+import Cairn
+
+struct StatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Says what a datastore holds, how near its limits it is, and where it syncs.",
+    discussion: "It looks at this device only; sync says what is in the folder.")
+
+  @OptionGroup var store: StoreOptions
+  @OptionGroup var report: ReportOptions
+
+  func run() throws {
+    let settings = try store.settings()
+    let limits = (settings.limits ?? .standard).limits
+    try store.withDatastore { datastore in
+      let tables = try datastore.tables().count
+      let title = try datastore.title
+      let others = try datastore.manager.listDatastores().map(\.id).filter { $0 != datastore.id }
+      try report.print(
+        [
+          "datastore": .string(datastore.id), "title": .optional(title),
+          "root": .string(store.rootPath), "device": .string(datastore.device),
+          "tables": .count(tables), "records": .count(datastore.recordCount),
+          "recordsLimit": .count(limits.recordCount), "size": .count(datastore.size),
+          "sizeLimit": .count(limits.datastoreBytes),
+          "modified": datastore.mtime.map { .int($0.millisecondsSince1970) } ?? .null,
+          "folder": .optional(settings.folder),
+          "user": .optional(settings.user), "otherDatastores": .array(others.map(JSON.string)),
+        ],
+        text: columns([
+          ["datastore", datastore.id + (title.map { " (\(JSON.string($0).text))" } ?? "")],
+          ["root", store.rootPath],
+          ["device", datastore.device],
+          ["contents", "\(counted(datastore.recordCount, "record")) in \(counted(tables, "table"))"],
+          ["size", "\(datastore.size) of \(limits.datastoreBytes) bytes"],
+          ["modified", datastore.mtime?.text ?? "never"],
+          ["folder", settings.folder.map { "\($0), as \(settings.user ?? "me")" } ?? "none"],
+          ["others here", others.isEmpty ? "none" : others.joined(separator: " ")],
+        ]))
+    }
+  }
+}
