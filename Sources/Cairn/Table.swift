@@ -20,13 +20,18 @@ public struct Table: Hashable, Sendable {
   public func insert(
     _ fields: KeyValuePairs<String, Value>, id: RecordID? = nil
   ) throws(CairnError) -> Record {
-    var changes: [(field: String, value: FieldValue?)] = []
-    changes.reserveCapacity(fields.count)
     for (field, value) in fields {
       if case .list = value { try value.check(field: field) }
-      changes.append((field, value.stored))
     }
-    return try insert(changes, id)
+    let id = id ?? .random()
+    try id.check()
+    try wrapped { () throws(StoreError) in
+      try datastore.store.insert(table: self.id, id: id.name, count: fields.count) { index in
+        let (field, value) = fields[index]
+        return (field, value.stored)
+      }
+    }
+    return Record(table: self, id: id)
   }
 
   /// Inserts a record whose fields are in a dictionary.

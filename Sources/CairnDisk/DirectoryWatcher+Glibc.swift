@@ -4,7 +4,7 @@
   /// Says that something changed in a directory (not below it), some milliseconds after it did.
   ///
   /// A hint and no more: it knows nothing of what another computer does on a network file system,
-  /// and ends silently when the directory is removed. Whoever relies on changes polls as well.
+  /// and says nothing more once the directory is removed. Whoever relies on changes polls as well.
   package final class DirectoryWatcher: Sendable {
     private let watch: Watch
 

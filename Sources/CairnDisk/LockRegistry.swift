@@ -27,7 +27,8 @@ enum LockRegistry {
     let process = getpid()
     return holders.withLock { holders in
       for holder in holders
-      where holder.inode == file.inode && holder.device == file.device && holder.process == process {
+      where holder.inode == file.inode && holder.device == file.device && holder.process == process
+      {
         return false
       }
       holders.append(Holder(device: file.device, inode: file.inode, process: process))

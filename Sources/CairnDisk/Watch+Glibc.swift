@@ -72,15 +72,14 @@
 
     private func run() {
       while wait(-1) {
-        var isGone = drain()
+        drain()
         // One call for a burst, and a limit to how long a burst may be.
-        for _ in 0..<10 where !isGone {
+        for _ in 0..<10 {
           guard wait(Self.burstMilliseconds) else { break }
-          isGone = drain()
+          drain()
         }
         if isOver.load(ordering: .acquiring) { return }
         onChange()
-        if isGone { return }
       }
     }
 
@@ -97,24 +96,14 @@
       }
     }
 
-    /// Takes the changes off the queue. True if no more can come: the directory is gone.
-    private func drain() -> Bool {
-      let headerSize = MemoryLayout<inotify_event>.size
+    /// Takes the changes off the queue. What they are is of no interest.
+    private func drain() {
       var buffer = [UInt8](repeating: 0, count: 16 * 1024)
       while true {
         let count = unsafe buffer.withUnsafeMutableBytes {
           unsafe read(events, $0.baseAddress, $0.count)
         }
-        if count < 0 && errno == EINTR { continue }
-        guard count > 0 else { return false }
-        var offset = 0
-        while offset + headerSize <= count {
-          let event = unsafe buffer.withUnsafeBytes {
-            unsafe $0.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
-          }
-          if event.mask & UInt32(IN_IGNORED) != 0 { return true }
-          offset += headerSize + Int(event.len)
-        }
+        if count <= 0 && !(count < 0 && errno == EINTR) { return }
       }
     }
   }

@@ -39,7 +39,7 @@ package enum FrameFormat {
 package enum FrameKind: UInt8, Sendable {
   /// A delta of this device, in the segment's own dictionary.
   case delta = 1
-  /// A pack of another device's deltas as it came, with its own dictionary.
+  /// Packs of other devices' deltas as they came, each with a dictionary of its own.
   case pack = 2
   /// The last frame of a sealed segment.
   case seal = 0x7F

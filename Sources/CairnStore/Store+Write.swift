@@ -6,9 +6,17 @@ extension Store {
   package func insert(
     table: String, id: RecordName, _ fields: [(field: String, value: FieldValue?)]
   ) throws(StoreError) {
+    try insert(table: table, id: id, count: fields.count) { fields[$0] }
+  }
+
+  /// The same with fields that are given one by one, each asked for once.
+  package func insert(
+    table: String, id: RecordName, count: Int,
+    field: (Int) -> (field: String, value: FieldValue?)
+  ) throws(StoreError) {
     try withState { guarded throws(StoreError) in
       let number = guarded.store.table(table)
-      try guarded.store.insert(number, id, fields, limits: options.limits)
+      try guarded.store.insert(number, id, count: count, limits: options.limits, field: field)
     }
   }
 
@@ -20,7 +28,8 @@ extension Store {
       let number = guarded.store.table(table)
       let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
       if try guarded.store.isThere(number, place) { return false }
-      try guarded.store.insert(number, id, fields, limits: options.limits)
+      try guarded.store.insert(
+        number, id, count: fields.count, limits: options.limits) { fields[$0] }
       return true
     }
   }
@@ -72,7 +81,9 @@ extension Store {
       if try guarded.store.isThere(number, place) {
         try guarded.store.update(number, id, [(field, value)], limits: options.limits)
       } else {
-        try guarded.store.insert(number, id, [(field, value)], limits: options.limits)
+        try guarded.store.insert(number, id, count: 1, limits: options.limits) { _ in
+          (field, value)
+        }
       }
       // It holds at once, also before the next sync.
       try guarded.store.readRules()

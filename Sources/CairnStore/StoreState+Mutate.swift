@@ -5,19 +5,44 @@ import CairnMerge
 extension StoreState {
   typealias FieldChange = (field: String, value: FieldValue?)
 
+  /// `field` gives the fields one by one: an insert of eight fields spends a good part of its time
+  /// on arrays of them.
   mutating func insert(
-    _ number: Int, _ id: RecordName, _ fields: [FieldChange], limits: Limits
+    _ number: Int, _ id: RecordName, count: Int, limits: Limits, field: (Int) -> FieldChange
   ) throws(StoreError) {
     let place = try tables[number].find(id, &ground)
     if try isThere(number, place) {
       throw StoreError(.exists, "the record \(id.text) is in table \(tables[number].name) already")
     }
+    let heapBefore = ground.heap.count
+    do throws(StoreError) {
+      let size = try stage(number, count, field)
+      try insertStaged(number, id, place, size: size, limits: limits)
+    } catch {
+      ground.heap.removeLast(ground.heap.count - heapBefore)
+      throw error
+    }
+  }
+
+  /// Turns the fields into cells, which show nowhere yet. Returns the size of the record.
+  private mutating func stage(
+    _ number: Int, _ count: Int, _ field: (Int) -> FieldChange
+  ) throws(StoreError) -> Int {
     var size = Sizes.record
     targets.removeAll(keepingCapacity: true)
-    for (field, value) in fields {
-      targets.append(try writableColumn(number, field))
-      size += try fieldSize(field, value)
+    for index in 0..<count {
+      let (name, value) = field(index)
+      guard let value else { continue }
+      let column = try writableColumn(number, name)
+      size += try fieldSize(name, value)
+      targets.append(Target(column: column, cell: Cell(value, heap: &ground.heap)))
     }
+    return size
+  }
+
+  private mutating func insertStaged(
+    _ number: Int, _ id: RecordName, _ place: TableState.Place, size: Int, limits: Limits
+  ) throws(StoreError) {
     let changeSize = Sizes.change + size - Sizes.record
     let change = size + (tables[number].isCounted ? 0 : -size)
     try check(limits, number, id, recordSize: size, growth: change, pendingGrowth: changeSize)
@@ -27,10 +52,7 @@ extension StoreState {
     }
     let slot = try tables[number].writableSlot(id, place, &ground, rules)
     tables[number].insert(slot)
-    for index in fields.indices {
-      guard let value = fields[index].value else { continue }
-      tables[number].put(slot, targets[index], Cell(value, heap: &ground.heap))
-    }
+    for target in targets { tables[number].put(slot, target.column, target.cell) }
     finish(number, slot, size: size, records: 1, changeSize: changeSize)
   }
 
@@ -90,7 +112,7 @@ extension StoreState {
     targets.removeAll(keepingCapacity: true)
     for (field, value) in fields {
       let column = try writableColumn(number, field)
-      targets.append(column)
+      targets.append(Target(column: column, cell: .none))
       let (old, isPending) = try sizeNow(number, slot, column)
       let new = try fieldSize(field, value)
       growth += new - old
@@ -102,7 +124,8 @@ extension StoreState {
       limits, number, id, recordSize: size, growth: growth, pendingGrowth: pendingGrowth)
     _ = tables[number].pend(slot)
     for index in fields.indices {
-      tables[number].put(slot, targets[index], Cell(fields[index].value, heap: &ground.heap))
+      tables[number].put(
+        slot, targets[index].column, Cell(fields[index].value, heap: &ground.heap))
     }
     finish(number, slot, size: growth, records: 0, changeSize: pendingGrowth)
   }

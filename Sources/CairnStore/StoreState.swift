@@ -12,8 +12,13 @@ struct StoreState {
   var tables: [TableState] = []
   private var tableNumbers: [String: Int] = [:]
   private var lastTable = 0
-  /// Columns of the fields of the change at hand.
-  var targets: [Int] = []
+  /// Where the fields of the change at hand go.
+  var targets: [Target] = []
+
+  struct Target {
+    var column: Int
+    var cell: Cell
+  }
   var rules = RuleBook()
   var totals = StoreTotals()
   /// All deltas that are in the state.

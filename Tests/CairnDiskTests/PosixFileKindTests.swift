@@ -62,15 +62,6 @@ struct PosixFileKindTests {
     #expect(try disk.info(path)?.kind == .other)
     socket.end()
   }
-
-  @Test func `a refused file leaves no descriptor open`() throws {
-    let path = directory.path("pipe")
-    #expect(unsafe mkfifo(path, 0o600) == 0)
-    for _ in 0..<3000 {
-      disk.fails(.notRegular) { _ = try $0.open(path, .read) }
-      disk.fails(.notRegular) { _ = try $0.lock(path) }
-    }
-  }
 }
 
 /// A socket with a name.

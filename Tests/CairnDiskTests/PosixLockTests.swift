@@ -1,4 +1,5 @@
 import CairnDisk
+import Synchronization
 import TestSupport
 import Testing
 
@@ -19,6 +20,11 @@ struct PosixLockTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
+  /// How many think that the lock is theirs.
+  final class Holders: Sendable {
+    let count = Atomic<Int>(0)
+  }
+
   @Test func `a locked file is locked by all its names`() throws {
     try disk.createDirectory(directory.path("d"))
     #expect(unsafe symlink(".", directory.path("here")) == 0)
@@ -35,7 +41,7 @@ struct PosixLockTests {
 
   @Test func `a lock holds this process's id`() throws {
     let lock = try disk.lock(path)
-    #expect(try disk.text(path) == "\(getpid())\n")
+    #expect(try disk.text(path).split(separator: " ") == ["\(getpid())", "\n"])
     lock.unlock()
   }
 
@@ -84,6 +90,31 @@ struct PosixLockTests {
     #expect(try ChildProcess.run("/bin/sh", "-c", found, directory.path) == 0)
     file.close()
     lock.unlock()
+  }
+
+  /// As when a datastore is deleted and made anew: whoever opened the old file must not take a lock
+  /// on it that nobody else can see.
+  @Test func `a lock is never on a file that has lost its name`() async throws {
+    let path = path
+    let holders = Holders()
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<4 {
+        group.addTask {
+          for _ in 0..<1500 {
+            do {
+              let lock = try PosixDisk().lock(path)
+              try #require(holders.count.wrappingAdd(1, ordering: .relaxed).newValue == 1)
+              holders.count.wrappingSubtract(1, ordering: .relaxed)
+              try PosixDisk().remove(path)
+              lock.unlock()
+            } catch let error as DiskError where error.reason == .locked {
+              await Task.yield()
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
   }
 
   @Test func `of many that want the lock at once one gets it`() async throws {

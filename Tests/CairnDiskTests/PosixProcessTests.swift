@@ -30,6 +30,16 @@ struct PosixProcessTests {
       files.removeLast().close()
       for _ in 0..<100 { _ = try disk.open(directory.path("0"), .read) }
       files.removeAll()
+      // Nor does what fails keep a descriptor.
+      let lock = try disk.lock(directory.path("LOCK"))
+      try disk.createDirectory(directory.path("d"))
+      for _ in 0..<100 {
+        disk.fails(.locked) { _ = try $0.lock(directory.path("LOCK")) }
+        disk.fails(.notRegular) { _ = try $0.lock("/dev/null") }
+        disk.fails(.notRegular) { _ = try $0.open(directory.path("d"), .read) }
+        disk.fails(.notRegular) { _ = try $0.open("/dev/null", .read) }
+      }
+      lock.unlock()
       #expect(try disk.list(directory.path).count > 20)
     }
   }
@@ -81,7 +91,17 @@ struct PosixProcessTests {
         sleep(50)
         _exit(0)
       }
+      // One that wants the lock itself gets it, whatever it has heard of its parent's.
+      let heir = fork()
+      if heir == 0 {
+        for _ in 0..<4000 {
+          if (try? disk.lock(path)) != nil { _exit(0) }
+          usleep(5000)
+        }
+        _exit(6)
+      }
       lock?.unlock()
+      #expect(ForkedChild.wait(heir) == 0)
       try disk.lock(path).unlock()
       kill(idle, SIGKILL)
       #expect(ForkedChild.wait(idle) == -1)

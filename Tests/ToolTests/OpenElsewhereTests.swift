@@ -6,7 +6,8 @@ import Testing
   @Test(
     arguments: [
       ["tables"], ["query", "t"], ["get", "t", "a"], ["set", "t", "a", "n=5"],
-      ["delete", "t", "a"], ["export", "t"], ["log"], ["segments"], ["stat"], ["status"], ["verify"], ["compact"],
+      ["delete", "t", "a"], ["export", "t"], ["log"], ["segments"], ["stat"], ["status"],
+      ["verify"], ["compact"],
       ["compact", "--dry-run"],
     ])
   func `a datastore that is open elsewhere ends with 5 and the process`(

@@ -16,7 +16,7 @@ struct DeleteCommand: ParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() throws {
-    try store.withDatastore { datastore in
+    try store.withDatastore(.writing) { datastore in
       let table = try existingTable(table, of: datastore)
       let records = try ids.map { try existingRecord($0, of: table) }
       for record in records { try record.delete() }

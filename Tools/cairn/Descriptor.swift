@@ -23,15 +23,15 @@ enum Descriptor {
 
   private static func readAll(_ descriptor: Int32, name: String) throws -> [UInt8] {
     var content: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 1 << 18)
+    var piece = [UInt8](repeating: 0, count: 1 << 18)
     while true {
-      let count = unsafe chunk.withUnsafeMutableBytes { buffer in
+      let count = unsafe piece.withUnsafeMutableBytes { buffer in
         unsafe read(descriptor, buffer.baseAddress, buffer.count)
       }
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw failure("read", name) }
       guard count > 0 else { return content }
-      content.append(contentsOf: chunk[..<count])
+      content.append(contentsOf: piece[..<count])
     }
   }
 

@@ -55,7 +55,7 @@ struct ImportCommand: ParsableCommand {
   private func load(_ bytes: [UInt8], _ rows: some RowReader) throws {
     try Importer.check(rows)
     let limits = try (store.settings().limits ?? .standard).limits
-    let counts = try store.withDatastore(creating: true) { datastore in
+    let counts = try store.withDatastore(.creating) { datastore in
       var importer = Importer(
         table: try datastore.table(table), limits: limits, progress: Progress("import"))
       try importer.checkLimits(rows, total: bytes.count)

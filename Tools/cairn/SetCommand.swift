@@ -37,7 +37,7 @@ struct SetCommand: ParsableCommand {
   }
 
   func run() throws {
-    try store.withDatastore(creating: insert) { datastore in
+    try store.withDatastore(insert ? .creating : .writing) { datastore in
       let record = try apply(datastore)
       let committed = try datastore.sync().committed
       try report.print(

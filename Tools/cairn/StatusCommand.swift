@@ -16,6 +16,7 @@ struct StatusCommand: ParsableCommand {
     try store.withDatastore { datastore in
       let tables = try datastore.tables().count
       let title = try datastore.title
+      let status = datastore.status
       let others = try datastore.manager.listDatastores().map(\.id).filter { $0 != datastore.id }
       try report.print(
         [
@@ -25,19 +26,32 @@ struct StatusCommand: ParsableCommand {
           "recordsLimit": .count(limits.recordCount), "size": .count(datastore.size),
           "sizeLimit": .count(limits.datastoreBytes),
           "modified": datastore.mtime.map { .int($0.millisecondsSince1970) } ?? .null,
-          "folder": .optional(settings.folder),
+          "committed": .count(status.committedDeltas),
+          "published": .count(status.publishedDeltas),
+          "incoming": .bool(status.incoming), "folder": .optional(settings.folder),
           "user": .optional(settings.user), "otherDatastores": .array(others.map(JSON.string)),
         ],
         text: columns([
           ["datastore", datastore.id + (title.map { " (\(JSON.string($0).text))" } ?? "")],
           ["root", store.rootPath],
           ["device", datastore.device],
-          ["contents", "\(counted(datastore.recordCount, "record")) in \(counted(tables, "table"))"],
+          [
+            "contents",
+            "\(counted(datastore.recordCount, "record")) in \(counted(tables, "table"))",
+          ],
           ["size", "\(datastore.size) of \(limits.datastoreBytes) bytes"],
           ["modified", datastore.mtime?.text ?? "never"],
+          ["deltas", deltas(status, isLinked: settings.folder != nil)],
           ["folder", settings.folder.map { "\($0), as \(settings.user ?? "me")" } ?? "none"],
           ["others here", others.isEmpty ? "none" : others.joined(separator: " ")],
         ]))
     }
+  }
+
+  private func deltas(_ status: DatastoreStatus, isLinked: Bool) -> String {
+    let committed = "\(status.committedDeltas) committed here"
+    guard isLinked else { return committed }
+    return committed + ", \(status.publishedDeltas) published"
+      + (status.incoming ? "; others' wait for the next sync" : "")
   }
 }

@@ -45,9 +45,20 @@ struct StoreOptions: ParsableArguments {
     if try settings != Settings(root: rootPath) { try settings.save(root: rootPath) }
   }
 
-  /// Runs `body` on the datastore and closes it. It is made only if `creating`.
-  func withDatastore<R>(creating: Bool = false, _ body: (Datastore) throws -> R) throws -> R {
-    let datastore = try open(creating: creating)
+  /// What a command is going to do with the datastore.
+  enum Access {
+    /// Nothing changes; the files are left as they are, too.
+    case reading
+    case writing
+    /// The datastore is made if it isn't there.
+    case creating
+  }
+
+  /// Runs `body` on the datastore and closes it.
+  func withDatastore<R>(
+    _ access: Access = .reading, _ body: (Datastore) throws -> R
+  ) throws -> R {
+    let datastore = try open(access)
     let result: R
     do {
       result = try body(datastore)
@@ -61,23 +72,24 @@ struct StoreOptions: ParsableArguments {
   }
 
   /// The open datastore, for commands that wait for something.
-  func open(creating: Bool) throws -> Datastore {
-    let manager = try manager(creating: creating)
+  func open(_ access: Access) throws -> Datastore {
+    let manager = try manager(access)
     let datastore =
-      creating
+      access == .creating
       ? try manager.openOrCreateDatastore(datastore) : try manager.openDatastore(datastore)
     for note in datastore.recoveryNotes { Console.error("cairn: mended at opening: \(note)") }
     try remember()
     return datastore
   }
 
-  private func manager(creating: Bool) throws -> DatastoreManager {
-    guard creating || Descriptor.isDirectory(rootPath) else {
+  private func manager(_ access: Access) throws -> DatastoreManager {
+    guard access == .creating || Descriptor.isDirectory(rootPath) else {
       throw ToolError.notFound("there are no datastores in \(rootPath); see --root")
     }
     let settings = try settings()
     var options = Options()
     options.limits = (settings.limits ?? .standard).limits
+    options.compactsAutomatically = access != .reading
     let account = settings.folder.map {
       Account(user: settings.user ?? "me", folder: .directory($0))
     }

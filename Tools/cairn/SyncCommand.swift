@@ -17,7 +17,7 @@ struct SyncCommand: AsyncParsableCommand {
     guard try store.settings().folder != nil else {
       throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
     }
-    let datastore = try store.open(creating: true)
+    let datastore = try store.open(.creating)
     let exchange: ExchangeReport
     let merge: SyncResult
     do {

@@ -1,0 +1,68 @@
+import ArgumentParser
+import Cairn
+
+struct VerifyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Reads every byte of a datastore and checks it; changes nothing.",
+    discussion: """
+      Ends with 3 if anything is damaged, and says where. To mend: take the file from a backup, \
+      or, where a shared folder has everything that was published, remove the datastore's \
+      directory and sync anew.
+      """)
+
+  @OptionGroup var store: InspectionOptions
+  @OptionGroup var report: ReportOptions
+
+  private struct Damage {
+    var file: String
+    var offset: UInt64?
+    var message: String
+  }
+
+  func run() throws {
+    let inspector: DatastoreInspector
+    do {
+      inspector = try store.inspector()
+    } catch let error as CairnError where error.code == .corrupt {
+      // Not even the file that names the others can be read.
+      let damage = Damage(file: error.file ?? "", offset: error.offset, message: error.message)
+      return try finish([damage], counts: [:], text: [])
+    }
+    defer { inspector.close() }
+    var progress = Progress("verify")
+    let result = try inspector.verify { done, total in
+      progress.update(Int(clamping: done), of: Int(clamping: total))
+    }
+    progress.end()
+    try finish(
+      result.problems.map { Damage(file: $0.file, offset: $0.offset, message: $0.message) },
+      counts: [
+        "files": .count(result.files), "bytes": .count(result.bytes),
+        "frames": .count(result.frames), "deltas": .count(result.deltas),
+        "rows": .count(result.rows),
+      ],
+      text: [
+        "\(counted(result.files, "file")), \(result.bytes) bytes: "
+          + "\(counted(result.deltas, "delta")) in the log, "
+          + "\(counted(result.rows, "row")) in the snapshot"
+      ])
+  }
+
+  private func finish(_ damage: [Damage], counts: JSON, text: [String]) throws {
+    let list = damage.map { place -> JSON in
+      [
+        "file": .string(place.file), "offset": place.offset.map { .count($0) } ?? .null,
+        "message": .string(place.message),
+      ]
+    }
+    let lines = damage.map { place in
+      let offset = place.offset.map { " at offset \($0)" } ?? ""
+      return "damage: \(place.file)\(offset): \(place.message)"
+    }
+    let verdict =
+      damage.isEmpty ? "no damage" : "\(counted(damage.count, "place")) damaged"
+    try report.print(counts.adding("damage", .array(list)), text: lines + text + [verdict])
+    if !damage.isEmpty { throw ExitCode(ExitStatus.damageFound.rawValue) }
+  }
+}
