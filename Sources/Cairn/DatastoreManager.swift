@@ -128,7 +128,7 @@ public final class DatastoreManager: Sendable {
 
   /// Whose bytes a file holds: the same on all devices that use the same id.
   static func identity(of id: String) -> UInt128 {
-    XXH3.hash128(Array("cairn datastore \(id)".utf8))
+    XXH3.hash128(Array("cairn datastore ".utf8) + Array(id.utf8))
   }
 
   private func isThere(_ directory: String) throws(CairnError) -> Bool {

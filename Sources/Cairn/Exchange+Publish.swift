@@ -161,7 +161,16 @@ extension Exchange {
     let others = memory.withLock { memory in
       Set(memory.heads.values.compactMap { $0.snapshot?.name })
     }
-    return expired.map(\.name).filter { !current.contains($0) && !others.contains($0) }
+    return expired.map(\.name).filter {
+      mayRemove($0) && !current.contains($0) && !others.contains($0)
+    }
+  }
+
+  /// Only what this device wrote, whatever a head says: a head lies in a folder that others can
+  /// write to.
+  private func mayRemove(_ name: String) -> Bool {
+    if let segment = FileName.published(name) { return segment.device == store.device.rawValue }
+    return FileName.sharedSnapshot(name) != nil
   }
 
   // MARK: snapshots
@@ -208,7 +217,16 @@ extension Exchange {
       hash: SnapshotDescription.hash(vector: file.vector, fence: file.fence),
       size: UInt64(bytes.count), content: XXH3.hash128(bytes), vector: file.vector,
       fence: file.fence)
-    if listing[snapshot.name]?.size != snapshot.size {
+    if let there = listing[snapshot.name], there.size == snapshot.size {
+      // Another device wrote it. Another version of the packer may have packed it differently:
+      // then that device vouches for it, and this one does not.
+      report.requests += 1
+      let limit = Exchange.snapshotBytesMax
+      let path = directory + "/" + snapshot.name
+      guard let bytes = try await folder.read(path, limit: limit),
+        XXH3.hash128(bytes) == snapshot.content
+      else { return }
+    } else {
       report.requests += 1
       let entry = try await folder.write(directory + "/" + snapshot.name, bytes)
       guard entry.size == snapshot.size else { return }

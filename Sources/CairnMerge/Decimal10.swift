@@ -39,8 +39,8 @@ package enum Decimal10 {
       exponent = next
       first = false
     }
-    let isExact = !hasRisen || words.allSatisfy { Decimal10.holds(Double(bitPattern: $0), exponent) }
-    return isExact ? exponent : nil
+    if !hasRisen { return exponent }
+    return words.allSatisfy { holds(Double(bitPattern: $0), exponent) } ? exponent : nil
   }
 
   private static func holds(_ value: Double, _ exponent: Int) -> Bool {

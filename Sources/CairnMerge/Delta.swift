@@ -121,5 +121,7 @@ package enum FormatBounds {
   package static let tablesInDelta = 1 << 16
   package static let recordsInDelta = 1 << 26
   package static let columnsInTable = 1 << 20
+  /// Cells of one delta: booleans take a bit each, but 16 bytes in memory.
+  package static let cellsInDelta = 1 << 24
   package static let devices = 1 << 16
 }

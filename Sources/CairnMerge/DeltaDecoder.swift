@@ -161,6 +161,7 @@ package struct DeltaDecoder: Sendable {
     }
     let start = delta.tags.count
     if code & 0x80 == 0 {
+      guard start + range.count <= FormatBounds.cellsInDelta else { throw .limit }
       delta.rows.append(contentsOf: UInt32(range.lowerBound)..<UInt32(range.upperBound))
     } else {
       let count = try reader.count()
@@ -175,6 +176,7 @@ package struct DeltaDecoder: Sendable {
         delta.rows.append(UInt32(row))
       }
     }
+    guard delta.rows.count <= FormatBounds.cellsInDelta else { throw .limit }
     let cells = start..<delta.rows.count
     try ColumnCoding.decode(cells.count, time: delta.time, &reader, into: &delta)
     try extras(operation, cells, &reader, into: &delta)

@@ -16,6 +16,9 @@ struct RuleBook {
     return byTable[table]?[field] ?? fallback
   }
 
+  /// The rules of a table's fields, but for those that have none of their own.
+  func rules(of table: String) -> [String: Rule] { byTable[table] ?? [:] }
+
   mutating func set(record: String, field: String, _ value: FieldValue?) {
     var rule: Rule?
     if case .int(let code) = value { rule = UInt8(exactly: code).flatMap(Rule.init(rawValue:)) }

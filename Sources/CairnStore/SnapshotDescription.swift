@@ -76,7 +76,7 @@ package struct SnapshotDescription: Equatable, Sendable {
       let count = try reader.count(limit: blockCount - firstBlock)
       let rows = try reader.count(limit: Int(UInt32.max))
       guard firstBlock == nextBlock, Identifier.isValidTable(name),
-        tables.last.map({ $0.name < name }) ?? true
+        tables.last.map({ $0.name.utf8.lexicographicallyPrecedes(name.utf8) }) ?? true
       else { throw .malformed("a table") }
       nextBlock += count
       tables.append(Table(name: name, firstBlock: firstBlock, blockCount: count, rowCount: rows))

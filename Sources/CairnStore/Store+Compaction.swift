@@ -43,7 +43,7 @@ extension Store {
   /// What a compaction would leave, found by building the snapshot for nothing.
   package func previewCompaction() throws(StoreError) -> CompactionOutcome {
     let before = try bytesOnDisk()
-    let source = try withState { guarded throws(StoreError) in self.source(&guarded) }
+    let source = try withState { guarded throws(StoreError) in try self.source(&guarded) }
     var build = SnapshotBuild(
       source, writer: SnapshotWriter(file: UnkeptFile(), datastore: datastore))
     let after = try build.run()
@@ -56,7 +56,7 @@ extension Store {
     _ guarded: inout Guarded
   ) throws(StoreError) -> (SnapshotBuild.Source, number: UInt64, firstSegment: UInt64) {
     try sealTail(&guarded)
-    let source = source(&guarded)
+    let source = try source(&guarded)
     guarded.store.ground.epoch += 1
     // Pending changes belong to the new epoch although they were made in the old one.
     for index in guarded.store.tables.indices {
@@ -67,24 +67,22 @@ extension Store {
     return (source, guarded.current.snapshot + 1, guarded.tail.nextNumber)
   }
 
-  private func source(_ guarded: inout Guarded) -> SnapshotBuild.Source {
+  private func source(_ guarded: inout Guarded) throws(StoreError) -> SnapshotBuild.Source {
     guarded.store.addBaseTables()
-    var tables = guarded.store.tables
-    var totals = guarded.store.totals
-    for index in tables.indices where tables[index].hasPending {
-      let before = tables[index].pendingTotals
-      tables[index].rollBack()
-      if tables[index].isCounted { totals.add(size: before.size, records: before.records) }
+    // Pending changes are taken back in a copy: rules among them decide what everything counts with.
+    var store = guarded.store
+    if store.tables.contains(where: \.hasPending) {
+      store.rollBack()
+      try store.readRules()
     }
     var description = SnapshotDescription()
-    description.vector = guarded.store.vector
-    description.fence = guarded.store.isAlone ? guarded.store.vector : VersionVector()
-    description.contexts = guarded.store.allContexts
-    description.modified = guarded.store.modified
+    description.vector = store.vector
+    description.fence = store.isAlone ? store.vector : VersionVector()
+    description.contexts = store.allContexts
+    description.modified = store.modified
     return SnapshotBuild.Source(
-      datastore: datastore, tables: tables, ground: guarded.store.ground,
-      rules: guarded.store.rules, totals: totals, description: description,
-      isAlone: guarded.store.isAlone)
+      datastore: datastore, tables: store.tables, ground: store.ground, rules: store.rules,
+      totals: store.totals, description: description, isAlone: store.isAlone)
   }
 
   private func write(
@@ -137,7 +135,7 @@ extension Store {
       guarded.current = next
       if isAdopted {
         guarded.store.adopt(base)
-        try guarded.store.readRules()
+        try guarded.store.readRulesOfBase()
       } else {
         try guarded.store.rebase(on: base)
       }

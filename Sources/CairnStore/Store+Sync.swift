@@ -87,13 +87,16 @@ extension Store {
       let (delta, scope) = try guarded.store.collect(
         time: machine.clock.now(), dictionaryCount: guarded.tail.encoder.recordCount)
     else {
-      guarded.store.dropPending()
+      // Nothing of the pending changes makes a difference.
+      guarded.store.rollBack()
       return nil
     }
     guarded.tail.scratch.removeAll(keepingCapacity: true)
     guarded.tail.encoder.encode(
       delta, heap: guarded.store.ground.heap, into: &guarded.tail.scratch)
-    guard guarded.tail.scratch.count <= FormatBounds.deltaBytes else {
+    guard guarded.tail.scratch.count <= FormatBounds.deltaBytes,
+      delta.tags.count <= FormatBounds.cellsInDelta
+    else {
       guarded.tail.mustRotate = true
       throw StoreError(
         .sizeLimit, "a commit of \(guarded.tail.scratch.count) bytes is beyond the format's bounds")

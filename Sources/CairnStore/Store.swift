@@ -143,10 +143,19 @@ package final class Store: Sendable {
   /// Discards what was not synced and gives the files back. Closing twice does nothing.
   package func close() throws(StoreError) {
     waitForCompaction()
-    var failure: StoreError?
     if isOpen, options.compactsAutomatically, shouldCompactAtClose() {
-      do throws(StoreError) { _ = try compact() } catch { failure = error }
+      // Only the next open would have been quicker: the log has everything.
+      do throws(StoreError) { _ = try compact() } catch {
+        compaction.withLock { $0.failure = error }
+      }
     }
+    try compactionTurn.withLock { _ throws(StoreError) in try finishClosing() }
+  }
+
+  /// With no compaction under way: one that ended later would write to a store that may be open
+  /// elsewhere by then.
+  private func finishClosing() throws(StoreError) {
+    var failure: StoreError?
     let end = state.withLock { guarded -> LogPosition? in
       guard guarded.isOpen else { return nil }
       guarded.store.rollBack()

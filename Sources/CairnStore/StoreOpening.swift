@@ -115,7 +115,7 @@ struct StoreOpening {
       let base = try BaseSnapshot(
         number: current.snapshot, reader: reader, budget: options.cacheBytes)
       state.adopt(base)
-      if base.tableNumber(RuleBook.table) != nil { try state.readRules() }
+      if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
     } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
   }
 
@@ -227,7 +227,8 @@ struct StoreOpening {
       throw LogError(
         .corrupt, path, at: UInt64(scan.end),
         "\(end - scan.end) bytes are damaged although they were durable once (a later frame says "
-          + "so); the file is left as it is: restore it, or salvage it with `cairn verify`")
+          + "so); the file is left as it is: restore it from a backup, or remove this copy and fetch "
+          + "the datastore anew from its folder; `cairn verify` shows what is whole")
     case .torn(let count):
       guard isLast else {
         throw LogError(
@@ -238,11 +239,6 @@ struct StoreOpening {
       guard isLast else {
         throw LogError(.truncated, path, at: UInt64(scan.end), "a closed segment lost its footer")
       }
-    }
-    if let footer = scan.footer {
-      // The seal was whole, its trailer was not: the next commit begins a new segment.
-      tail.chain = footer.chain
-      return
     }
     tail.segment = ActiveSegment(
       header: scan.header, file: file, end: scan.end,

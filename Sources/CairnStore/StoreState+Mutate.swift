@@ -142,7 +142,8 @@ extension StoreState {
         CellTag.isValue(cell.tag) ? Sizes.field + cell.valueSize(ground.heap) : 0
       return (size, isPending)
     }
-    return (try tables[number].view(.slot(slot), column, &ground).fieldSize, isPending)
+    // Pending without a cell: the record was deleted and inserted again, and the change's size with it.
+    return (try tables[number].view(.slot(slot), column, &ground).fieldSize, false)
   }
 
   mutating func delete(_ number: Int, _ id: RecordName) throws(StoreError) {

@@ -51,6 +51,7 @@ struct StoreState {
     ground.base = base
     tables = []
     tableNumbers = [:]
+    rules = RuleBook()
   }
 
   // MARK: tables
@@ -141,28 +142,6 @@ struct StoreState {
     if dot.device == device { ownTime = max(ownTime, time) }
   }
 
-  /// The rules as the reserved table has them; registers in conflict decide anew.
-  mutating func readRules() throws(StoreError) {
-    var book = RuleBook()
-    let number = table(RuleBook.table)
-    for (id, place) in try places(in: number) {
-      for (field, value) in try tables[number].fields(place, &ground, rules) {
-        book.set(record: id.text, field: field, value)
-      }
-    }
-    rules = book
-    for number in tables.indices {
-      let name = tables[number].name
-      for column in tables[number].columns.indices {
-        let rule = book.rule(table: name, field: tables[number].fieldNames[column])
-        tables[number].setRule(rule, column: column)
-      }
-      for slot in tables[number].complex.keys.sorted() {
-        tables[number].settle(slot, &ground, book, &totals)
-      }
-    }
-  }
-
   // MARK: commit
 
   /// The delta of everything pending, nil if there is nothing to say.
@@ -205,17 +184,6 @@ struct StoreState {
     pendingSize = 0
     finish(delta.dot, time: delta.time)
     if delta.sections.contains(where: { $0.table == RuleBook.table }) { try readRules() }
-  }
-
-  /// Nothing of the pending changes makes a difference.
-  mutating func dropPending() {
-    for number in tables.indices where tables[number].hasPending {
-      for pending in tables[number].pendingRecords {
-        tables[number].pendingMarks[pending.slot] = 0
-      }
-      tables[number].forgetPending()
-    }
-    pendingSize = 0
   }
 
   mutating func rollBack() {

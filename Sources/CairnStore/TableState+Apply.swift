@@ -191,15 +191,26 @@ extension TableState {
     }
   }
 
-  /// Puts the visible values of a record's state into its cells.
+  /// Puts the visible values of a record's state into its cells. What is pending stays as it is:
+  /// the state does not know of it.
   mutating func refresh(_ slot: Int, _ ground: inout Ground, _ rules: RuleBook) {
     guard let state = complex[slot] else { return }
+    var isPending = false
+    if pendingMarks[slot] != 0 {
+      let pending = pendingRecords[Int(pendingMarks[slot]) - 1]
+      if pending.deleted || pending.inserted || !self.exists(slot) { return }
+      isPending = true
+    }
     for field in state.fields.keys.sorted() {
       _ = column(field, &ground, rules)
     }
     var size = Sizes.record
-    let exists = state.exists
+    let exists = isPending || state.exists
     for column in columns.indices {
+      if isPending, self.isPending(slot, column) {
+        size += CellView(cell: columns[column].cell(slot), heap: ground.heap).fieldSize
+        continue
+      }
       let value = exists ? state.visible(fieldNames[column], rule: columns[column].rule) : nil
       if let value {
         set(slot, column, Cell(value, heap: &ground.heap), stamp: StampTable.settled)

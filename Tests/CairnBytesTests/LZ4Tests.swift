@@ -52,7 +52,9 @@ struct LZ4Tests {
 
   @Test(arguments: [-1, 2_000, 1 << 30, 1 << 31, 1 << 40, Int.max])
   func `an absurd length is refused before memory is taken`(count: Int) {
-    #expect(throws: DecodeError.limit) { try LZ4.unpack([0x50, 1, 2, 3, 4, 5], 0..<6, count: count) }
+    #expect(throws: DecodeError.limit) {
+      try LZ4.unpack([0x50, 1, 2, 3, 4, 5], 0..<6, count: count)
+    }
   }
 
   @Test func `nothing, and bytes that are not there, unpack to nothing`() {

@@ -7,20 +7,17 @@ struct UTF8CheckTests {
     bytes.isUTF8(0..<bytes.count) == (String(validating: bytes, as: UTF8.self) != nil)
   }
 
-  @Test func `every one, two and three bytes are judged as the standard library does`() {
+  @Test func `all first bytes, and all borders of the next, are judged as by the library`() {
+    let borders: [UInt8] = [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF]
     var wrong = 0
     for first in UInt8.min...UInt8.max {
       if !agrees([first]) { wrong += 1 }
-      for second in UInt8.min...UInt8.max {
+      for second in borders {
         if !agrees([first, second]) { wrong += 1 }
-      }
-    }
-    // Where the lead byte asks for it, the third byte, at its borders.
-    for first in UInt8(0xDF)...UInt8(0xF5) {
-      for second in UInt8(0x7F)...UInt8(0xC1) {
-        for third: UInt8 in [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF] {
+        if first < 0xDF { continue }
+        for third in [0x00, 0x7F, 0x80, 0xBF, 0xC0] as [UInt8] {
           if !agrees([first, second, third]) { wrong += 1 }
-          for fourth: UInt8 in [0x7F, 0x80, 0xBF, 0xC0] {
+          for fourth in [0x7F, 0x80, 0xBF, 0xC0] as [UInt8] {
             if !agrees([first, second, third, fourth]) { wrong += 1 }
           }
         }
@@ -39,7 +36,8 @@ struct UTF8CheckTests {
         switch random.below(3) {
         case 0: bytes[random.below(bytes.count)] = UInt8(truncatingIfNeeded: random.next())
         case 1: bytes.remove(at: random.below(bytes.count))
-        default: bytes.insert(UInt8(truncatingIfNeeded: random.next()), at: random.below(bytes.count))
+        default:
+          bytes.insert(UInt8(truncatingIfNeeded: random.next()), at: random.below(bytes.count))
         }
       }
       if !agrees(bytes) { wrong += 1 }

@@ -3,23 +3,25 @@ import TestSupport
 import Testing
 
 struct XXH3Tests {
-  @Test(arguments: [
-    ("", 0x2D06_8005_38D3_94C2),
-    ("a", 0xE6C6_32B6_1E96_4E1F),
-    ("abc", 0x78AF_5F94_892F_3950),
-    ("The quick brown fox jumps over the lazy dog", 0xCE7D_19A5_418F_B365),
-  ] as [(String, UInt64)])
+  @Test(
+    arguments: [
+      ("", 0x2D06_8005_38D3_94C2),
+      ("a", 0xE6C6_32B6_1E96_4E1F),
+      ("abc", 0x78AF_5F94_892F_3950),
+      ("The quick brown fox jumps over the lazy dog", 0xCE7D_19A5_418F_B365),
+    ] as [(String, UInt64)])
   func `known texts have known hashes`(text: String, hash: UInt64) {
     #expect(XXH3.hash64(text) == hash)
     #expect(XXH3.hash64(Array(text.utf8)) == hash)
   }
 
-  @Test(arguments: [
-    ("", 0x99AA_06D3_0147_98D8_6001_C324_468D_497F),
-    ("a", 0xA96F_AF70_5AF1_6834_E6C6_32B6_1E96_4E1F),
-    ("abc", 0x06B0_5AB6_733A_6185_78AF_5F94_892F_3950),
-    ("The quick brown fox jumps over the lazy dog", 0xDDD6_5020_5CA3_E7FA_24A1_CC2E_3A8A_7651),
-  ] as [(String, UInt128)])
+  @Test(
+    arguments: [
+      ("", 0x99AA_06D3_0147_98D8_6001_C324_468D_497F),
+      ("a", 0xA96F_AF70_5AF1_6834_E6C6_32B6_1E96_4E1F),
+      ("abc", 0x06B0_5AB6_733A_6185_78AF_5F94_892F_3950),
+      ("The quick brown fox jumps over the lazy dog", 0xDDD6_5020_5CA3_E7FA_24A1_CC2E_3A8A_7651),
+    ] as [(String, UInt128)])
   func `known texts have known long hashes`(text: String, hash: UInt128) {
     #expect(XXH3.hash128(Array(text.utf8)) == hash)
   }

@@ -29,21 +29,25 @@
       #expect(try calls(path) == [])
     }
 
-    /// Else its number would be another file's, and the end of the sync would close that one.
-    @Test func `a file that is closed during a sync is open until its end`() async throws {
-      let path = directory.path("f")
-      let file = try disk.open(path, .create)
-      let inode = try #require(try disk.info(path)).inode
-      SyncProbe.delay(inode, microseconds: 100_000)
-      let sync = Task.detached { try file.sync() }
-      while !SyncProbe.hasCall(inode) { await Task.yield() }
-      file.close()
-      let closed = #expect(throws: DiskError.self) { try file.size() }
-      #expect(closed?.reason == .io(errno: EBADF))
-      let others = try (0..<4).map { try disk.open(directory.path("\($0)"), .create) }
-      try await sync.value
-      for other in others { try other.put("mine") }
-      for number in 0..<4 { #expect(try disk.text(directory.path("\(number)")) == "mine") }
+    /// Else its number would be another file's, and the end of the sync would close that one. In a
+    /// process of its own, where no other test opens files.
+    @Test func `a file that is closed during a sync is open until its end`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        let file = try disk.open(directory.path("f"), .create)
+        let inode = try #require(try disk.info(directory.path("f"))).inode
+        SyncProbe.delay(inode, microseconds: 100_000)
+        let sync = Task.detached { try file.sync() }
+        while !SyncProbe.hasCall(inode) { await Task.yield() }
+        file.close()
+        let closed = #expect(throws: DiskError.self) { try file.size() }
+        #expect(closed?.reason == .io(errno: EBADF))
+        let others = try (0..<4).map { try disk.open(directory.path("\($0)"), .create) }
+        try await sync.value
+        for other in others { try other.put("mine") }
+        for number in 0..<4 { #expect(try disk.text(directory.path("\(number)")) == "mine") }
+      }
     }
 
     @Test func `a sync of a directory is one call`() throws {

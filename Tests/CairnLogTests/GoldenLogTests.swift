@@ -44,7 +44,9 @@ struct GoldenLogTests {
     #expect(scan.frames.map(\.flags) == [FrameFormat.flagPacked])
   }
 
-  @Test(arguments: [("published.seg", Array("a pack, they say".utf8)), ("published-packed.seg", large)])
+  @Test(arguments: [
+    ("published.seg", Array("a pack, they say".utf8)), ("published-packed.seg", large),
+  ])
   func `a published segment`(file: String, pack: [UInt8]) throws {
     let segment = PublishedSegment(
       datastore: SegmentSample.header.datastore, device: SegmentSample.header.device, first: 3,

@@ -30,7 +30,8 @@ struct SegmentEndingTests {
     for length in 0..<SegmentHeader.size {
       #expect(logFailure { _ = try SegmentScan(Array(sample.bytes[..<length])) } == .truncated)
     }
-    let textEnds = [SegmentHeader.size]
+    let textEnds =
+      [SegmentHeader.size]
       + zip(sample.offsets, sample.contents).map {
         $0 + FrameFormat.headerSize + $1.payload.count
       }
@@ -83,7 +84,9 @@ struct SegmentEndingTests {
     #expect(try scan.contents == Array(sample.contents[..<1]))
   }
 
-  @Test func `a hole that nobody vouches for is a torn tail, good frames behind it included`() throws {
+  @Test func `a hole that nobody vouches for is a torn tail, good frames behind it included`()
+    throws
+  {
     let sample = try SegmentSample.three(isSynced: false)
     var bytes = sample.file
     for index in sample.offsets[1]..<sample.offsets[2] { bytes[index] = 0 }

@@ -5,13 +5,16 @@ import TestSupport
 import Testing
 
 struct SegmentSealTests {
-  private func sealed(_ previous: UInt128 = 0) throws -> (SegmentSample, chain: UInt128) {
+  private func sealed(
+    _ previous: UInt128 = 0, isSynced: Bool = true
+  ) throws -> (SegmentSample, chain: UInt128) {
     var sample = try SegmentSample(previousChain: previous)
     for count in [12, 40] {
       try sample.append(
         [UInt8](repeating: 7, count: count), durableThrough: sample.segment.end)
     }
-    return (sample, try sample.segment.seal())
+    let durable = isSynced ? sample.segment.end : 0
+    return (sample, try sample.segment.seal(durableThrough: durable))
   }
 
   @Test func `a sealed segment says what it holds, and its trailer where`() throws {
@@ -82,6 +85,18 @@ struct SegmentSealTests {
       case .clean: Issue.record("bit \(bit) made a clean end of a sealed segment")
       }
     }
+  }
+
+  @Test func `a seal that may have reached the disk before the frames vouches for none`() throws {
+    let (sample, _) = try sealed(isSynced: false)
+    var bytes = sample.file
+    bytes[sample.offsets[1] + 50] ^= 1
+    let scan = try SegmentScan(bytes)
+    #expect(scan.isTorn && scan.end == sample.offsets[1])
+    let (synced, _) = try sealed()
+    bytes = synced.file
+    bytes[synced.offsets[1] + 50] ^= 1
+    #expect(try SegmentScan(bytes).isCorrupt)
   }
 
   @Test func `a footer that lies is damage`() throws {

@@ -16,9 +16,10 @@ struct Decimal10Tests {
     #expect(exponent([]) == 0)
   }
 
-  @Test(arguments: [
-    -0.0, .nan, .infinity, -.infinity, 1e300, 1e-300, .pi, 1.0 / 3, 0x1p53, -0x1p60, 1e-10,
-  ] as [Double])
+  @Test(
+    arguments: [
+      -0.0, .nan, .infinity, -.infinity, 1e300, 1e-300, .pi, 1.0 / 3, 0x1p53, -0x1p60, 1e-10,
+    ] as [Double])
   func `others have none`(value: Double) {
     #expect(exponent([value]) == nil)
     #expect(exponent([1.5, value]) == nil)

@@ -44,7 +44,8 @@ struct DeltaRefusalTests {
 
   @Test func `record ids follow the grammar and have one form`() {
     #expect(
-      failure(delta(references: [1, 1, 1, 0x20])) == .malformed("a record id breaks the id grammar"))
+      failure(delta(references: [1, 1, 1, 0x20])) == .malformed("a record id breaks the id grammar")
+    )
     #expect(
       failure(delta(references: [1, 1, 0])) == .malformed("a record id breaks the id grammar"))
     let packed = Array(Base64ID.encode(1, 2).utf8)
@@ -83,6 +84,8 @@ struct DeltaRefusalTests {
     #expect(
       failure(column([2, CellTag.int, 2, 1, CellTag.date, 2]))
         == .malformed("a total is neither integer nor double"))
+    let infinite = [2, CellTag.int, 2, 1, CellTag.double, 0, 0, 0, 0, 0, 0, 0xF0, 0x7F] as [UInt8]
+    #expect(failure(column(infinite)) == .malformed("a total that is no number"))
   }
 
   @Test func `text and lists are checked where they come in`() {
@@ -90,7 +93,8 @@ struct DeltaRefusalTests {
     #expect(failure(column([0, CellTag.string, 2, 0x61])) == .limit)
     #expect(failure(column([0, CellTag.list, 1, 1])) == .limit)
     #expect(
-      failure(column([0, CellTag.list, 2, 1, CellTag.list])) == .malformed("unknown type of a list item"))
+      failure(column([0, CellTag.list, 2, 1, CellTag.list]))
+        == .malformed("unknown type of a list item"))
     #expect(
       failure(column([0, CellTag.list, 2, 0, 0])) == .malformed("bytes after the last list item"))
   }
@@ -99,7 +103,8 @@ struct DeltaRefusalTests {
     let refused = DecodeError.malformed("cells are not in order")
     #expect(failure(column([0x80, 1, 1, CellTag.yes])) == refused)
     #expect(failure(column([0x80, 0, CellTag.yes])) == .malformed("cells do not fit records"))
-    #expect(failure(column([0x80, 2, 0, 0, CellTag.yes])) == .malformed("cells do not fit records"))
+    #expect(
+      failure(column([0x80, 2, 0, 0, CellTag.yes])) == .malformed("cells do not fit records"))
     #expect(failure(column([0x80, 1, 0, CellTag.yes])) == nil)
   }
 

@@ -172,7 +172,9 @@ struct DeltaSample {
   }
 
   private func number() -> Number {
-    random.coin() ? .int(Int64(bitPattern: random.next())) : .double(double())
+    let double = double()
+    if random.coin(), double.isFinite { return .double(double) }
+    return .int(Int64(bitPattern: random.next()))
   }
 
   private func double() -> Double {

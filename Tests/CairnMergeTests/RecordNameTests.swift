@@ -7,7 +7,8 @@ struct RecordNameTests {
   @Test func `16 bytes are 22 characters`() {
     #expect(Base64ID.encode(0, 0) == "AAAAAAAAAAAAAAAAAAAAAA")
     #expect(Base64ID.encode(.max, .max) == "_____________________w")
-    #expect(Base64ID.encode(0x0001_0203_0405_0607, 0x0809_0A0B_0C0D_0E0F) == "AAECAwQFBgcICQoLDA0ODw")
+    #expect(
+      Base64ID.encode(0x0001_0203_0405_0607, 0x0809_0A0B_0C0D_0E0F) == "AAECAwQFBgcICQoLDA0ODw")
   }
 
   @Test func `generated ids are packed, and come back`() throws {
@@ -22,7 +23,8 @@ struct RecordNameTests {
 
   @Test(arguments: [
     "", "a", "AAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAB",
-    "AAAAAAAAAAAAAAAAAAAAA=", "AAAAAAAAAAAAAAAAAAAA+A", "AAAAAAAAAAAAAAAAAAAA.A", "é01234567890123456789",
+    "AAAAAAAAAAAAAAAAAAAAA=", "AAAAAAAAAAAAAAAAAAAA+A", "AAAAAAAAAAAAAAAAAAAA.A",
+    "é01234567890123456789",
   ])
   func `all others are text`(text: String) {
     #expect(RecordName(text) == .text(text))

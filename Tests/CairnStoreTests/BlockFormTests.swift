@@ -94,7 +94,8 @@ struct BlockFormTests {
     let first = try Block(
       sample.block([SampleRow(.packed(0, 1), settled: [("z", .int(1))])]), numbers: &numbers)
     let second = try Block(
-      sample.block([SampleRow(.packed(0, 2), settled: [("a", .int(2)), ("z", .int(3))])], table: 5),
+      sample.block(
+        [SampleRow(.packed(0, 2), settled: [("a", .int(2)), ("z", .int(3))])], table: 5),
       numbers: &numbers)
     #expect(numbers.names == ["z", "a"])
     #expect(first.table == 0 && second.table == 5)

@@ -25,7 +25,9 @@ struct SnapshotGoldenTests {
       SampleRow(
         packed(count),
         state: RecordState(
-          presences: [Presence(stamp: stamp(1, 2), born: []), Presence(stamp: stamp(2, 2), born: [])],
+          presences: [
+            Presence(stamp: stamp(1, 2), born: []), Presence(stamp: stamp(2, 2), born: []),
+          ],
           fields: ["f0": Register(.int(9), stamp: stamp(2, 2))])))
     rows.append(SampleRow(.text("a-text-id"), settled: []))
     return rows

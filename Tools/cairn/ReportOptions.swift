@@ -13,7 +13,7 @@ struct ReportOptions: ParsableArguments {
   }
 }
 
-/// Rows as columns that line up. The last column may be as wide as it likes.
+/// Rows as columns that line up.
 func columns(_ rows: [[String]]) -> [String] {
   var widths: [Int] = []
   for row in rows {
@@ -23,10 +23,12 @@ func columns(_ rows: [[String]]) -> [String] {
     }
   }
   return rows.map { row in
-    row.enumerated().map { index, cell in
-      let isLast = index == row.count - 1
-      return isLast ? cell : cell + String(repeating: " ", count: widths[index] - cell.count)
-    }.joined(separator: "  ")
+    var line = ""
+    for (index, cell) in row.enumerated() where !cell.isEmpty {
+      let start = widths[..<index].reduce(0) { $0 + $1 + 2 }
+      line += String(repeating: " ", count: start - line.count) + cell
+    }
+    return line
   }
 }
 

@@ -1,0 +1,108 @@
+import CairnMerge
+import CairnStore
+import TestSupport
+
+/// What went wrong, in few words.
+struct Difference: Error, CustomStringConvertible {
+  var description: String
+
+  static func demand(_ holds: Bool, _ text: @autoclosure () -> String) throws {
+    if !holds { throw Difference(description: text()) }
+  }
+}
+
+/// Comparing stores with the reference and with one another.
+extension StoreSimulation {
+  /// A device shows what the reference makes of the deltas that the device has seen. Changes that
+  /// are not committed are committed first.
+  func check(_ number: Int) throws {
+    try commit(number)
+    let store = devices[number].store
+    let shown = try StoreContent(store)
+    let wanted = try expected(store.vector)
+    try Difference.demand(shown == wanted, "\(number) shows \(shown.tables), not \(wanted.tables)")
+    let totals = store.totals
+    try Difference.demand(
+      totals == (shown.size, shown.recordCount, 0),
+      "\(number) counts \(totals), not \(shown.size) and \(shown.recordCount)")
+    for (table, records) in shown.tables {
+      let count = try store.count(table: table)
+      try Difference.demand(count == records.count, "\(number) counts \(count) in \(table)")
+      for (id, fields) in records {
+        let size = try store.size(table: table, id: RecordName(id))
+        try Difference.demand(size == StoreContent.size(fields), "\(table)/\(id) counts \(size)")
+      }
+    }
+    try checkQueries(store, shown)
+  }
+
+  /// Queries find what a filter over everything finds.
+  private func checkQueries(_ store: Store, _ shown: StoreContent) throws {
+    for (table, records) in shown.tables where !table.hasPrefix(":") {
+      for field in Self.fields {
+        let values = Set(records.values.compactMap { $0[field] } + [.int(1), .double(-0.0)])
+        for value in values {
+          let found = try store.query(table: table, [(field, value)]).map(\.text)
+          let wanted = records.filter { $0.value[field]?.matches(value) ?? false }.keys
+          try Difference.demand(
+            found.sorted() == wanted.sorted(), "\(table).\(field) = \(value) finds \(found)")
+        }
+      }
+    }
+  }
+
+  private func expected(_ seen: VersionVector) throws -> StoreContent {
+    let reference = ReferenceHistory(history)
+    var rules: [String: [String: FieldValue]] = [:]
+    for record in Self.tables + [":default"] {
+      let view = reference.view(":rules/" + record, seen: seen)
+      guard view.exists else { continue }
+      rules[record] = [:]
+      for field in Self.fields + [":rule"] {
+        rules[record]?[field] = view.visible(field, rule: .local)
+      }
+    }
+    var result = StoreContent()
+    if !rules.isEmpty { result.tables[":rules"] = rules }
+    for table in Self.tables {
+      for record in Self.records {
+        let view = reference.view(table + "/" + record, seen: seen)
+        guard view.exists else { continue }
+        var fields: [String: FieldValue] = [:]
+        for field in Self.fields {
+          let rule = rules[table]?[field] ?? rules[":default"]?[":rule"] ?? .int(0)
+          fields[field] = view.visible(field, rule: Self.rule(rule))
+        }
+        result.tables[table, default: [:]][record] = fields
+      }
+    }
+    return result
+  }
+
+  private static func rule(_ value: FieldValue) -> Rule {
+    guard case .int(let code) = value, let rule = Rule(rawValue: UInt8(code)) else {
+      return .remote
+    }
+    return rule
+  }
+
+  /// All devices have everything: they must not differ in anything.
+  func checkConvergence() throws {
+    for number in devices.indices { try check(number) }
+    let first = devices[0].store
+    for device in devices {
+      try Difference.demand(device.store.vector == first.vector, "vectors differ")
+      _ = try device.store.compact()
+    }
+    let bytes = devices.map { $0.snapshotBytes() }
+    for (number, other) in bytes.enumerated() {
+      try Difference.demand(other == bytes[0], "snapshots of 0 and \(number) differ")
+    }
+    for number in devices.indices {
+      try check(number)
+      try devices[number].reopen()
+      try Difference.demand(devices[number].store.recovery.isEmpty, "\(number) had to recover")
+      try check(number)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import TestSupport
+import Testing
+
+/// Tests/PARITY.md is complete, and cites tests that are there.
+@Suite struct ParityTests {
+  private struct Row {
+    var id: String
+    var cells: [String]
+  }
+
+  private static func ids() -> [String] {
+    func some(_ letter: String, _ count: Int) -> [String] {
+      (1...count).map { number in
+        let digits = String(number)
+        return letter + String(repeating: "0", count: 3 - digits.count) + digits
+      }
+    }
+    return some("D", 67) + some("C", 10) + some("P", 10) + some("Y", 11)
+  }
+
+  private func rows() throws -> [Row] {
+    try SourceFile("Tests/PARITY.md").lines.compactMap { line in
+      let cells = line.split(separator: "|", omittingEmptySubsequences: false)
+        .map { $0.trimmingPrefix { $0 == " " } }
+      guard cells.count > 2, cells[1].firstMatch(of: /^[DCPY][0-9]+ *$/) != nil else { return nil }
+      return Row(
+        id: String(cells[1].prefix { $0 != " " }), cells: cells.dropFirst(2).map(String.init))
+    }
+  }
+
+  @Test func `every id is there once`() throws {
+    #expect(try rows().map(\.id).sorted() == ParityTests.ids().sorted())
+  }
+
+  @Test func `every row has a symbol, an answer and a proof`() throws {
+    for row in try rows() {
+      #expect(row.cells.count == 4, "\(row.id)")
+      for cell in row.cells.prefix(3) where cell.allSatisfy({ $0 == " " }) {
+        Issue.record("\(row.id) has an empty cell")
+      }
+    }
+  }
+
+  /// A test is cited as `File/name of the test`.
+  @Test func `every test that is cited exists`() throws {
+    let files = try SourceFile.all(in: ["Tests"], ["Tests.swift"])
+    var count = 0
+    for row in try rows() {
+      for match in row.cells[2].matches(of: /`([A-Za-z0-9]+Tests)\/([^`]+)`/) {
+        count += 1
+        let (file, test) = (match.1, match.2)
+        let found = files.contains {
+          $0.path.hasSuffix("/\(file).swift") && $0.text.contains("func `\(test)`(")
+        }
+        if !found { Issue.record("\(row.id): there is no test \(file)/\(test)") }
+      }
+    }
+    #expect(count > 0)
+  }
+}

@@ -1,0 +1,179 @@
+import TestSupport
+import Testing
+
+/// The rules of this code that a compiler does not know. An exception needs its reason beside it.
+@Suite struct TidyTests {
+  // MARK: sizes
+
+  @Test func `no line is longer than 100 characters`() throws {
+    for file in try SourceFile.swift() {
+      for (index, line) in file.lines.enumerated() where line.count > 100 {
+        Issue.record("\(file.place(index)): \(line.count) characters")
+      }
+    }
+  }
+
+  @Test func `no file is longer than 500 lines`() throws {
+    for file in try SourceFile.swift() where file.lines.count > 500 {
+      Issue.record("\(file.path): \(file.lines.count) lines")
+    }
+  }
+
+  @Test func `no function is longer than 70 lines`() throws {
+    for file in try SourceFile.swift() {
+      for function in FunctionLengths.functions(file.code()) where function.lineCount > 70 {
+        Issue.record("\(file.place(function.line)): \(function.lineCount) lines")
+      }
+    }
+  }
+
+  // MARK: safety
+
+  /// Outside of the two modules that are there for it.
+  private static let unsafeFiles = [
+    "Sources/CairnMerge/Base64ID.swift": "ids become text by the million: their bytes are written "
+      + "where the string keeps them",
+    "Sources/Cairn/PathName.swift": "realpath and getcwd return C strings",
+  ]
+
+  @Test func `unsafe is where it is expected`() throws {
+    for file in try SourceFile.sources() {
+      if file.path.hasPrefix("Sources/CairnBytes/") || file.path.hasPrefix("Sources/CairnDisk/") {
+        continue
+      }
+      if TidyTests.unsafeFiles[file.path] != nil { continue }
+      for (index, line) in file.code().enumerated() where words(line).contains("unsafe") {
+        Issue.record("\(file.place(index)): unsafe code")
+      }
+    }
+  }
+
+  /// Outside of CairnDisk.
+  private static let systemFiles = [
+    "Sources/Cairn/PathName.swift": "tells whether one directory lies inside another"
+  ]
+
+  @Test func `nothing imports Foundation, and the system only where it is expected`() throws {
+    for file in try SourceFile.sources() {
+      for (index, line) in file.code().enumerated() where words(line).contains("import") {
+        let module = line.split(separator: " ").last.map(String.init) ?? ""
+        if module.hasPrefix("Foundation") { Issue.record("\(file.place(index)): \(module)") }
+        guard module == "Glibc" || module == "Darwin" else { continue }
+        if file.path.hasPrefix("Sources/CairnDisk/") { continue }
+        if TidyTests.systemFiles[file.path] != nil { continue }
+        Issue.record("\(file.place(index)): \(module)")
+      }
+    }
+  }
+
+  @Test func `nothing gives up on errors`() throws {
+    let forbidden = [
+      "try!", "fatalError(", "preconditionFailure(", "assertionFailure(", "@unchecked",
+      "nonisolated(unsafe)",
+    ]
+    for file in try SourceFile.sources() {
+      let code = file.code()
+      for (index, line) in code.enumerated() {
+        for word in forbidden where line.contains(word) {
+          Issue.record("\(file.place(index)): \(word)")
+        }
+        if hasForceUnwrap(line) { Issue.record("\(file.place(index)): unwraps by force") }
+        // What is ignored is explained.
+        guard line.contains("try?"), index > 0 else { continue }
+        let above = file.lines[index - 1].drop { $0 == " " }
+        if !above.hasPrefix("//") { Issue.record("\(file.place(index)): try? without a reason") }
+      }
+    }
+  }
+
+  private func hasForceUnwrap(_ line: String) -> Bool {
+    let characters = Array(line)
+    for index in characters.indices.dropFirst() where characters[index] == "!" {
+      let before = characters[index - 1]
+      let isPostfix =
+        before.isLetter || before.isNumber || before == "_" || before == ")" || before == "]"
+      let next = index + 1 < characters.count ? characters[index + 1] : " "
+      if isPostfix, next != "=" { return true }
+    }
+    return false
+  }
+
+  @Test func `nothing is printed and nothing left to do`() throws {
+    for file in try SourceFile.sources() {
+      for (index, line) in file.code().enumerated() {
+        if words(line).contains(where: { ["print", "debugPrint", "dump"].contains($0) }) {
+          Issue.record("\(file.place(index)): prints")
+        }
+      }
+      for (index, line) in file.lines.enumerated()
+      where !words(line).isDisjoint(with: ["TO" + "DO", "FIX" + "ME", "XX" + "X"]) {
+        Issue.record("\(file.place(index)): something is left to do")
+      }
+    }
+  }
+
+  // MARK: names
+
+  @Test(arguments: ["seg", "snap", "head", "tmp", "bad", "reason", "torn"])
+  func `a suffix of file names is written once`(_ suffix: String) throws {
+    var places: [String] = []
+    for file in try SourceFile.sources() {
+      for (index, line) in file.code(strings: true).enumerated()
+      where line.contains(".\(suffix)\"") {
+        places.append(file.place(index))
+      }
+    }
+    #expect(places.count == 1, "\(places)")
+  }
+
+  @Test func `a file is named after what it declares`() throws {
+    for file in try SourceFile.sources() {
+      let name = file.path.split(separator: "/").last.map(String.init) ?? ""
+      let type = name.split { $0 == "." || $0 == "+" }.first.map(String.init) ?? ""
+      let isDeclared = file.code().contains { line in
+        let found = words(line)
+        return found.contains(type)
+          && !found.isDisjoint(with: ["struct", "class", "enum", "protocol", "actor", "extension"])
+      }
+      if !isDeclared, TidyTests.topicFiles[file.path] == nil {
+        Issue.record("\(file.path): nothing in it is called \(type)")
+      }
+    }
+  }
+
+  private static let topicFiles = [
+    "Sources/CairnBytes/ByteLoads.swift": "extends arrays of bytes",
+    "Sources/CairnBytes/ByteWrites.swift": "extends arrays of bytes",
+    "Sources/CairnBytes/UTF8Check.swift": "extends arrays of bytes",
+  ]
+
+  // MARK: pages
+
+  @Test func `every page that is mentioned is there`() throws {
+    let pages = try SourceFile.all(
+      in: ["Sources", "Tests", "Tools", "Benchmarks", ".ci"], [".swift", ".md", "/run"])
+      + [SourceFile("README.md"), SourceFile("CHANGELOG.md"), SourceFile("Package.swift")]
+    let known = Set(
+      pages.map(\.path).filter { $0.hasSuffix(".md") }.compactMap { $0.split(separator: "/").last })
+    let page = /[A-Za-z][A-Za-z0-9_\/]*\.md\b/
+    // A path of the place where this was made, and the numbers of its tasks, mean nothing to a
+    // reader.
+    let privatePath = "/wo" + "rk/"
+    let task = /\b[Ii]ssue #?[0-9]/
+    for file in pages {
+      for (index, line) in file.lines.enumerated() {
+        for match in line.matches(of: page) {
+          let name = match.output.split(separator: "/").last ?? ""
+          if !known.contains(name) { Issue.record("\(file.place(index)): there is no \(name)") }
+        }
+        if line.contains(privatePath) || line.contains(task) {
+          Issue.record("\(file.place(index)): refers to something outside of the project")
+        }
+      }
+    }
+  }
+
+  private func words(_ line: String) -> Set<String> {
+    Set(line.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
+  }
+}
