@@ -2,8 +2,10 @@
 public struct Account: Hashable, Sendable {
   /// Any name that the app knows the user by. It is written into this device's files in the folder.
   public var user: String
+  /// Where the user's devices meet.
   public var folder: FolderLocation
 
+  /// An account of a user in a folder.
   public init(user: String, folder: FolderLocation) {
     self.user = user
     self.folder = folder

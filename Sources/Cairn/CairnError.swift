@@ -4,6 +4,7 @@ internal import CairnStore
 
 /// The one error of this library. The message says what happened, where, and what to do.
 public struct CairnError: Error, Sendable {
+  /// What kind of error it is: programming errors first, then failures that a right program meets.
   @nonexhaustive
   public enum Code: String, Hashable, Sendable {
     // Programming errors: the call itself is wrong.
@@ -21,7 +22,9 @@ public struct CairnError: Error, Sendable {
     case syncFailed
   }
 
+  /// What kind of error it is.
   public var code: Code
+  /// What happened, where, and what to do: for people.
   public var message: String
   /// The file that it is about, if it is about one.
   public var file: String?
@@ -30,6 +33,7 @@ public struct CairnError: Error, Sendable {
   /// The id (of a datastore, table, record or field) that it is about, if it is about one.
   public var id: String?
 
+  /// An error with its place, as far as that is known.
   public init(
     _ code: Code, _ message: String, file: String? = nil, offset: UInt64? = nil, id: String? = nil
   ) {

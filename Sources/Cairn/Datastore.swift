@@ -10,7 +10,9 @@ internal import Synchronization
 /// `sync()` only. All methods may be called from any thread; those that read or change are quick
 /// and never wait for the network or (but for `sync`, `compact` and `close`) for the disk's sync.
 public final class Datastore: Sendable {
+  /// Its id: private, or shareable with a leading dot.
   public let id: String
+  /// The manager that opened it.
   public let manager: DatastoreManager
   let store: Store
   /// Present if the datastore belongs to an account.
@@ -44,10 +46,14 @@ public final class Datastore: Sendable {
     }
   }
 
+  /// Whether a text may be the id of a datastore, private or shareable.
   public static func isValidId(_ id: String) -> Bool { Identifier.isValidDatastore(id) }
+  /// Whether a text may be a shareable id: a dot, then 1 to 63 of `A–Z a–z 0–9 - _`.
   public static func isValidShareableId(_ id: String) -> Bool { Identifier.isValidShareable(id) }
 
+  /// Whether it has not been closed.
   public var isOpen: Bool { store.isOpen }
+  /// Whether others can be given access: its id starts with a dot.
   public var isShareable: Bool { id.hasPrefix(".") }
   /// This device's name in the datastore: 16 hex digits.
   public var device: String { store.device.description }
@@ -83,6 +89,7 @@ public final class Datastore: Sendable {
 
   /// Size by the accounting of `Limits`: 1000, and the sizes of all records.
   public var size: Int { store.totals.size }
+  /// Records of all tables, the library's own `:info` among them.
   public var recordCount: Int { store.totals.records }
   /// What the changes since the last sync count with; 0 if there are none.
   public var unsyncedChangesSize: Int { store.totals.pending }
@@ -215,8 +222,11 @@ public final class Datastore: Sendable {
 
 /// What a compaction did.
 public struct CompactionReport: Hashable, Sendable {
+  /// Bytes of all files before.
   public var bytesBefore: UInt64
+  /// Bytes of all files after.
   public var bytesAfter: UInt64
+  /// Records that the snapshot holds.
   public var records: Int
 }
 

@@ -25,21 +25,27 @@ public final class DatastoreInspector {
     }
   }
 
+  /// Gives the lock back.
   public func close() { inspection.close() }
 
   deinit { inspection.close() }
 
   /// This device's name in the datastore.
   public var device: String { DeviceID(rawValue: inspection.current.device).description }
+  /// Whether it belongs to an account.
   public var isLinked: Bool { inspection.current.isLinked }
 
   /// A file of the local log.
   public struct Segment: Hashable, Sendable {
+    /// Path of the file.
     public var file: String
+    /// Its length.
     public var bytes: UInt64
+    /// Good frames in it.
     public var frames: Int
     /// Own deltas in it, the last one's number, 0 if there are none.
     public var lastOwnDelta: UInt64
+    /// Whether its footer is there: nothing is written to it any more.
     public var isSealed: Bool
     /// Its content is in the snapshot; it is kept until its deltas are published.
     public var isFolded: Bool
@@ -47,6 +53,7 @@ public final class DatastoreInspector {
     public var problem: String?
   }
 
+  /// The files of the log, oldest first.
   public func segments() throws(CairnError) -> [Segment] {
     try wrapped { () throws(StoreError) in try inspection.segments() }.map { segment in
       let frames = segment.scan?.frames ?? []
@@ -60,16 +67,25 @@ public final class DatastoreInspector {
 
   /// A delta of the local log.
   public struct Delta: Hashable, Sendable {
+    /// The device that wrote it, 16 hex digits.
     public var device: String
+    /// Its number among that device's deltas.
     public var sequence: UInt64
+    /// When it was committed, by that device's clock.
     public var time: Timestamp
+    /// Records that it changes.
     public var records: Int
+    /// Fields that it writes.
     public var fields: Int
     /// Bytes that it takes in the log, unpacked.
     public var bytes: Int
+    /// Tables that it changes.
     public var tables: [String]
+    /// Number of the log file that has it.
     public var segment: UInt64
+    /// Where its frame starts in that file.
     public var offset: Int
+    /// Whether it came from another device.
     public var isFetched: Bool
   }
 
@@ -93,18 +109,30 @@ public final class DatastoreInspector {
 
   /// What a check of every byte found.
   public struct VerifyReport: Hashable, Sendable {
+    /// Something that is wrong.
     public struct Problem: Hashable, Sendable {
+      /// Path of the file.
       public var file: String
+      /// Where in the file, in bytes.
       public var offset: UInt64?
+      /// What is wrong.
       public var message: String
+      /// False for the trace of a mere crash, which the next open removes: nothing that was
+      /// acknowledged is in it.
+      public var isDamage: Bool
     }
 
+    /// Files that were read.
     public var files = 0
+    /// Bytes that were read.
     public var bytes: UInt64 = 0
+    /// Good frames of the log.
     public var frames = 0
+    /// Deltas in them.
     public var deltas = 0
     /// Rows of the snapshot, deleted records that are remembered among them.
     public var rows = 0
+    /// What is wrong; empty if all is well.
     public var problems: [Problem] = []
   }
 
@@ -131,21 +159,43 @@ public final class DatastoreInspector {
       report.bytes += segment.bytes
       report.frames += segment.scan?.frames.count ?? 0
       if let problem = segment.problem {
-        report.problems.append(VerifyReport.Problem(StoreError(problem)))
+        let isTorn = problem.reason == .truncated && segment.scan?.ending != .clean
+        report.problems.append(
+          VerifyReport.Problem(StoreError(problem), isDamage: !isTorn))
       }
       do throws(StoreError) {
         try inspection.deltas(segment) { _ in report.deltas += 1 }
       } catch { report.problems.append(VerifyReport.Problem(error)) }
       progress(report.bytes, snapshotBytes + logBytes)
     }
+    try verifyOtherFiles(&report)
     return report
+  }
+
+  private func verifyOtherFiles(_ report: inout VerifyReport) throws(CairnError) {
+    let files = try wrapped { () throws(StoreError) in try inspection.otherFiles() }
+    for (path, bytes) in files {
+      report.files += 1
+      report.bytes += UInt64(bytes.count)
+      do throws(LogError) {
+        if path.hasSuffix(FileName.publication) {
+          let publication = try PublicationFile(bytes, path: path)
+          _ = try Head(
+            publication.head, name: path, datastore: inspection.current.datastore)
+        } else {
+          let datastore = inspection.current.datastore
+          let segment = try PublishedSegment(bytes, name: path, datastore: datastore)
+          try Exchange.verify(segment, path)
+        }
+      } catch { report.problems.append(VerifyReport.Problem(StoreError(error))) }
+    }
   }
 }
 
 extension DatastoreInspector.VerifyReport.Problem {
-  init(_ error: StoreError) {
+  init(_ error: StoreError, isDamage: Bool = true) {
     self.init(
       file: error.log?.path ?? "", offset: error.log?.offset,
-      message: error.log?.detail ?? error.message)
+      message: error.log?.detail ?? error.message, isDamage: isDamage)
   }
 }

@@ -15,6 +15,7 @@ public final class DatastoreManager: Sendable {
   public let root: String
   /// Whose datastores they are; nil for local ones.
   public let account: Account?
+  /// How its datastores behave.
   public let options: Options
   let machine: Machine
   /// Makes the account's folder; nil for local datastores.
@@ -63,7 +64,9 @@ public final class DatastoreManager: Sendable {
     }
   }
 
+  /// Whether its datastores stay on this device.
   public var isLocal: Bool { account == nil }
+  /// Whether `shutDown()` was called.
   public var isShutDown: Bool { state.withLock { $0.isShutDown } }
 
   /// Opens the datastore `default`, creating it if it is not there.
@@ -225,6 +228,7 @@ public final class DatastoreManager: Sendable {
 
 /// A datastore in a list.
 public struct DatastoreInfo: Hashable, Sendable {
+  /// The datastore's id.
   public var id: String
 
   /// Whether others can be given access: its id starts with a dot.

@@ -3,6 +3,7 @@ internal import CairnStore
 
 /// What a datastore takes on the disk.
 public struct DatastoreStatistics: Hashable, Sendable {
+  /// Records, as `Datastore.recordCount` has them.
   public var recordCount: Int
   /// Size by the accounting of `Limits`.
   public var size: Int
@@ -26,6 +27,7 @@ public struct DatastoreStatus: Hashable, Sendable {
   public var downloading: Bool
   /// Deltas that this device has committed, and how many of them are in the folder.
   public var committedDeltas: UInt64
+  /// How many of them are in the folder.
   public var publishedDeltas: UInt64
 }
 
@@ -45,6 +47,7 @@ extension Datastore {
       bytesBefore: outcome.bytesBefore, bytesAfter: outcome.bytesAfter, records: outcome.records)
   }
 
+  /// Where it stands between this device and the others.
   public var status: DatastoreStatus {
     let committed = store.vector[store.device]
     let published = exchanger == nil ? 0 : store.published

@@ -6,9 +6,11 @@ internal import CairnLog
 /// Files are written under a temporary name, synced and renamed, so that no sync engine picks up
 /// half of one. Links are not followed; what is no regular file is not there.
 public struct DirectoryFolder: Folder {
+  /// The directory.
   public let path: String
   private let machine: Machine
 
+  /// The folder in a directory, which is created when something is first written.
   public init(_ path: String) { self.init(path, machine: .real) }
 
   init(_ path: String, machine: Machine) {
@@ -16,6 +18,7 @@ public struct DirectoryFolder: Folder {
     self.machine = machine
   }
 
+  /// Regular files of a directory; sorted by name.
   public func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
     do throws(DiskError) {
       return try machine.disk.list(join(directory)).filter { $0.info.kind == .file }.map {
@@ -34,12 +37,14 @@ public struct DirectoryFolder: Folder {
       name: name, size: info.size, version: "\(info.size)-\(info.modified)-\(info.inode)")
   }
 
+  /// A whole file; nil if it is not there.
   public func read(_ file: String, limit: Int) async throws(CairnError) -> [UInt8]? {
     do { return try DurableFile.read(join(file), limit: limit, disk: machine.disk) } catch {
       throw CairnError(error)
     }
   }
 
+  /// Writes, syncs and renames, so that nobody sees half a file.
   public func write(_ file: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
     let parts = file.split(separator: "/")
     guard let name = parts.last.map(String.init) else {
@@ -62,6 +67,7 @@ public struct DirectoryFolder: Folder {
     return entry(name, info)
   }
 
+  /// Removes a file; one that is gone is fine.
   public func remove(_ file: String) async throws(CairnError) {
     do { try machine.disk.remove(join(file)) } catch {
       if error.reason != .notFound { throw CairnError(error) }

@@ -268,6 +268,13 @@ extension Exchange {
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
     publication.confirmedNonce = head.nonce
+    // For the next process, which need not look into the folder then. A power cut may take it:
+    // then the head is read back, as it would be anyway.
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: store.directory, name: FileName.publication, bytes: publication.encoded(),
+        machine: machine, durable: false)
+    } catch { throw CairnError(error) }
     let written = head
     memory.withLock { memory in
       memory.publication = publication

@@ -2,34 +2,45 @@
 public struct ExchangeReport: Hashable, Sendable {
   /// A file that is named but not there yet, or not wholly.
   public struct Waiting: Hashable, Sendable {
+    /// The file's name in the datastore's directory.
     public var name: String
     /// Bytes that it will have, 0 if that is not known.
     public var bytes: UInt64
+    /// Why.
     public var reason: String
   }
 
   /// A file that can't be used, and why. Nothing of it was taken, and nothing else waits for it.
   public struct Problem: Hashable, Sendable {
+    /// The file's name in the datastore's directory.
     public var name: String
+    /// Why.
     public var reason: String
   }
 
   /// Deltas, files and bytes that this device published.
   public var publishedDeltas: UInt64 = 0
+  /// Files that were written, the head among them.
   public var publishedFiles = 0
+  /// Their bytes.
   public var publishedBytes: UInt64 = 0
   /// Deltas, files and bytes that were fetched; the next `sync()` makes them visible.
   public var fetchedDeltas: UInt64 = 0
+  /// Files that were fetched.
   public var fetchedFiles = 0
+  /// Their bytes.
   public var fetchedBytes: UInt64 = 0
   /// Calls of the folder: listings, reads, writes, removals.
   public var requests = 0
   /// A whole snapshot was fetched instead of all deltas.
   public var fetchedSnapshot = false
+  /// A snapshot was published, for devices that are new.
   public var publishedSnapshot = false
   /// Own small files that were merged into larger ones.
   public var mergedFiles = 0
+  /// What is named but not there yet.
   public var waiting: [Waiting] = []
+  /// What can't be used.
   public var problems: [Problem] = []
   /// Files in the datastore's directory that are none of ours and identical to ours, or of no
   /// interest.
@@ -37,6 +48,7 @@ public struct ExchangeReport: Hashable, Sendable {
   /// Devices that have published here, this one included.
   public var devices = 0
 
+  /// A report of nothing.
   public init() {}
 
   /// Nothing was published, fetched or missed.
@@ -49,13 +61,17 @@ public struct ExchangeReport: Hashable, Sendable {
 public struct DeviceInfo: Hashable, Sendable {
   /// 16 hex digits.
   public var id: String
+  /// The user that its device gave.
   public var user: String
+  /// Whether it is this very device.
   public var isThisDevice: Bool
   /// Deltas that it has published.
   public var publishedDeltas: UInt64
   /// How many of them are visible here.
   public var incorporatedDeltas: UInt64
+  /// Files that it has published and not replaced.
   public var files: Int
+  /// Their bytes.
   public var bytes: UInt64
   /// How many deltas of each device it had incorporated when it last said so.
   public var acknowledged: [String: UInt64]

@@ -21,13 +21,16 @@ public protocol Folder: Sendable {
 
 /// A file in a folder's listing.
 public struct FolderEntry: Hashable, Sendable {
+  /// Its name, without the directory.
   public var name: String
+  /// Its length in bytes.
   public var size: UInt64
   /// Anything that changes when the file does: a hint for what to read again, never trusted.
   public var version: String
   /// Whether the content can be read now. False for placeholders that something has yet to fetch.
   public var isPresent: Bool
 
+  /// An entry of a listing.
   public init(name: String, size: UInt64, version: String, isPresent: Bool = true) {
     self.name = name
     self.size = size

@@ -13,6 +13,7 @@ public struct Limits: Hashable, Sendable {
   /// Bytes of the changes between two syncs. Default 2 MiB; at most 32 MiB.
   public var deltaBytes: Int
 
+  /// The defaults, but for what is given.
   public init(
     recordBytes: Int = 100 << 10, recordCount: Int = 100_000, datastoreBytes: Int = 10 << 20,
     deltaBytes: Int = 2 << 20

@@ -15,7 +15,9 @@ public struct Options: Sendable {
   }
 
   // What behaviour depends on:
+  /// When a commit is safe from a power cut. Default: when `sync()` returns.
   public var durability = Durability.full
+  /// How much a datastore may hold.
   public var limits = Limits()
   /// Whether the log is folded into a snapshot by itself when it has grown. Otherwise `compact()`.
   public var compactsAutomatically = true
@@ -33,6 +35,7 @@ public struct Options: Sendable {
   /// that are reading them. Default one hour.
   public var graceSeconds: Double = 3600
 
+  /// The defaults.
   public init() {}
 
   var stored: StoreOptions {

@@ -6,7 +6,9 @@ internal import CairnStore
 ///
 /// Reading a field of a deleted record gives nil, writing one throws `deleted`.
 public struct Record: Hashable, Sendable {
+  /// The table that it is in.
   public let table: Table
+  /// Its id in the table.
   public let id: RecordID
 
   private var store: Store { table.datastore.store }
@@ -66,6 +68,7 @@ public struct Record: Hashable, Sendable {
     }
   }
 
+  /// Removes a field; no effect if it has no value.
   public func remove(_ field: String) throws(CairnError) { try set(field, nil) }
 
   /// Deletes the record; no effect on one that is deleted already.
@@ -76,26 +79,32 @@ public struct Record: Hashable, Sendable {
 
 /// Typed reads: nil if the field is absent or holds another type.
 extension Record {
+  /// The field as a boolean.
   public func bool(_ field: String) throws(CairnError) -> Bool? {
     if case .bool(let value) = try stored(field) { value } else { nil }
   }
 
+  /// The field as an integer.
   public func int(_ field: String) throws(CairnError) -> Int64? {
     if case .int(let value) = try stored(field) { value } else { nil }
   }
 
+  /// The field as a double. Integers are none.
   public func double(_ field: String) throws(CairnError) -> Double? {
     if case .double(let value) = try stored(field) { value } else { nil }
   }
 
+  /// The field as text.
   public func string(_ field: String) throws(CairnError) -> String? {
     if case .string(let value) = try stored(field) { value } else { nil }
   }
 
+  /// The field as bytes.
   public func bytes(_ field: String) throws(CairnError) -> [UInt8]? {
     if case .bytes(let value) = try stored(field) { value } else { nil }
   }
 
+  /// The field as a point in time.
   public func date(_ field: String) throws(CairnError) -> Timestamp? {
     if case .date(let value) = try stored(field) {
       Timestamp(millisecondsSince1970: value)
@@ -104,6 +113,7 @@ extension Record {
     }
   }
 
+  /// The field as a list.
   public func list(_ field: String) throws(CairnError) -> [Value]? {
     if case .list(let items) = try stored(field) { items.map(Value.init) } else { nil }
   }

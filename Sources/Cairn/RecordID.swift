@@ -9,6 +9,7 @@ public struct RecordID: Hashable, Sendable {
 
   init(_ name: RecordName) { self.name = name }
 
+  /// The id that a text spells.
   public init(_ text: String) { name = RecordName(text) }
 
   /// The id that stands for 128 bits (a UUID, say), high half first.

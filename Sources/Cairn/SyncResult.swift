@@ -5,7 +5,9 @@ internal import CairnStore
 public struct SyncResult: Sendable {
   /// A record that other devices' changes touched.
   public struct Change: Hashable, Sendable {
+    /// Id of the table.
     public var table: String
+    /// Id of the record.
     public var id: RecordID
     /// It is gone; it has no fields.
     public var isDeleted: Bool
@@ -15,17 +17,25 @@ public struct SyncResult: Sendable {
   public struct Conflict: Hashable, Sendable {
     /// A value (nil: a removal) that is not shown, and who wrote it when.
     public struct Loser: Hashable, Sendable {
+      /// The value that lost; nil for a removal.
       public var value: Value?
+      /// The device that wrote it, 16 hex digits.
       public var device: String
+      /// When it was committed, by that device's clock.
       public var time: Timestamp
     }
 
+    /// Id of the table.
     public var table: String
+    /// Id of the record.
     public var id: RecordID
+    /// Name of the field.
     public var field: String
+    /// The rule that decided.
     public var rule: ResolutionRule
     /// The value that all devices show; nil if the field was removed.
     public var visible: Value?
+    /// What lost; kept until a later write covers it.
     public var losers: [Loser]
   }
 
@@ -33,6 +43,7 @@ public struct SyncResult: Sendable {
   public var committed: Bool
   /// Deltas of other devices that became visible.
   public var incorporated: Int
+  /// Records that other devices' changes touched, once each.
   public var changes: [Change]
   /// Conflicts in the records that changed, those decided earlier but still remembered included.
   public var conflicts: [Conflict]

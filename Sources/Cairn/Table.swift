@@ -3,7 +3,9 @@ internal import CairnStore
 
 /// A table of a datastore. It exists as long as it has records; a handle may be had before.
 public struct Table: Hashable, Sendable {
+  /// The datastore that it is in.
   public let datastore: Datastore
+  /// Its id.
   public let id: String
 
   /// Whether a text may be the id of a table: 1 to 64 characters, as for records; a leading ":"
@@ -117,6 +119,7 @@ public struct Table: Hashable, Sendable {
     }
   }
 
+  /// The rule that a field is merged by.
   public func rule(field: String) -> ResolutionRule {
     ResolutionRule(datastore.store.rule(table: id, field: field))
   }

@@ -43,12 +43,17 @@ extension Store {
   /// What a compaction would leave, found by building the snapshot for nothing.
   package func previewCompaction() throws(StoreError) -> CompactionOutcome {
     let before = try bytesOnDisk()
-    let source = try withState { guarded throws(StoreError) in try self.source(&guarded) }
+    let (source, kept) = try withState { guarded throws(StoreError) in
+      // Segments with own deltas that are not published yet stay.
+      let first = self.keptFrom(guarded.tail.nextNumber, guarded)
+      let kept = guarded.tail.segments.filter { $0.number >= first }.reduce(0) { $0 + $1.bytes }
+      return (try self.source(&guarded), UInt64(kept))
+    }
     var build = SnapshotBuild(
       source, writer: SnapshotWriter(file: UnkeptFile(), datastore: datastore))
     let after = try build.run()
     return CompactionOutcome(
-      bytesBefore: before, bytesAfter: after, records: source.totals.recordCount)
+      bytesBefore: before, bytesAfter: after + kept, records: source.totals.recordCount)
   }
 
   /// The committed state, as values; later changes go to a new segment and a new epoch.

@@ -67,7 +67,24 @@ package struct StoreInspection {
     } catch { throw StoreError(LogError(error)) }
     result.sort { $0.number < $1.number }
     for index in result.indices { load(&result[index], isLast: index == result.count - 1) }
+    for index in result.indices.dropFirst() {
+      check(&result[index], after: result[index - 1])
+    }
     return result
+  }
+
+  /// A segment follows the one before it, in number and by its chain hash.
+  private func check(_ segment: inout Segment, after previous: Segment) {
+    guard segment.problem == nil else { return }
+    if segment.number != previous.number + 1 {
+      segment.problem = LogError(
+        .missing, segment.path, "segment \(FileName.hex(previous.number + 1)) is missing before it")
+    } else if let footer = segment.scan?.footer, let before = previous.scan?.footer,
+      footer.previous != before.chain
+    {
+      segment.problem = LogError(
+        .foreign, segment.path, "its chain hash is not that of the segment before it")
+    }
   }
 
   private func load(_ segment: inout Segment, isLast: Bool) {
@@ -162,6 +179,33 @@ package struct StoreInspection {
       dot: delta.dot, time: delta.time, records: delta.records.count, cells: delta.tags.count,
       bytes: bytes, segment: segment.number, offset: frame.offset, isFetched: isFetched,
       tables: delta.sections.map(\.table))
+  }
+
+  /// The files that were fetched and wait, and the record of what was published.
+  package func otherFiles() throws(StoreError) -> [(name: String, bytes: [UInt8])] {
+    var result: [(name: String, bytes: [UInt8])] = []
+    do throws(LogError) {
+      let published = directory + "/" + FileName.publication
+      if let bytes = try DurableFile.read(published, limit: 1 << 26, disk: machine.disk) {
+        result.append((published, bytes))
+      }
+      let inbox = directory + "/" + FileName.inbox
+      for name in try names(inbox) where FileName.published(name) != nil {
+        let path = inbox + "/" + name
+        let limit = PublishedSegment.fileBytesMax
+        if let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) {
+          result.append((path, bytes))
+        }
+      }
+    } catch { throw StoreError(error) }
+    return result
+  }
+
+  private func names(_ directory: String) throws(LogError) -> [String] {
+    do { return try machine.disk.list(directory).map(\.name) } catch {
+      if error.reason == .notFound { return [] }
+      throw LogError(error)
+    }
   }
 
   /// Every byte of the snapshot.

@@ -81,6 +81,24 @@ struct StoreContent: Equatable {
     tables[table, default: [:]][id.text] = fields
   }
 
+  /// Where two contents differ, in words.
+  func differences(from other: StoreContent) -> [String] {
+    let (mine, theirs) = (lines, other.lines)
+    return mine.subtracting(theirs).map { "+ " + $0 }.sorted()
+      + theirs.subtracting(mine).map { "- " + $0 }.sorted()
+  }
+
+  private var lines: Set<String> {
+    var lines: Set<String> = []
+    for (table, records) in tables {
+      for (id, fields) in records {
+        lines.insert("\(table)/\(id)")
+        for (field, value) in fields { lines.insert("\(table)/\(id).\(field) = \(value)") }
+      }
+    }
+    return lines
+  }
+
   /// Rules cost nothing.
   var counted: [String: [String: [String: FieldValue]]] { tables.filter { $0.key != ":rules" } }
 

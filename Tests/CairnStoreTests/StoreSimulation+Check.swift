@@ -20,7 +20,8 @@ extension StoreSimulation {
     let store = devices[number].store
     let shown = try StoreContent(store)
     let wanted = try expected(store.vector)
-    try Difference.demand(shown == wanted, "\(number) shows \(shown.tables), not \(wanted.tables)")
+    try Difference.demand(
+      shown == wanted, "\(number) is wrong: \(shown.differences(from: wanted))")
     let totals = store.totals
     try Difference.demand(
       totals == (shown.size, shown.recordCount, 0),
@@ -95,8 +96,12 @@ extension StoreSimulation {
       _ = try device.store.compact()
     }
     let bytes = devices.map { $0.snapshotBytes() }
-    for (number, other) in bytes.enumerated() {
-      try Difference.demand(other == bytes[0], "snapshots of 0 and \(number) differ")
+    for (number, other) in bytes.enumerated() where other != bytes[0] {
+      let (mine, theirs) = (try snapshotRows(devices[0]), try snapshotRows(devices[number]))
+      let differences = Set(mine).symmetricDifference(theirs).sorted()
+      throw Difference(
+        description: "snapshots of 0 and \(number) differ in \(differences.count) rows\n"
+          + differences.joined(separator: "\n"))
     }
     for number in devices.indices {
       try check(number)

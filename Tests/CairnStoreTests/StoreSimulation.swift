@@ -42,7 +42,14 @@ final class StoreSimulation {
     }
   }
 
-  private func note(_ text: String) { trace.append(text) }
+  private func note(_ text: String) {
+    var line = text
+    // The module's name says nothing here.
+    for noise in ["CairnMerge.FieldValue.", "Optional(", "field: ", "value: "] {
+      line = line.split(separator: noise, omittingEmptySubsequences: false).joined()
+    }
+    trace.append(line)
+  }
 
   private func act(_ number: Int, _ step: Int) throws {
     let device = devices[number]
@@ -140,7 +147,7 @@ final class StoreSimulation {
     let outcome = try store.sync()
     let after = try StoreContent(store)
     try Difference.demand(
-      after == before, "\(number)'s commit turned \(before.tables) into \(after.tables)")
+      after == before, "\(number)'s commit changed \(after.differences(from: before))")
     guard let dot = outcome.committed else {
       note("\(number) has nothing to commit")
       return

@@ -65,6 +65,8 @@ func content(_ datastore: Datastore) throws -> [String: [String: Value]] {
     try await devices.meet()
     try devices.a.table("t")["r"].update(["x": 2, "z": "a"])
     try devices.a.sync()
+    // So that the two commits have different times: a tie goes by device.
+    try await Task.sleep(for: .milliseconds(5))
     try devices.b.table("t")["r"].update(["y": 3, "z": "b"])
     try devices.b.sync()
     try await devices.meet()

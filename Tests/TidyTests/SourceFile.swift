@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import Testing
 
 /// A text file of the project, for rules that read it as text.
 struct SourceFile: Sendable {
@@ -50,4 +51,10 @@ struct SourceFile: Sendable {
   static func swift() throws -> [SourceFile] {
     try all(in: ["Sources", "Tests", "Tools"], [".swift"]) + [SourceFile("Package.swift")]
   }
+}
+
+/// Fails with all that is wrong at once, a line each.
+func expectNone(_ problems: [String], sourceLocation: SourceLocation = #_sourceLocation) {
+  let list = problems.map { "\n    " + $0 }.joined()
+  #expect(problems.isEmpty, "\(problems.count) to mend:\(list)", sourceLocation: sourceLocation)
 }

@@ -6,25 +6,31 @@ import Testing
   // MARK: sizes
 
   @Test func `no line is longer than 100 characters`() throws {
+    var problems: [String] = []
     for file in try SourceFile.swift() {
       for (index, line) in file.lines.enumerated() where line.count > 100 {
-        Issue.record("\(file.place(index)): \(line.count) characters")
+        problems.append("\(file.place(index)): \(line.count) characters")
       }
     }
+    expectNone(problems)
   }
 
   @Test func `no file is longer than 500 lines`() throws {
+    var problems: [String] = []
     for file in try SourceFile.swift() where file.lines.count > 500 {
-      Issue.record("\(file.path): \(file.lines.count) lines")
+      problems.append("\(file.path): \(file.lines.count) lines")
     }
+    expectNone(problems)
   }
 
   @Test func `no function is longer than 70 lines`() throws {
+    var problems: [String] = []
     for file in try SourceFile.swift() {
       for function in FunctionLengths.functions(file.code()) where function.lineCount > 70 {
-        Issue.record("\(file.place(function.line)): \(function.lineCount) lines")
+        problems.append("\(file.place(function.line)): \(function.lineCount) lines")
       }
     }
+    expectNone(problems)
   }
 
   // MARK: safety
@@ -37,15 +43,17 @@ import Testing
   ]
 
   @Test func `unsafe is where it is expected`() throws {
+    var problems: [String] = []
     for file in try SourceFile.sources() {
       if file.path.hasPrefix("Sources/CairnBytes/") || file.path.hasPrefix("Sources/CairnDisk/") {
         continue
       }
       if TidyTests.unsafeFiles[file.path] != nil { continue }
       for (index, line) in file.code().enumerated() where words(line).contains("unsafe") {
-        Issue.record("\(file.place(index)): unsafe code")
+        problems.append("\(file.place(index)): unsafe code")
       }
     }
+    expectNone(problems)
   }
 
   /// Outside of CairnDisk.
@@ -54,19 +62,28 @@ import Testing
   ]
 
   @Test func `nothing imports Foundation, and the system only where it is expected`() throws {
+    var problems: [String] = []
     for file in try SourceFile.sources() {
       for (index, line) in file.code().enumerated() where words(line).contains("import") {
         let module = line.split(separator: " ").last.map(String.init) ?? ""
-        if module.hasPrefix("Foundation") { Issue.record("\(file.place(index)): \(module)") }
+        if module.hasPrefix("Foundation") { problems.append("\(file.place(index)): \(module)") }
         guard module == "Glibc" || module == "Darwin" else { continue }
         if file.path.hasPrefix("Sources/CairnDisk/") { continue }
         if TidyTests.systemFiles[file.path] != nil { continue }
-        Issue.record("\(file.place(index)): \(module)")
+        problems.append("\(file.place(index)): \(module)")
       }
     }
+    expectNone(problems)
   }
 
+  /// Where a program that is wrong ends, because going on would spoil data.
+  private static let endings = [
+    // Values are checked where they come in; behind that a bad one can't be.
+    "Sources/CairnMerge/ListCoding.swift": "preconditionFailure("
+  ]
+
   @Test func `nothing gives up on errors`() throws {
+    var problems: [String] = []
     let forbidden = [
       "try!", "fatalError(", "preconditionFailure(", "assertionFailure(", "@unchecked",
       "nonisolated(unsafe)",
@@ -75,15 +92,17 @@ import Testing
       let code = file.code()
       for (index, line) in code.enumerated() {
         for word in forbidden where line.contains(word) {
-          Issue.record("\(file.place(index)): \(word)")
+          if TidyTests.endings[file.path] == word { continue }
+          problems.append("\(file.place(index)): \(word)")
         }
-        if hasForceUnwrap(line) { Issue.record("\(file.place(index)): unwraps by force") }
+        if hasForceUnwrap(line) { problems.append("\(file.place(index)): unwraps by force") }
         // What is ignored is explained.
         guard line.contains("try?"), index > 0 else { continue }
         let above = file.lines[index - 1].drop { $0 == " " }
-        if !above.hasPrefix("//") { Issue.record("\(file.place(index)): try? without a reason") }
+        if !above.hasPrefix("//") { problems.append("\(file.place(index)): try? without a reason") }
       }
     }
+    expectNone(problems)
   }
 
   private func hasForceUnwrap(_ line: String) -> Bool {
@@ -99,17 +118,19 @@ import Testing
   }
 
   @Test func `nothing is printed and nothing left to do`() throws {
+    var problems: [String] = []
     for file in try SourceFile.sources() {
       for (index, line) in file.code().enumerated() {
         if words(line).contains(where: { ["print", "debugPrint", "dump"].contains($0) }) {
-          Issue.record("\(file.place(index)): prints")
+          problems.append("\(file.place(index)): prints")
         }
       }
       for (index, line) in file.lines.enumerated()
       where !words(line).isDisjoint(with: ["TO" + "DO", "FIX" + "ME", "XX" + "X"]) {
-        Issue.record("\(file.place(index)): something is left to do")
+        problems.append("\(file.place(index)): something is left to do")
       }
     }
+    expectNone(problems)
   }
 
   // MARK: names
@@ -127,6 +148,7 @@ import Testing
   }
 
   @Test func `a file is named after what it declares`() throws {
+    var problems: [String] = []
     for file in try SourceFile.sources() {
       let name = file.path.split(separator: "/").last.map(String.init) ?? ""
       let type = name.split { $0 == "." || $0 == "+" }.first.map(String.init) ?? ""
@@ -136,20 +158,24 @@ import Testing
           && !found.isDisjoint(with: ["struct", "class", "enum", "protocol", "actor", "extension"])
       }
       if !isDeclared, TidyTests.topicFiles[file.path] == nil {
-        Issue.record("\(file.path): nothing in it is called \(type)")
+        problems.append("\(file.path): nothing in it is called \(type)")
       }
     }
+    expectNone(problems)
   }
 
   private static let topicFiles = [
     "Sources/CairnBytes/ByteLoads.swift": "extends arrays of bytes",
     "Sources/CairnBytes/ByteWrites.swift": "extends arrays of bytes",
     "Sources/CairnBytes/UTF8Check.swift": "extends arrays of bytes",
+    "Sources/CairnLog/SegmentFormat.swift": "header and footer, one format in one place",
+    "Sources/CairnLog/SnapshotFormat.swift": "the header, which says where everything is",
   ]
 
   // MARK: pages
 
   @Test func `every page that is mentioned is there`() throws {
+    var problems: [String] = []
     let pages = try SourceFile.all(
       in: ["Sources", "Tests", "Tools", "Benchmarks", ".ci"], [".swift", ".md", "/run"])
       + [SourceFile("README.md"), SourceFile("CHANGELOG.md"), SourceFile("Package.swift")]
@@ -164,13 +190,14 @@ import Testing
       for (index, line) in file.lines.enumerated() {
         for match in line.matches(of: page) {
           let name = match.output.split(separator: "/").last ?? ""
-          if !known.contains(name) { Issue.record("\(file.place(index)): there is no \(name)") }
+          if !known.contains(name) { problems.append("\(file.place(index)): there is no \(name)") }
         }
         if line.contains(privatePath) || line.contains(task) {
-          Issue.record("\(file.place(index)): refers to something outside of the project")
+          problems.append("\(file.place(index)): refers to something outside of the project")
         }
       }
     }
+    expectNone(problems)
   }
 
   private func words(_ line: String) -> Set<String> {

@@ -35,18 +35,20 @@ struct VerifyCommand: ParsableCommand {
       progress.update(Int(clamping: done), of: Int(clamping: total))
     }
     progress.end()
+    let notes = result.problems.filter { !$0.isDamage }
     try finish(
-      result.problems.map { Damage(file: $0.file, offset: $0.offset, message: $0.message) },
+      result.problems.filter(\.isDamage).map { Damage(file: $0.file, offset: $0.offset, message: $0.message) },
       counts: [
         "files": .count(result.files), "bytes": .count(result.bytes),
         "frames": .count(result.frames), "deltas": .count(result.deltas),
         "rows": .count(result.rows),
+        "notes": .array(notes.map { .string("\($0.file): \($0.message)") }),
       ],
       text: [
         "\(counted(result.files, "file")), \(result.bytes) bytes: "
           + "\(counted(result.deltas, "delta")) in the log, "
           + "\(counted(result.rows, "row")) in the snapshot"
-      ])
+      ] + notes.map { "note: \($0.file): \($0.message)" })
   }
 
   private func finish(_ damage: [Damage], counts: JSON, text: [String]) throws {
