@@ -23,7 +23,7 @@ extension Exchange {
     let isLost = listing[FileName.head(device: store.device.rawValue)] == nil && head.generation > 0
     guard vector[store.device] > head.last || vector != head.acknowledged || isLost
       || !head.superseded.isEmpty || isSnapshotDue(head)
-    else { return }
+    else { return try await remove(replacedFiles(listing, head), &report) }
     try wrapped { () throws(StoreError) in try store.flush() }
     let before = head
     try await publishSegments(&head, through: vector[store.device], &report)
@@ -34,9 +34,31 @@ extension Exchange {
     head.user = user
     let expired = dropExpired(&head)
     if head != before || isLost { try await write(&head, &report) }
-    for name in expired {
+    try await remove(expired + replacedFiles(listing, head), &report)
+  }
+
+  private func remove(
+    _ names: [String], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    for name in names {
       report.requests += 1
       try await folder.remove(directory + "/" + name)
+    }
+  }
+
+  /// Own segments that the head does not name (any more), once their grace has ended. It counts
+  /// from when this process first saw them so: a list of them in the head would make each head as
+  /// long as the history.
+  private func replacedFiles(_ listing: [String: FolderEntry], _ head: Head) -> [String] {
+    let now = machine.clock.now()
+    let current = Set(head.segments.map { $0.name(store.device) })
+    let own = listing.keys.filter { name in
+      FileName.published(name)?.device == store.device.rawValue && !current.contains(name)
+    }
+    return memory.withLock { memory in
+      memory.replaced = memory.replaced.filter { listing[$0.key] != nil }
+      for name in own where memory.replaced[name] == nil { memory.replaced[name] = now }
+      return own.filter { now - (memory.replaced[$0] ?? now) >= graceMilliseconds }.sorted()
     }
   }
 
@@ -119,10 +141,6 @@ extension Exchange {
       first: head.segments[range.lowerBound].first, last: head.segments[end - 1].last,
       chainBefore: chains.before, chainAfter: chains.after, pack: writer.bytes())
     let new = try await put(merged, &report)
-    let now = machine.clock.now()
-    for old in head.segments[replaced] {
-      head.superseded.append(Head.Superseded(name: old.name(store.device), time: now))
-    }
     head.segments.replaceSubrange(replaced, with: [new])
     report.mergedFiles += replaced.count
     return range.lowerBound + 1
@@ -154,7 +172,7 @@ extension Exchange {
   /// Names of the files whose grace has ended; the head forgets them.
   private func dropExpired(_ head: inout Head) -> [String] {
     let now = machine.clock.now()
-    let current = Set(head.segments.map { $0.name(store.device) } + [head.snapshot?.name ?? ""])
+    let current = head.snapshot?.name
     let expired = head.superseded.filter { now - $0.time >= graceMilliseconds }
     head.superseded.removeAll { now - $0.time >= graceMilliseconds }
     // What others still vouch for is not only ours.
@@ -162,15 +180,9 @@ extension Exchange {
       Set(memory.heads.values.compactMap { $0.snapshot?.name })
     }
     return expired.map(\.name).filter {
-      mayRemove($0) && !current.contains($0) && !others.contains($0)
+      // Whatever a head says: it lies in a folder that others can write to.
+      FileName.sharedSnapshot($0) != nil && $0 != current && !others.contains($0)
     }
-  }
-
-  /// Only what this device wrote, whatever a head says: a head lies in a folder that others can
-  /// write to.
-  private func mayRemove(_ name: String) -> Bool {
-    if let segment = FileName.published(name) { return segment.device == store.device.rawValue }
-    return FileName.sharedSnapshot(name) != nil
   }
 
   // MARK: snapshots

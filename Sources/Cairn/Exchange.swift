@@ -29,6 +29,8 @@ final class Exchange: Sendable {
     var versions: [String: String] = [:]
     /// Verdicts on files that are none of ours, by name and version.
     var foreign: [String: (version: String, problem: String?)] = [:]
+    /// Own segments that others have replaced, and when that was first seen.
+    var replaced: [String: Int64] = [:]
     var folderIdentity: UInt128?
     var publication: PublicationFile?
     var own: Head

@@ -33,7 +33,7 @@ struct Head: Equatable, Sendable {
   var fence = VersionVector()
   var retired: [DeviceID] = []
   var segments: [Segment] = []
-  /// Own files that are replaced by others, and since when: they go after a grace period.
+  /// Own snapshots that newer ones replaced, and since when: they go after a grace period.
   var superseded: [Superseded] = []
   var snapshot: Snapshot?
 

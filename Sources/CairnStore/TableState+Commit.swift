@@ -48,7 +48,11 @@ extension TableState {
       let mark = Int(pendingMarks[slot]) - 1
       let cell = columns[column].cell(slot)
       if pendingRecords[mark].inserted {
-        guard CellTag.isValue(cell.tag) else { continue }
+        guard CellTag.isValue(cell.tag) else {
+          // Removed from a record that nobody else has seen yet: the field was never written.
+          columns[column].set(slot, .none, stamp: StampTable.settled)
+          continue
+        }
       } else if try isUnchanged(old, cell, &ground) {
         columns[column].set(slot, old.cell, stamp: old.stamp)
         continue

@@ -87,6 +87,30 @@ extension StoreSimulation {
     return rule
   }
 
+  /// What looks different after a sync is in its report.
+  func checkReport(
+    _ outcome: SyncOutcome, before: StoreContent, after: StoreContent
+  ) throws {
+    let tables = Set(before.tables.keys).union(after.tables.keys)
+    for table in tables {
+      let (old, new) = (before.tables[table] ?? [:], after.tables[table] ?? [:])
+      for id in Set(old.keys).union(new.keys) where old[id] != new[id] {
+        let change = SyncOutcome.Changed(
+          table: table, id: RecordName(id), isDeleted: new[id] == nil)
+        // A rule that came with the deltas decides records anew that no delta touched.
+        let hasNewRules = before.tables[":rules"] != after.tables[":rules"]
+        try Difference.demand(
+          outcome.changed.contains(change) || hasNewRules, "\(table)/\(id) is not reported")
+      }
+    }
+    for change in outcome.changed {
+      let exists = after.tables[change.table]?[change.id.text] != nil
+      try Difference.demand(change.isDeleted != exists, "\(change) is reported")
+    }
+    let keys = Set(outcome.changed.map { "\($0.table)/\($0.id.text)" })
+    try Difference.demand(keys.count == outcome.changed.count, "a record is reported twice")
+  }
+
   /// All devices have everything: they must not differ in anything.
   func checkConvergence() throws {
     for number in devices.indices { try check(number) }

@@ -54,7 +54,7 @@ final class StoreSimulation {
   private func act(_ number: Int, _ step: Int) throws {
     let device = devices[number]
     device.clock.advance(by: Int64(random.below(3)))
-    switch random.below(24) {
+    switch random.below(25) {
     case 0...9: try change(number)
     case 10...14: try commit(number)
     case 15...18: try receive(number, count: 1 + random.below(4))
@@ -68,6 +68,7 @@ final class StoreSimulation {
     case 22:
       note("\(number) rolls back")
       try device.store.rollBack()
+    case 23: try join()
     default: try changeRule(number)
     }
   }
@@ -209,9 +210,12 @@ final class StoreSimulation {
   private func deliver(_ chosen: [[UInt8]], to number: Int) throws {
     // A sync commits first; the reference has to hear of that on its own.
     try commit(number)
-    let outcome = try devices[number].store.sync(packs: chosen)
+    let store = devices[number].store
+    let before = try StoreContent(store)
+    let outcome = try store.sync(packs: chosen)
     try Difference.demand(
       outcome.failures.isEmpty && outcome.committed == nil, "\(number): \(outcome.failures)")
+    try checkReport(outcome, before: before, after: try StoreContent(store))
   }
 
   private func pack(_ sender: Int) throws {
@@ -223,6 +227,20 @@ final class StoreSimulation {
     let pack = try ownPack(store, after: packedLast[sender], through: last, limit: limit)
     packs.append((sender, pack.bytes))
     packedLast[sender] = pack.last
+  }
+
+  /// A new device that starts from the snapshot of another one.
+  private func join() throws {
+    let source = devices[random.below(devices.count)]
+    guard devices.count < 6, let bytes = source.snapshotBytes() else { return }
+    note("\(devices.count) joins from a snapshot")
+    let new = try StoreDevice(random.next(), time: source.clock.now())
+    let path = new.store.temporarySnapshotPath()
+    try new.disk.setBytes(path, bytes)
+    try new.store.adopt(snapshot: path)
+    devices.append(new)
+    packedLast.append(0)
+    try check(devices.count - 1)
   }
 
   /// Everybody gets everything.

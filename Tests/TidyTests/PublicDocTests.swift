@@ -13,7 +13,7 @@ import Testing
 
   /// … or by their type: properties of plain data, and the initialisers that only set them.
   private func isPlainData(_ line: String) -> Bool {
-    let found = line.firstMatch(of: /^ *public (let|var|private\(set\) var) /)
+    let found = line.firstMatch(of: /^ *public (let|var|private\(set\) var)\b/)
     return found != nil && !line.contains("{") || line.contains("public init(")
   }
 
