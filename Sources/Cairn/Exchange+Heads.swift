@@ -194,10 +194,13 @@ extension Exchange {
       do throws(LogError) {
         let head = try Head(bytes, name: entry.name, datastore: store.datastore)
         let known = memory.withLock { $0.heads[head.device] ?? $0.own }
-        if known.device == head.device, known.generation >= head.generation { return nil }
+        if known.device == head.device, known.generation > head.generation || known == head {
+          return nil
+        }
       } catch { return "a damaged copy of a head (\(error.detail))" }
       quarantine.keep(entry.name, bytes, reason: "a head under a strange name")
-      return "a copy of a head that is newer than the head itself; kept in quarantine"
+      return "a copy of a head that is newer than the head itself, or another one of the same age; "
+        + "kept in quarantine"
     }
     return nil
   }

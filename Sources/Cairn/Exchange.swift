@@ -88,10 +88,16 @@ final class Exchange: Sendable {
       throw CairnError(.closed, "the datastore \(datastoreID) is closed", id: datastoreID)
     }
     var report = ExchangeReport()
+    let wasKnown = memory.withLock { $0.folderIdentity != nil }
     try await checkFolder(&report)
     report.requests += 1
     let entries = try await folder.list(directory)
     let listing = Dictionary(entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    if wasKnown, isOwnHeadMissing(listing) {
+      // Before it is written again: is this still the folder that it was written to?
+      memory.withLock { $0.folderIdentity = nil }
+      try await checkFolder(&report)
+    }
     try await readHeads(entries, &report)
     try await checkOwnHead(listing, &report)
     try await lookAtForeignFiles(entries, &report)
@@ -102,6 +108,11 @@ final class Exchange: Sendable {
       memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
     }
     return report
+  }
+
+  private func isOwnHeadMissing(_ listing: [String: FolderEntry]) -> Bool {
+    memory.withLock { $0.own.generation > 0 }
+      && listing[FileName.head(device: store.device.rawValue)] == nil
   }
 
   /// The folder must be the one that everything was published in so far. An empty or different one

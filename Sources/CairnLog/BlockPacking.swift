@@ -2,15 +2,15 @@ import CairnBytes
 import CairnDisk
 import Synchronization
 
-/// A batch of blocks on its way through LZ4 on another thread.
+/// A batch of blocks on its way to bytes and through LZ4 on another thread.
 final class BlockPacking: Sendable {
-  private let blocks: [[UInt8]]
+  private let blocks: [@Sendable () -> [UInt8]]
   private let first: Int
   private let packed = Mutex<[[UInt8]]>([])
   private let thread = Mutex<BackgroundThread?>(nil)
 
   /// Starts packing `blocks`, the first of which has the number `first`.
-  init(_ blocks: [[UInt8]], first: Int) {
+  init(_ blocks: [@Sendable () -> [UInt8]], first: Int) {
     self.blocks = blocks
     self.first = first
     let started = BackgroundThread { self.run() }
@@ -20,8 +20,8 @@ final class BlockPacking: Sendable {
   private func run() {
     var result: [[UInt8]] = []
     result.reserveCapacity(blocks.count)
-    for (index, raw) in blocks.enumerated() {
-      result.append(BlockPacking.pack(raw, number: first + index))
+    for (index, bytes) in blocks.enumerated() {
+      result.append(BlockPacking.pack(bytes(), number: first + index))
     }
     packed.withLock { $0 = result }
   }

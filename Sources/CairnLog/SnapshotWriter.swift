@@ -13,11 +13,11 @@ package final class SnapshotWriter {
   private var hashes: [UInt64] = []
   private var places: [UInt64] = []
   private var rowMax = 0
-  private var batch: [[UInt8]] = []
-  private var batchBytes = 0
+  private var batch: [@Sendable () -> [UInt8]] = []
   private var packing: BlockPacking?
 
   private static let bufferBytes = 1 << 20
+  private static let batchBlocks = 16
   /// Index pages are filled to this many slots on average: probes stay short and pages never full.
   private static let fill = 0.78
 
@@ -30,26 +30,31 @@ package final class SnapshotWriter {
 
   /// Adds a block and the hashes of its records, row by row.
   package func add(block raw: [UInt8], hashes rowHashes: [UInt64]) throws(LogError) {
+    try add(hashes: rowHashes) { raw }
+  }
+
+  /// The same for a block whose bytes are yet to be made, on another thread.
+  package func add(
+    hashes rowHashes: [UInt64], bytes: @escaping @Sendable () -> [UInt8]
+  ) throws(LogError) {
     let number = blockCount
     blockCount += 1
-    batch.append(raw)
-    batchBytes += raw.count
+    batch.append(bytes)
     for (row, hash) in rowHashes.enumerated() {
       hashes.append(hash)
       places.append(UInt64(number) << 32 | UInt64(row))
     }
     rowMax = max(rowMax, rowHashes.count)
-    if batchBytes >= SnapshotWriter.bufferBytes { try sendBatch() }
+    if batch.count >= SnapshotWriter.batchBlocks { try sendBatch() }
   }
 
   /// Packing costs as much as everything else: another thread packs one batch of blocks while the
-  /// next one is being built.
+  /// rows of the next one are being collected.
   private func sendBatch() throws(LogError) {
     try takePacked()
     if batch.isEmpty { return }
     packing = BlockPacking(batch, first: blockCount - batch.count)
     batch.removeAll(keepingCapacity: true)
-    batchBytes = 0
   }
 
   private func takePacked() throws(LogError) {

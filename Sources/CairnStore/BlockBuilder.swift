@@ -3,7 +3,7 @@ import CairnMerge
 
 /// Collects rows of one table and writes them as a block's bytes; `Block` and `BlockColumn` have
 /// the format. The same rows always give the same bytes.
-struct BlockBuilder {
+struct BlockBuilder: Sendable {
   private let table: Int
   private var names: [RecordName] = []
   private var estimate = 0
@@ -37,6 +37,16 @@ struct BlockBuilder {
   init(table: Int) { self.table = table }
 
   var isEmpty: Bool { names.isEmpty }
+
+  /// A builder of the next block of the same table, with room for as much as this one took.
+  func emptied() -> BlockBuilder {
+    var next = BlockBuilder(table: table)
+    next.names.reserveCapacity(names.count)
+    next.hashes.reserveCapacity(names.count)
+    next.presences.reserveCapacity(names.count)
+    next.columns = columns.map { $0.emptied() }
+    return next
+  }
 
   private static func estimate(_ row: Row) -> Int {
     var size = 16

@@ -2,7 +2,7 @@ import CairnBytes
 import CairnMerge
 
 /// The cells of one field of a block that is being built.
-struct ColumnBuilder {
+struct ColumnBuilder: Sendable {
   private var tags: [UInt8] = []
   private var words: [UInt64] = []
   private var stamps: [Int] = []
@@ -10,6 +10,17 @@ struct ColumnBuilder {
   private var heap: [UInt8] = []
 
   var isEmpty: Bool { rows.isEmpty }
+
+  /// An empty builder with room for as much as this one took.
+  func emptied() -> ColumnBuilder {
+    var next = ColumnBuilder()
+    next.tags.reserveCapacity(rows.count)
+    next.words.reserveCapacity(rows.count)
+    next.stamps.reserveCapacity(rows.count)
+    next.rows.reserveCapacity(rows.count)
+    next.heap.reserveCapacity(heap.count)
+    return next
+  }
 
   mutating func add(_ cell: Cell, from source: [UInt8], row: Int, stamp: Int) {
     rows.append(row)

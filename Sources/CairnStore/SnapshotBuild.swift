@@ -118,10 +118,15 @@ struct SnapshotBuild {
 
   private func flush(_ builder: inout BlockBuilder) throws(StoreError) {
     if builder.isEmpty { return }
-    let hashes = builder.hashes
-    do { try writer.add(block: builder.finish(fields: fields.names), hashes: hashes) } catch {
-      throw StoreError(error)
-    }
+    let finished = builder
+    builder = finished.emptied()
+    let names = fields.names
+    do throws(LogError) {
+      try writer.add(hashes: finished.hashes) {
+        var block = finished
+        return block.finish(fields: names)
+      }
+    } catch { throw StoreError(error) }
   }
 
   private mutating func begin(_ name: RecordName) {
@@ -159,7 +164,8 @@ struct SnapshotBuild {
     for (position, column) in block.columns.enumerated() {
       let cell = column.cell(blockRow, block.bytes)
       if cell.isNone { continue }
-      add(below.fields[position], cell, block.stamp(blockRow, column), isBase: true)
+      let stamp = source.isAlone ? .settled : block.stamp(blockRow, column)
+      add(below.fields[position], cell, stamp, isBase: true)
     }
   }
 
@@ -210,7 +216,8 @@ struct SnapshotBuild {
       let cell = column.cell(blockRow, below.block.bytes)
       if cell.isNone { continue }
       add(
-        below.fields[position], cell, below.block.stamp(blockRow, column), isBase: true)
+        below.fields[position], cell,
+        source.isAlone ? .settled : below.block.stamp(blockRow, column), isBase: true)
     }
   }
 }

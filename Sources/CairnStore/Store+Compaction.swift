@@ -29,12 +29,7 @@ extension Store {
     let snapshots = directory + "/" + FileName.snapshots
     let path = snapshots + "/" + FileName.snapshot(number)
     try write(source, directory: snapshots, path: path)
-    do throws(StoreError) {
-      try install(number: number, path: path, firstSegment: firstSegment)
-    } catch {
-      remove(path)
-      throw error
-    }
+    try install(number: number, path: path, firstSegment: firstSegment)
     outcome.records = source.totals.recordCount
     outcome.bytesAfter = try bytesOnDisk()
     return outcome
@@ -122,38 +117,91 @@ extension Store {
   func install(
     number: UInt64, path: String, firstSegment: UInt64, isAdopted: Bool = false
   ) throws(StoreError) {
-    let reader: SnapshotReader
-    do { reader = try SnapshotReader(path, disk: machine.disk) } catch { throw StoreError(error) }
-    let base = try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
-    var next = try withState { guarded throws(StoreError) in
-      var current = guarded.current
-      current.snapshot = number
-      current.firstSegment = firstSegment
-      current.firstKept = keptFrom(firstSegment, guarded)
-      return current
+    let base: BaseSnapshot
+    do throws(StoreError) { base = try openBase(number, path) } catch {
+      remove(path)
+      throw error
     }
-    if next.firstKept > next.firstSegment { next.firstKept = next.firstSegment }
-    do throws(LogError) { try next.write(directory: directory, machine: machine) } catch {
-      throw StoreError(error)
-    }
-    let old = try withState { guarded throws(StoreError) -> [UInt64] in
-      guarded.current = next
-      if isAdopted {
-        guarded.store.adopt(base)
-        try guarded.store.readRulesOfBase()
-      } else {
-        try guarded.store.rebase(on: base)
+    let old: [UInt64]
+    if isAdopted {
+      // In one go: nothing may be written here between the question and the switch.
+      old = try withState { guarded throws(StoreError) in
+        try requireBlank(guarded)
+        let next = self.next(number, firstSegment, guarded)
+        try write(next, path)
+        return try switchOver(to: base, next, &guarded, isAdopted: true)
       }
-      let gone = guarded.tail.segments.filter { $0.number < next.firstKept }.map(\.number)
-      guarded.tail.segments.removeAll { $0.number < next.firstKept }
-      guarded.tail.replayBytes = guarded.tail.segments.reduce(0) {
-        $0 + ($1.number >= firstSegment ? $1.bytes : 0)
+    } else {
+      let next = try withState { self.next(number, firstSegment, $0) }
+      try write(next, path)
+      old = try withState { guarded throws(StoreError) in
+        try switchOver(to: base, next, &guarded, isAdopted: false)
       }
-      return gone
     }
     sweep(keeping: number)
     for segment in old {
       remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
+    }
+  }
+
+  private func openBase(_ number: UInt64, _ path: String) throws(StoreError) -> BaseSnapshot {
+    let reader: SnapshotReader
+    do { reader = try SnapshotReader(path, disk: machine.disk) } catch { throw StoreError(error) }
+    return try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
+  }
+
+  private func next(_ number: UInt64, _ firstSegment: UInt64, _ guarded: Guarded) -> CurrentFile {
+    var current = guarded.current
+    current.snapshot = number
+    current.firstSegment = firstSegment
+    current.firstKept = min(firstSegment, keptFrom(firstSegment, guarded))
+    return current
+  }
+
+  /// Replaces CURRENT. If that fails the snapshot goes, unless CURRENT names it all the same: the
+  /// last step, which makes the new name durable, may have been the one that failed.
+  private func write(_ current: CurrentFile, _ path: String) throws(StoreError) {
+    do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
+      if !mayName(current) { remove(path) }
+      throw StoreError(error)
+    }
+  }
+
+  private func mayName(_ current: CurrentFile) -> Bool {
+    let path = directory + "/" + FileName.current
+    do {
+      guard let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {
+        return true
+      }
+      return try CurrentFile(bytes, path: path).snapshot == current.snapshot
+    } catch {
+      // What can't be read may say anything.
+      return true
+    }
+  }
+
+  /// The switch in memory; returns the segments that nobody needs any more.
+  private func switchOver(
+    to base: BaseSnapshot, _ next: CurrentFile, _ guarded: inout Guarded, isAdopted: Bool
+  ) throws(StoreError) -> [UInt64] {
+    guarded.current = next
+    if isAdopted {
+      guarded.store.adopt(base)
+      try guarded.store.readRulesOfBase()
+    } else {
+      try guarded.store.rebase(on: base)
+    }
+    let gone = guarded.tail.segments.filter { $0.number < next.firstKept }.map(\.number)
+    guarded.tail.segments.removeAll { $0.number < next.firstKept }
+    guarded.tail.replayBytes = guarded.tail.segments.reduce(0) {
+      $0 + ($1.number >= next.firstSegment ? $1.bytes : 0)
+    }
+    return gone
+  }
+
+  func requireBlank(_ guarded: Guarded) throws(StoreError) {
+    guard guarded.store.vector.isEmpty, !guarded.store.tables.contains(where: \.hasPending) else {
+      throw StoreError(.invalidOperation, "the datastore has content of its own meanwhile")
     }
   }
 
@@ -169,9 +217,8 @@ extension Store {
     let snapshots = directory + "/" + FileName.snapshots
     do throws(DiskError) {
       for entry in try machine.disk.list(snapshots) {
-        if FileName.snapshotNumber(entry.name).map({ $0 < number }) ?? false {
-          remove(snapshots + "/" + entry.name)
-        }
+        let isOld = FileName.snapshotNumber(entry.name).map { $0 < number } ?? false
+        if isOld || FileName.isTemporary(entry.name) { remove(snapshots + "/" + entry.name) }
       }
       for entry in try machine.disk.list(directory) where FileName.isTemporary(entry.name) {
         remove(directory + "/" + entry.name)

@@ -97,11 +97,7 @@ extension Store {
         throw StoreError(LogError(error))
       }
       let first = try withState { guarded throws(StoreError) -> UInt64 in
-        guard guarded.store.vector.isEmpty,
-          !guarded.store.tables.contains(where: \.hasPending)
-        else {
-          throw StoreError(.invalidOperation, "the datastore has content of its own meanwhile")
-        }
+        try requireBlank(guarded)
         return guarded.tail.segment?.header.number ?? guarded.tail.nextNumber
       }
       try install(number: number, path: path, firstSegment: first, isAdopted: true)

@@ -40,13 +40,12 @@ extension Store {
     var outcome = SyncOutcome()
     let mark = durableMark
     let target = try withState { guarded throws(StoreError) -> LogPosition? in
-      let before = guarded.tail.replayBytes
       outcome.committed = try commit(&guarded, mark)
       if !packs.isEmpty { try incorporate(packs, &guarded, mark, &outcome) }
-      guard let segment = guarded.tail.segment, guarded.tail.replayBytes > before else {
-        return nil
-      }
-      return LogPosition(segment: segment.header.number, end: segment.end)
+      guard let segment = guarded.tail.segment else { return nil }
+      let end = LogPosition(segment: segment.header.number, end: segment.end)
+      // Also what an earlier sync has written that then failed: this one vouches for all of it.
+      return end > mark ? end : nil
     }
     if let target {
       try settleDurability(target)
@@ -83,10 +82,16 @@ extension Store {
   private func commit(_ guarded: inout Guarded, _ mark: LogPosition) throws(StoreError) -> Dot? {
     guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
     try prepareTail(&guarded)
-    guard
-      let (delta, scope) = try guarded.store.collect(
+    let collected: (Delta, TableState.CommitScope)?
+    do throws(StoreError) {
+      collected = try guarded.store.collect(
         time: machine.clock.now(), dictionaryCount: guarded.tail.encoder.recordCount)
-    else {
+    } catch {
+      // Some records may have got numbers that the segment does not know.
+      guarded.tail.mustRotate = true
+      throw error
+    }
+    guard let (delta, scope) = collected else {
       // Nothing of the pending changes makes a difference.
       guarded.store.rollBack()
       return nil
@@ -161,7 +166,7 @@ extension Store {
       }
       try syncTail(&guarded)
     } catch { throw StoreError(error) }
-    guarded.tail.segment?.file.close()
+    // The file is closed with its last reference: a committer may be syncing it just now.
     guarded.tail.segment = nil
   }
 

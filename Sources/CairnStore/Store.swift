@@ -156,8 +156,10 @@ package final class Store: Sendable {
   /// elsewhere by then.
   private func finishClosing() throws(StoreError) {
     var failure: StoreError?
+    // From here on nobody can begin anything that would have to be made durable.
     let end = state.withLock { guarded -> LogPosition? in
       guard guarded.isOpen else { return nil }
+      guarded.isOpen = false
       guarded.store.rollBack()
       return LogPosition(
         segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)
@@ -167,7 +169,6 @@ package final class Store: Sendable {
       do throws(StoreError) { try makeDurable(end) } catch { failure = error }
     }
     state.withLock { guarded in
-      guarded.isOpen = false
       if failure == nil {
         // Room only; the next open finds the end by itself.
         do { try guarded.tail.segment?.trim() } catch {}

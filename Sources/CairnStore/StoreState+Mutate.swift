@@ -33,7 +33,7 @@ extension StoreState {
     for index in 0..<count {
       let (name, value) = field(index)
       guard let value else { continue }
-      let column = try writableColumn(number, name)
+      let column = try newTarget(number, name)
       size += try fieldSize(name, value)
       targets.append(Target(column: column, cell: Cell(value, heap: &ground.heap)))
     }
@@ -82,6 +82,19 @@ extension StoreState {
     return tables[number].column(field, &ground, rules)
   }
 
+  /// The column of one more field of the change at hand; each may be named once only, or sizes
+  /// would be wrong. Fields mostly come in the order of their columns.
+  @inline(__always)
+  private mutating func newTarget(_ number: Int, _ field: String) throws(StoreError) -> Int {
+    let column = try writableColumn(number, field)
+    if let last = targets.last, column <= last.column,
+      targets.contains(where: { $0.column == column })
+    {
+      throw StoreError(.illegalArgument, "field \(field) is given twice in one change", id: field)
+    }
+    return column
+  }
+
   private func fieldSize(_ field: String, _ value: FieldValue?) throws(StoreError) -> Int {
     guard let value else { return 0 }
     let size = value.size
@@ -111,7 +124,7 @@ extension StoreState {
       tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
     targets.removeAll(keepingCapacity: true)
     for (field, value) in fields {
-      let column = try writableColumn(number, field)
+      let column = try newTarget(number, field)
       targets.append(Target(column: column, cell: .none))
       let (old, isPending) = try sizeNow(number, slot, column)
       let new = try fieldSize(field, value)

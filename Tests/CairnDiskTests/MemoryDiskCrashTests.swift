@@ -82,6 +82,16 @@ struct MemoryDiskCrashTests {
     #expect(Set(first).count > 20)
   }
 
+  @Test func `what survives is the same in every process`() throws {
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+      try disk.createDirectory("/" + name)
+      for number in 0..<3 { try disk.put("/\(name)/\(number)", "xyz") }
+    }
+    #expect(disk.crash(keep: .subset(42)).paths() == [])
+    let lengths = disk.crash(keep: .subset(43)).paths()
+    #expect(lengths == [])
+  }
+
   @Test func `a torn write leaves some of its sectors whole`() throws {
     let file = try file()
     let old = [UInt8](repeating: 1, count: 2048)
@@ -159,6 +169,9 @@ struct MemoryDiskCrashTests {
     #expect(copy.openFiles == 0 && copy.usedBytes == 7)
     let crashed = copy.crash(keep: .nothingUnsynced)
     #expect(crashed.paths() == ["/f"] && text(crashed) == "old")
+    try disk.setBytes("/t/d/f", [1])
+    try disk.removeTree("/t")
+    #expect(disk.snapshot().crash(keep: .nothingUnsynced).paths() == ["/f", "/t/d/f"])
     let reopened = try copy.open("/f", .readWrite)
     try reopened.sync()
     #expect(text(copy.crash(keep: .nothingUnsynced)) == "new")

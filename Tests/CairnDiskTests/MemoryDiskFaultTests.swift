@@ -120,6 +120,11 @@ struct MemoryDiskFaultTests {
     #expect(disk.usedBytes == 10)
     let crashed = disk.crash(keep: .everything)
     #expect(crashed.capacity == 10 && crashed.usedBytes == 10)
+    // What is there can be written over on a disk that is more than full.
+    disk.capacity = 5
+    try file.put("xyz", at: 7)
+    try file.truncate(to: 9)
+    #expect(try file.text() == "ab34567xy")
   }
 
   @Test func `space comes back with the last name and handle`() throws {
@@ -154,6 +159,23 @@ struct MemoryDiskFaultTests {
     try disk.remove("/LOCK")
     try disk.syncDirectory("/")
     #expect(disk.openFiles == 1 && disk.usedBytes == 0)
+  }
+
+  @Test func `what is gone for good takes no memory`() throws {
+    for number in 0..<20 {
+      try disk.createDirectory("/d/e")
+      try disk.put("/d/e/\(number)", "x")
+      let file = try disk.open("/d/e/\(number)", .read)
+      try disk.remove("/d/e/\(number)")
+      try disk.syncDirectory("/d/e")
+      #expect(try file.text() == "x")
+      file.close()
+      try disk.removeTree("/d")
+      // A power cut would bring back the directory, and nothing else.
+      #expect(disk.crash(keep: .nothingUnsynced).keptNodes == 3)
+      try disk.syncDirectory("/")
+      #expect(disk.keptNodes == 1)
+    }
   }
 
   @Test func `damage is on the medium`() throws {

@@ -84,15 +84,13 @@ extension MemoryDiskState {
       files[inode]?.links = 0
       files[inode]?.opens = 0
     }
-    var reached: Set<Int> = [Self.root]
-    var open = [Self.root]
-    while let inode = open.popLast() {
-      guard let directory = directories[inode] else { continue }
-      for next in directory.current.values { count(next, links: 1) }
-      for next in directory.inodes where reached.insert(next).inserted { open.append(next) }
-    }
+    let reached = reachable()
     files = files.filter { reached.contains($0.key) }
     directories = directories.filter { reached.contains($0.key) }
+    others.formIntersection(reached)
+    for directory in directories.values {
+      for inode in directory.current.values { count(inode, links: 1) }
+    }
     candidates = Set(files.keys.filter { files[$0]?.links == 0 })
   }
 }

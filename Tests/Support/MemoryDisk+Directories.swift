@@ -39,6 +39,7 @@ extension MemoryDisk {
       }
       state.directories[place.directory]?.make(.unset(place.name, inode))
       state.directories[place.directory]?.modified = now
+      state.candidates.insert(inode)
     }
   }
 

@@ -12,6 +12,9 @@ extension MemoryDisk {
 
   package var heldLocks: Int { state.withLock { $0.locks.count } }
 
+  /// Files and directories that are somewhere still: those too that only a power cut would show.
+  package var keptNodes: Int { state.withLock { $0.files.count + $0.directories.count } }
+
   /// What programs see in a file; nil if there is no such file.
   package func bytes(_ path: String) -> [UInt8]? {
     state.withLock { state in

@@ -67,10 +67,7 @@ final class MemoryDiskFile: DiskFile {
 
   func close() {
     if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
-    disk.state.withLock { state in
-      state.count(inode, opens: -1)
-      state.sweep()
-    }
+    disk.state.withLock { $0.count(inode, opens: -1) }
   }
 
   /// As much as a simulated file may hold, so that a mistaken offset fails and takes no memory.

@@ -20,7 +20,6 @@ final class MemoryDiskLock: DiskLock {
     disk.state.withLock { state in
       state.locks.remove(inode)
       state.count(inode, opens: -1)
-      state.sweep()
     }
   }
 }

@@ -27,7 +27,7 @@ struct MemoryDiskState {
   var isOff = false
   var interceptor: (@Sendable (MemoryDiskOperation) -> DiskError.Reason?)?
   var locks: Set<Int> = []
-  /// Files that lost a name or a handle, perhaps the last.
+  /// What lost its last name and handle.
   var candidates: Set<Int> = []
 
   init(modified: Int64) {
@@ -95,15 +95,26 @@ struct MemoryDiskState {
     if !isInUse { candidates.insert(inode) }
   }
 
-  /// Forgets the files that nobody can reach any more, not even after a power cut.
+  /// What can be reached from the root, now or after a power cut.
+  func reachable() -> Set<Int> {
+    var reached: Set<Int> = [Self.root]
+    var open = [Self.root]
+    while let inode = open.popLast() {
+      for next in directories[inode]?.inodes ?? [] where reached.insert(next).inserted {
+        open.append(next)
+      }
+    }
+    return reached
+  }
+
+  /// Forgets what has gone for good.
   mutating func sweep() {
     guard !candidates.isEmpty else { return }
-    let named = directories.values.reduce(into: Set<Int>()) { $0.formUnion($1.inodes) }
-    for inode in candidates where !named.contains(inode) && files[inode]?.opens == 0 {
+    let reached = reachable()
+    for inode in candidates where !reached.contains(inode) {
       files[inode] = nil
+      directories[inode] = nil
     }
-    candidates = candidates.filter { inode in
-      files[inode].map { $0.links + $0.opens == 0 } ?? false
-    }
+    candidates.formIntersection(reached)
   }
 }
