@@ -39,9 +39,11 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
   ],
   targets: [
-    .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
     .systemLibrary(
-      name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+      name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
+    .systemLibrary(
+      name: "CXXHash", pkgConfig: "libxxhash",
+      providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
     module("CairnBytes", ["CLZ4", "CXXHash"]),
     module("CairnDisk", []),
     module("CairnLog", ["CairnBytes", "CairnDisk"]),
@@ -60,7 +62,8 @@ let package = Package(
     tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),
     tests("CairnMergeTests", ["CairnMerge", "CairnBytes"]),
     tests("CairnStoreTests", ["CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
-    tests("CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
+    tests(
+      "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
     tests("ToolTests", ["Cairn"]),
     tests("TidyTests", []),
   ],

@@ -59,8 +59,8 @@ public final class DatastoreManager: Sendable {
     guard a != b, !a.hasPrefix(b + "/"), !b.hasPrefix(a + "/") else {
       throw CairnError(
         .parent,
-        "the datastores (\(a)) and the shared folder (\(b)) must not lie inside one another: choose "
-          + "another root", file: a)
+        "the datastores (\(a)) and the shared folder (\(b)) must not lie inside one another: "
+          + "choose another root", file: a)
     }
   }
 
@@ -98,8 +98,8 @@ public final class DatastoreManager: Sendable {
     guard Identifier.isValidDatastore(id) else {
       throw CairnError(
         .illegalArgument,
-        "\"\(id)\" can't be a datastore's id: 1 to 64 of a-z 0-9 - _ . without a dot at either end, "
-          + "or a dot and 1 to 63 of A-Z a-z 0-9 - _", id: id)
+        "\"\(id)\" can't be a datastore's id: 1 to 64 of a-z 0-9 - _ . without a dot at either "
+          + "end, or a dot and 1 to 63 of A-Z a-z 0-9 - _", id: id)
     }
     return try locked { (state: inout State) throws(CairnError) in
       if state.isShutDown { throw DatastoreManager.shutDownError }

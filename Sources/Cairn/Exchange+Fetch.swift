@@ -87,11 +87,16 @@ extension Exchange {
     guard segment.first <= have + 1 else {
       return wait("deltas \(have + 1) to \(segment.first - 1) of the device are nowhere")
     }
-    guard let entry = listing[name] else { return wait("its head names it, but it is not here yet") }
+    guard let entry = listing[name] else {
+      return wait("its head names it, but it is not here yet")
+    }
     guard entry.isPresent, entry.size == segment.size else {
       return wait("\(entry.size) of \(segment.size) bytes are here")
     }
-    if isKnownBad(entry) { return false }
+    if let known = memory.withLock({ $0.foreign[name] }), known.version == entry.version {
+      note(entry, known.problem, &report)
+      return false
+    }
     report.requests += 1
     guard let bytes = try await readFile(name, PublishedSegment.fileBytesMax, &report) else {
       return false
@@ -104,6 +109,7 @@ extension Exchange {
       guard published.encodedName(bytes) == name else {
         throw LogError(.foreign, name, at: 32, "its content belongs under another name")
       }
+      try checkChain(published, name, have)
       try Exchange.verify(published, name)
       try inbox.withLock { inbox throws(LogError) in
         try inbox.add(
@@ -113,9 +119,6 @@ extension Exchange {
     } catch {
       if case .disk(let disk) = error.reason { throw CairnError(disk) }
       judge(error, entry, bytes, &report)
-      if error.reason == .corrupt || error.reason == .foreign || error.reason == .limit {
-        memory.withLock { $0.foreign[name] = (entry.version, error.description) }
-      }
       return false
     }
     report.fetchedFiles += 1
@@ -124,9 +127,21 @@ extension Exchange {
     return true
   }
 
-  /// A file that failed its check is not read again until it changes.
-  private func isKnownBad(_ entry: FolderEntry) -> Bool {
-    memory.withLock { $0.foreign[entry.name]?.version == entry.version }
+  /// The device's files must continue one another: two histories under one device are a fork.
+  private func checkChain(
+    _ segment: PublishedSegment, _ name: String, _ have: UInt64
+  ) throws(LogError) {
+    let device = DeviceID(rawValue: segment.device)
+    let known = memory.withLock { $0.chains[device] }
+    if let known, known.last == have, segment.first == have + 1,
+      known.chain != segment.chainBefore
+    {
+      throw LogError(
+        .foreign, name, at: 64,
+        "it does not continue what this device published before: two copies of one device have "
+          + "written under one name")
+    }
+    memory.withLock { $0.chains[device] = (segment.last, segment.chainAfter) }
   }
 
   /// The structure of everything in a segment, before any of it counts.
@@ -150,7 +165,7 @@ extension Exchange {
 
   /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it.
   func sync() throws(CairnError) -> SyncOutcome {
-    let adopted = try adoptSnapshot()
+    let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
     var hasProgress = true
     while hasProgress {
@@ -164,7 +179,10 @@ extension Exchange {
       if inbox.withLock({ $0.items.isEmpty }) { break }
     }
     dropSeen()
-    if adopted { try wrapped { () throws(StoreError) in try store.reportAll(&outcome) } }
+    if let snapshot {
+      try wrapped { () throws(StoreError) in try store.reportAll(&outcome) }
+      outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
+    }
     return outcome
   }
 
@@ -174,23 +192,27 @@ extension Exchange {
     outcome.conflicts += part.conflicts
   }
 
-  private func adoptSnapshot() throws(CairnError) -> Bool {
+  /// Starts from a snapshot that was fetched; returns what is in it.
+  private func adoptSnapshot() throws(CairnError) -> VersionVector? {
     let pending = inbox.withLock { inbox in
       defer { inbox.snapshot = nil }
       return inbox.snapshot
     }
-    guard let pending else { return false }
+    guard let pending else { return nil }
     guard store.isBlank else {
       // Something was written here meanwhile; the deltas are in the folder as well.
       do { try machine.disk.remove(pending.path) } catch {}
-      return false
+      return nil
     }
     do throws(StoreError) {
       try store.adopt(snapshot: pending.path)
-      return true
+      return pending.vector
     } catch {
-      if error.kind == .log, case .disk = error.log?.reason { throw CairnError(error) }
-      return false
+      // Damaged or gone since it was fetched: it, or all deltas, are fetched anew.
+      if case .disk(let disk) = error.log?.reason, disk.reason != .notFound {
+        throw CairnError(error)
+      }
+      return nil
     }
   }
 
@@ -214,6 +236,7 @@ extension Exchange {
   private func incorporate(_ items: [Inbox.Item]) throws(CairnError) -> SyncOutcome {
     var outcome = SyncOutcome()
     var packs: [[UInt8]] = []
+    var taken: [Inbox.Item] = []
     var bytes = 0
     for (index, item) in items.enumerated() {
       do throws(LogError) {
@@ -221,6 +244,7 @@ extension Exchange {
           try inbox.read(item, datastore: store.datastore)
         }
         packs.append(segment.pack)
+        taken.append(item)
         bytes += segment.pack.count
       } catch {
         if case .disk(let disk) = error.reason { throw CairnError(disk) }
@@ -231,7 +255,10 @@ extension Exchange {
         let batch = packs
         let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch) }
         merge(part, into: &outcome)
+        // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
+        for failed in part.failures.keys { inbox.withLock { $0.remove(taken[failed]) } }
         packs = []
+        taken = []
         bytes = 0
       }
     }

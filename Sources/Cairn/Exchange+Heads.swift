@@ -14,6 +14,10 @@ extension Exchange {
         number != store.device.rawValue
       else { continue }
       if memory.withLock({ $0.versions[entry.name] == entry.version }) { continue }
+      if let known = memory.withLock({ $0.foreign[entry.name] }), known.version == entry.version {
+        note(entry, known.problem, &report)
+        continue
+      }
       guard entry.isPresent, entry.size > 0 else {
         report.waiting.append(
           ExchangeReport.Waiting(
@@ -56,11 +60,11 @@ extension Exchange {
           name: entry.name, bytes: entry.size, reason: error.detail))
     case .corrupt, .foreign, .limit, .poisoned:
       quarantine.keep(entry.name, bytes, reason: error.description)
-      report.problems.append(
-        ExchangeReport.Problem(
-          name: entry.name,
-          reason: error.description + "; a copy is kept in quarantine, and the file is looked at "
-            + "again when it changes"))
+      let reason =
+        error.description + "; a copy is kept in quarantine, and the file is looked at again when "
+        + "it changes"
+      memory.withLock { $0.foreign[entry.name] = (entry.version, reason) }
+      report.problems.append(ExchangeReport.Problem(name: entry.name, reason: reason))
     }
   }
 
@@ -152,7 +156,7 @@ extension Exchange {
     }
   }
 
-  private func note(
+  func note(
     _ entry: FolderEntry, _ problem: String?, _ report: inout ExchangeReport
   ) {
     if let problem {

@@ -280,12 +280,11 @@ extension Exchange {
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
     publication.confirmedNonce = head.nonce
-    // For the next process, which need not look into the folder then. A power cut may take it:
-    // then the head is read back, as it would be anyway.
+    // For the next process, which need not look into the folder then.
     do throws(LogError) {
       try DurableFile.replace(
         directory: store.directory, name: FileName.publication, bytes: publication.encoded(),
-        machine: machine, durable: false)
+        machine: machine)
     } catch { throw CairnError(error) }
     let written = head
     memory.withLock { memory in

@@ -29,6 +29,8 @@ final class Exchange: Sendable {
     var versions: [String: String] = [:]
     /// Verdicts on files that are none of ours, by name and version.
     var foreign: [String: (version: String, problem: String?)] = [:]
+    /// Where each device's files had come to, and the chain hash there.
+    var chains: [DeviceID: (last: UInt64, chain: UInt128)] = [:]
     /// Own segments that others have replaced, and when that was first seen.
     var replaced: [String: Int64] = [:]
     var folderIdentity: UInt128?

@@ -1,13 +1,16 @@
 import CLZ4
 
-/// LZ4 blocks (the raw block format: no frame, no checksum; lengths and checksums are the caller's).
+/// LZ4 blocks (the raw block format: no frame, no checksum; lengths and checksums are the
+/// caller's).
 package enum LZ4 {
   /// A packed block can unpack to at most this many times its size.
   package static let expansionLimit = 255
 
   /// Appends `range` of `bytes` in packed form and returns true, or appends nothing and returns
   /// false if packing would not save at least 1/16 of it.
-  package static func pack(_ bytes: [UInt8], _ range: Range<Int>, into output: inout [UInt8]) -> Bool {
+  package static func pack(
+    _ bytes: [UInt8], _ range: Range<Int>, into output: inout [UInt8]
+  ) -> Bool {
     precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
     guard range.count >= 64, range.count <= 1 << 30 else { return false }
     let limit = range.count - range.count / 16

@@ -9,7 +9,8 @@ package struct DiskError: Error, Equatable, Sendable {
     case readOnly
     case denied
     case locked
-    /// What is there is of another kind than the call works on: a link, a pipe, a directory, a file.
+    /// What is there is of another kind than the call works on: a link, a pipe, a directory,
+    /// a file.
     case notRegular
     case tooManyOpen
     case io(errno: Int32)

@@ -27,6 +27,7 @@ package protocol DiskFile: AnyObject, Sendable {
   /// A hint that reads will be scattered, so that reading ahead is wasted.
   func adviseRandom()
 
-  /// Closes the file once the calls under way have returned. Later calls fail; closing twice is fine.
+  /// Closes the file once the calls under way have returned. Later calls fail; closing twice is
+  /// fine.
   func close()
 }

@@ -10,8 +10,8 @@ internal import Synchronization
 final class PosixFile: DiskFile {
   let path: String
   private let descriptor: Int32
-  /// Twice the number of calls under way, plus one once `close` was called. The descriptor goes with
-  /// the last of them: closed under a running call, its number could become another file's.
+  /// Twice the number of calls under way, plus one once `close` was called. The descriptor goes
+  /// with the last of them: closed under a running call, its number could become another file's.
   private let state = Atomic<Int>(0)
 
   /// Takes over an open descriptor.

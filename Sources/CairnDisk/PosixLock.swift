@@ -50,7 +50,8 @@ final class PosixLock: DiskLock {
 
   private static let attempts = 16
 
-  /// Locks an open file; nil, with the descriptor closed, if its name has meanwhile gone to another.
+  /// Locks an open file; nil, with the descriptor closed, if its name has meanwhile gone to
+  /// another.
   private static func take(_ path: String, _ descriptor: Int32) throws(DiskError) -> PosixLock? {
     let file = FileIdentity(try SystemCall.requireRegular("lock", path, descriptor))
     guard LockRegistry.claim(file) else {

@@ -56,7 +56,8 @@ package enum FileName {
   }
 
   package static func published(_ name: String) -> Published? {
-    guard let parts = stem(name, segmentSuffix)?.split(separator: "-", omittingEmptySubsequences: false),
+    let stem = stem(name, segmentSuffix)
+    guard let parts = stem?.split(separator: "-", omittingEmptySubsequences: false),
       parts.count == 4, let device = parseHex(String(parts[0])), let first = decimal(parts[1]),
       let last = decimal(parts[2]), first > 0, last >= first,
       let hash = parseHex128(String(parts[3]))

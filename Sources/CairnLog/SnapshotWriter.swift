@@ -130,7 +130,8 @@ package final class SnapshotWriter {
     header.locatorBits = UInt8(UInt64.bitWidth - largest.leadingZeroBitCount)
     header.slotBytes = header.locatorBits <= 30 ? 4 : 8
     let perPage = header.slotsPerPage
-    var pages = max(1, Int((Double(hashes.count) / (Double(perPage) * SnapshotWriter.fill)).rounded(.up)))
+    let room = Double(perPage) * SnapshotWriter.fill
+    var pages = max(1, Int((Double(hashes.count) / room).rounded(.up)))
     var order = pageOrder(pages)
     let pagesMax = pages * 8 + 64
     while order.counts.contains(where: { $0 >= perPage }) {

@@ -109,7 +109,8 @@ final class Block: Sendable {
     switch ids {
     case .packed(let start):
       .packed(
-        bytes.u64(at: start + row * 16).byteSwapped, bytes.u64(at: start + row * 16 + 8).byteSwapped)
+        bytes.u64(at: start + row * 16).byteSwapped,
+        bytes.u64(at: start + row * 16 + 8).byteSwapped)
     case .text(let ends, let start):
       .text(
         bytes.checkedText((start + (row == 0 ? 0 : Int(ends[row - 1])))..<(start + Int(ends[row]))))

@@ -7,7 +7,8 @@ import CairnMerge
 ///
 /// Forms: every row has a value of one type (`ints`, `dates`: minimum and differences of 0 to 8
 /// bytes; `doubles`: 8 bytes each; `decimals`: like ints, with an exponent; `bits`; `heap`: ends
-/// and bytes), or `mixed`: a type byte and a word a row; or `sparse`: the same for listed rows only.
+/// and bytes), or `mixed`: a type byte and a word a row; or `sparse`: the same for listed rows
+/// only.
 struct BlockColumn: Sendable {
   enum Form: UInt8 { case ints = 0, dates, doubles, decimals, bits, heap, mixed, sparse }
 
@@ -95,7 +96,8 @@ struct BlockColumn: Sendable {
   ) throws(DecodeError) {
     var previous = 0
     for row in 0..<rows {
-      let end = width == 2 ? Int(bytes.u16(at: start + row * 2)) : Int(bytes.u32(at: start + row * 4))
+      let end =
+        width == 2 ? Int(bytes.u16(at: start + row * 2)) : Int(bytes.u32(at: start + row * 4))
       guard end >= previous, end <= heap.count, end - previous <= Cell.heapLengthMax else {
         throw .malformed("ends of a heap column")
       }

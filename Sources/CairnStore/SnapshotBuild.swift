@@ -60,7 +60,9 @@ struct SnapshotBuild {
     var slots = table.sortedSlots()[...]
     var rows = 0
     let slotFields = table.fieldNames.map { fields.number($0) }
-    if let baseTable = table.baseTable, let blocks = source.ground.base?.description.tables[baseTable] {
+    if let baseTable = table.baseTable,
+      let blocks = source.ground.base?.description.tables[baseTable]
+    {
       for blockNumber in blocks.firstBlock..<(blocks.firstBlock + blocks.blockCount) {
         guard let block = try source.ground.base?.readUnkept(blockNumber) else { break }
         let below = Below(block: block, fields: blockFields(block), columns: overlaid(block, table))
@@ -89,7 +91,8 @@ struct SnapshotBuild {
     return rows
   }
 
-  /// The base's block at hand: for each of its columns the field's number, and the overlay's column.
+  /// The base's block at hand: for each of its columns the field's number, and the overlay's
+  /// column.
   private struct Below {
     var block: Block
     var fields: [Int]

@@ -69,7 +69,8 @@ extension Store {
 
   private func source(_ guarded: inout Guarded) throws(StoreError) -> SnapshotBuild.Source {
     guarded.store.addBaseTables()
-    // Pending changes are taken back in a copy: rules among them decide what everything counts with.
+    // Pending changes are taken back in a copy: rules among them decide what everything counts
+    // with.
     var store = guarded.store
     if store.tables.contains(where: \.hasPending) {
       store.rollBack()

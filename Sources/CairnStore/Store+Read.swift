@@ -228,7 +228,6 @@ extension Store {
       return found
     }
     outcome.changed += found.filter { !known.contains(ChangedKey(table: $0.table, id: $0.id)) }
-    outcome.appliedCount += Int(clamping: vector.entries.reduce(0) { $0 &+ $1.sequence })
   }
 
   private struct ChangedKey: Hashable {

@@ -113,7 +113,8 @@ extension Store {
     return delta.dot
   }
 
-  /// Writes the scratch as a frame. The encoder has moved on already, so a failure ends the segment.
+  /// Writes the scratch as a frame. The encoder has moved on already, so a failure ends the
+  /// segment.
   private func append(
     _ kind: FrameKind, _ dot: Dot, _ guarded: inout Guarded, _ mark: LogPosition
   ) throws(StoreError) {

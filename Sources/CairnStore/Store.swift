@@ -95,9 +95,17 @@ package final class Store: Sendable {
         return
       }
       do throws(DiskError) { try file.sync() } catch {
+        // Sealed meanwhile by another thread, the segment was synced and closed there.
+        try checkPoison()
+        if tailPosition().1.segment != end.segment {
+          done = max(done, target)
+          return
+        }
         isPoisoned.store(true, ordering: .sequentiallyConsistent)
         throw Store.poisonError(LogError(error))
       }
+      // A seal that failed meanwhile counts: after it a sync may say yes and mean nothing.
+      try checkPoison()
       done = end
       durableWord.store(Store.word(end), ordering: .releasing)
     }
@@ -133,7 +141,8 @@ package final class Store: Sendable {
   static func poisonError(_ error: LogError) -> StoreError {
     var result = StoreError(
       .syncFailed,
-      "the disk failed to make the commit durable (\(error)); close the datastore and open it again")
+      "the disk failed to make the commit durable (\(error)); close the datastore and open it "
+        + "again")
     result.log = error
     return result
   }

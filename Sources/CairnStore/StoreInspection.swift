@@ -106,8 +106,8 @@ package struct StoreInspection {
       case .torn(let count):
         throw LogError(
           isLast ? .truncated : .corrupt, segment.path, at: UInt64(scan.end),
-          "\(count) bytes at the end are no frame and nothing vouches for them: a torn write, which "
-            + "the next open cuts off")
+          "\(count) bytes at the end are no frame and nothing vouches for them: a torn write, "
+            + "which the next open cuts off")
       case .corrupt(let end):
         throw LogError(
           .corrupt, segment.path, at: UInt64(scan.end),

@@ -227,8 +227,8 @@ struct StoreOpening {
       throw LogError(
         .corrupt, path, at: UInt64(scan.end),
         "\(end - scan.end) bytes are damaged although they were durable once (a later frame says "
-          + "so); the file is left as it is: restore it from a backup, or remove this copy and fetch "
-          + "the datastore anew from its folder; `cairn verify` shows what is whole")
+          + "so); the file is left as it is: restore it from a backup, or remove this copy and "
+          + "fetch the datastore anew from its folder; `cairn verify` shows what is whole")
     case .torn(let count):
       guard isLast else {
         throw LogError(

@@ -48,7 +48,8 @@ extension StoreState {
     try check(limits, number, id, recordSize: size, growth: change, pendingGrowth: changeSize)
     if tables[number].isCounted, totals.recordCount >= limits.records {
       throw StoreError(
-        .sizeLimit, "the datastore holds \(totals.recordCount) records, its limit; delete some first")
+        .sizeLimit,
+        "the datastore holds \(totals.recordCount) records, its limit; delete some first")
     }
     let slot = try tables[number].writableSlot(id, place, &ground, rules)
     tables[number].insert(slot)
@@ -155,7 +156,8 @@ extension StoreState {
         CellTag.isValue(cell.tag) ? Sizes.field + cell.valueSize(ground.heap) : 0
       return (size, isPending)
     }
-    // Pending without a cell: the record was deleted and inserted again, and the change's size with it.
+    // Pending without a cell: the record was deleted and inserted again, and the change's size
+    // with it.
     return (try tables[number].view(.slot(slot), column, &ground).fieldSize, false)
   }
 

@@ -225,9 +225,12 @@ extension TableState {
     _ delta: Delta, _ section: Delta.Section, stamp: Stamp, _ scope: CommitScope,
     _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
-    var needed: Set<Int> = Set(pendingRecords.filter { $0.deleted || isComplex($0.slot) }.map(\.slot))
+    var needed = Set(
+      pendingRecords.filter { $0.deleted || isComplex($0.slot) }.map(\.slot))
     var slotOfRow: [UInt32: Int] = [:]
-    for pending in pendingRecords where pending.row != .max { slotOfRow[pending.row] = pending.slot }
+    for pending in pendingRecords where pending.row != .max {
+      slotOfRow[pending.row] = pending.slot
+    }
     for column in delta.columns[section.columns] where column.operation == .add {
       for cell in column.cells { needed.insert(slotOfRow[delta.rows[cell]] ?? -1) }
     }

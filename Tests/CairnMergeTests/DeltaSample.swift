@@ -61,7 +61,8 @@ struct DeltaContent: Equatable {
   }
 }
 
-/// Makes random deltas of one device, one after another in one scope, with all that a delta can say.
+/// Makes random deltas of one device, one after another in one scope, with all that a delta can
+/// say.
 struct DeltaSample {
   let random: SeededRandom
   var heap: [UInt8] = []

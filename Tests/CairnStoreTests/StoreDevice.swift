@@ -39,6 +39,7 @@ final class StoreDevice {
   }
 
   var id: DeviceID { store.device }
+  var machine: Machine { Machine(disk: disk, clock: clock, random: random) }
 
   func open() throws { store = try StoreDevice.open(disk, clock, random, isLinked, options) }
 

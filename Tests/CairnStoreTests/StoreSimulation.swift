@@ -117,7 +117,8 @@ final class StoreSimulation {
     case 0, 1: return nil
     case 2: return .bool(random.coin())
     case 3: return .double([.nan, -0.0, 0.0, .infinity, 1, 0.1][random.below(6)])
-    case 4: return .string(["", "x", "naïve", String(repeating: "long", count: 60)][random.below(4)])
+    case 4:
+      return .string(["", "x", "naïve", String(repeating: "long", count: 60)][random.below(4)])
     case 5: return .bytes(random.bytes(random.below(4)))
     case 6: return .date(Int64(random.below(3)))
     case 7: return .list(Array([.int(1), .string("é"), .bytes([0])].prefix(random.below(4))))

@@ -18,8 +18,8 @@ package enum CrashModel: Hashable, Sendable {
 extension MemoryDisk {
   package static let sectorSize = 512
 
-  /// A disk with what could be left after a power cut now. Nothing there is open, locked or about to
-  /// fail, and all of it is durable. This disk goes on as if nothing had happened.
+  /// A disk with what could be left after a power cut now. Nothing there is open, locked or about
+  /// to fail, and all of it is durable. This disk goes on as if nothing had happened.
   package func crash(keep model: CrashModel) -> MemoryDisk {
     MemoryDisk(state.withLock { $0.crashed(model) }, clock: clock)
   }

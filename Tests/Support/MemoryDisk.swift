@@ -9,9 +9,9 @@ internal import Synchronization
 
 /// A disk in memory that can lose power, lie, break and fill up at any step.
 ///
-/// It is as forgetful as the standards allow: bytes last only once their file was synced, names only
-/// once their directory was, and the two have nothing to do with each other. Every step that changes
-/// something or makes it durable has a number, so that a test can go through all of them.
+/// It is as forgetful as the standards allow: bytes last only once their file was synced, names
+/// only once their directory was, and the two have nothing to do with each other. Every step that
+/// changes something or makes it durable has a number, so that a test can go through all of them.
 ///
 /// A file moved from one directory to another may be found in both or in neither after a power cut,
 /// unless the target was synced before the source. There are no links.

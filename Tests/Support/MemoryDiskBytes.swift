@@ -1,5 +1,5 @@
-/// The bytes of a simulated file. Zeros at the end are not stored: files are preallocated in megabytes
-/// and copied by the thousand.
+/// The bytes of a simulated file. Zeros at the end are not stored: files are preallocated in
+/// megabytes and copied by the thousand.
 struct MemoryDiskBytes {
   private(set) var length = 0
   /// No longer than `length`.

@@ -1,7 +1,9 @@
-/// A name in a simulated directory: bytes, since Swift takes some strings of different bytes as equal.
+/// A name in a simulated directory: bytes, since Swift takes some strings of different bytes as
+/// equal.
 typealias MemoryDiskName = [UInt8]
 
-/// A simulated file: what programs see, what a power cut leaves for certain, and the changes between.
+/// A simulated file: what programs see, what a power cut leaves for certain, and the changes
+/// between.
 ///
 /// After a failed sync the changes between are gone although programs still see them.
 struct MemoryDiskContent {

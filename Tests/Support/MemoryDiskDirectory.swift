@@ -1,4 +1,5 @@
-/// A simulated directory: the names programs see, those a power cut leaves, and the changes between.
+/// A simulated directory: the names programs see, those a power cut leaves, and the changes
+/// between.
 struct MemoryDiskDirectory {
   enum Change {
     case set(MemoryDiskName, Int)

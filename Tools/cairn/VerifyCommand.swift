@@ -37,7 +37,9 @@ struct VerifyCommand: ParsableCommand {
     progress.end()
     let notes = result.problems.filter { !$0.isDamage }
     try finish(
-      result.problems.filter(\.isDamage).map { Damage(file: $0.file, offset: $0.offset, message: $0.message) },
+      result.problems.filter(\.isDamage).map {
+        Damage(file: $0.file, offset: $0.offset, message: $0.message)
+      },
       counts: [
         "files": .count(result.files), "bytes": .count(result.bytes),
         "frames": .count(result.frames), "deltas": .count(result.deltas),
