@@ -53,7 +53,7 @@ extension StoreState {
     }
     let slot = try tables[number].writableSlot(id, place, &ground, rules)
     tables[number].insert(slot)
-    for target in targets { tables[number].put(slot, target.column, target.cell) }
+    tables[number].put(slot, targets)
     finish(number, slot, size: size, records: 1, changeSize: changeSize)
   }
 

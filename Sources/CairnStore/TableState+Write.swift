@@ -27,6 +27,11 @@ extension TableState {
     columns[column].set(slot, cell, stamp: StampTable.pending)
   }
 
+  /// The cells of a record that is being inserted, in one call: the table is looked up once.
+  mutating func put(_ slot: Int, _ targets: [StoreState.Target]) {
+    for target in targets { put(slot, target.column, target.cell) }
+  }
+
   /// Whether the pending delta writes this cell already.
   func isPending(_ slot: Int, _ column: Int) -> Bool {
     columns[column].stamp(slot) == StampTable.pending

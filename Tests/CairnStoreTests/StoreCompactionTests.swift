@@ -1,0 +1,165 @@
+import CairnDisk
+import CairnMerge
+import CairnStore
+import TestSupport
+import Testing
+
+/// Folding the log: nothing that shows changes, whatever goes on meanwhile.
+struct StoreCompactionTests {
+  private func fill(_ store: Store, _ range: Range<Int>) throws {
+    for number in range {
+      try store.insert(
+        "r\(number)", ["n": .int(Int64(number)), "s": .string("text \(number % 7)")])
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `content and totals stay, and log files go`(isLinked: Bool) throws {
+    let device = try StoreDevice(1, isLinked: isLinked) { $0.segmentBytes = 2000 }
+    for part in 0..<10 {
+      try fill(device.store, (part * 20)..<(part * 20 + 20))
+      try device.store.sync()
+    }
+    try device.store.delete("r5")
+    try device.store.set("r6", ["n": nil, "x": [1, "two"].value])
+    try device.store.sync()
+    let (content, totals) = (try StoreContent(device.store), device.store.totals)
+    device.store.confirmPublished(through: 100)
+    let outcome = try device.store.compact()
+    #expect(outcome.bytesAfter < outcome.bytesBefore && outcome.records == 199)
+    #expect(device.disk.paths().filter { $0.hasSuffix(".seg") }.isEmpty)
+    for _ in 0..<2 {
+      #expect(try StoreContent(device.store) == content)
+      #expect(device.store.totals == totals)
+      try device.reopen()
+    }
+    #expect(device.disk.paths().filter { $0.hasSuffix(".snap") }.count == 1)
+  }
+
+  @Test func `own deltas that are not published are kept`() throws {
+    let device = try StoreDevice(1) { $0.segmentBytes = 500 }
+    for number in 0..<20 {
+      try device.store.insert("r\(number)", ["n": .int(Int64(number))])
+      try device.store.sync()
+    }
+    device.store.confirmPublished(through: 7)
+    _ = try device.store.compact()
+    try device.reopen()
+    _ = try device.store.compact()
+    let pack = try PackReader(try device.store.pack(after: 7))
+    #expect(pack.header.first == 8 && pack.header.last == 20)
+    let peer = try StoreDevice(2)
+    #expect(try peer.store.sync(packs: [device.store.pack(after: 7)]).appliedCount == 0)
+    device.store.confirmPublished(through: 20)
+    _ = try device.store.compact()
+    #expect(refusal { _ = try device.store.pack(after: 7) } == .log)
+    // The state is whole without the log, and goes on.
+    try device.reopen()
+    #expect(try device.store.count(table: "t") == 20)
+    try device.store.insert("next")
+    #expect(try device.store.sync().committed?.sequence == 21)
+    #expect(try PackReader(try device.store.pack(after: 20)).header.first == 21)
+  }
+
+  @Test func `pending changes stay pending`() throws {
+    let device = try StoreDevice(1)
+    try fill(device.store, 0..<50)
+    try device.store.sync()
+    for _ in 0..<2 {
+      try device.store.set("r1", ["n": -1, "s": nil, "new": "x"])
+      try device.store.delete("r2")
+      try device.store.insert("mine", ["a": 1])
+      let (content, totals) = (try StoreContent(device.store), device.store.totals)
+      _ = try device.store.compact()
+      #expect(try StoreContent(device.store) == content)
+      #expect(device.store.totals == totals)
+      try device.store.rollBack()
+      #expect(try device.store.get("r1") == ["n": 1, "s": "text 1"])
+      #expect(try device.store.get("r2") != nil && device.store.get("mine") == nil)
+    }
+    try device.store.set("r1", ["n": -1])
+    _ = try device.store.compact()
+    #expect(try device.store.sync().committed != nil)
+    try device.reopen()
+    #expect(try device.store.get("r1")?["n"] == -1)
+  }
+
+  @Test func `what is written while a snapshot is being built is not in it and not lost`() throws {
+    let device = try StoreDevice(1)
+    try fill(device.store, 0..<50)
+    try device.store.sync()
+    let store = device.store
+    // In the middle of the compaction, when its file is made, somebody else writes.
+    let isDone = Flag()
+    device.disk.intercept { operation in
+      guard operation.verb == "create", operation.path.hasSuffix(".tmp"), isDone.raise() else {
+        return nil
+      }
+      do {
+        try store.set("r3", ["n": 333])
+        try store.delete("r4")
+        try store.insert("new", ["a": "b"])
+        try store.sync()
+        try store.set("r5", ["n": 555])
+      } catch { Issue.record(error) }
+      return nil
+    }
+    _ = try store.compact()
+    device.disk.heal()
+    #expect(try store.get("r5")?["n"] == 555)
+    try store.sync()
+    let content = try StoreContent(store)
+    #expect(content.recordCount == 50)
+    try device.reopen()
+    #expect(try StoreContent(device.store) == content)
+    #expect(try device.store.get("r3")?["n"] == 333)
+    _ = try device.store.compact()
+    #expect(try StoreContent(device.store) == content)
+    #expect(device.store.totals.size == content.size)
+  }
+
+  @Test func `a preview changes nothing and is exact`() throws {
+    let device = try StoreDevice(1, isLinked: false)
+    try fill(device.store, 0..<100)
+    try device.store.sync()
+    let before = device.disk.operations
+    let preview = try device.store.previewCompaction()
+    #expect(device.disk.operations == before)
+    #expect(try device.store.compact() == preview)
+  }
+
+  @Test func `leftovers of crashes go with the next compaction`() throws {
+    let device = try StoreDevice(1)
+    try fill(device.store, 0..<5)
+    try device.store.sync()
+    let name = "/0123456789abcdef.tmp"
+    for path in [StoreDevice.directory, StoreDevice.directory + "/snap"] {
+      try device.disk.setBytes(path + name, [1, 2, 3])
+    }
+    _ = try device.store.compact()
+    #expect(device.disk.paths().filter { $0.hasSuffix(".tmp") }.isEmpty)
+  }
+
+  @Test func `compaction runs by itself when the log has grown`() throws {
+    let device = try StoreDevice(1, isLinked: false) {
+      $0.compactsAutomatically = true
+      $0.compactFrom = 4000
+      $0.segmentBytes = 1500
+      $0.replayBytes = 500
+    }
+    for number in 0..<300 {
+      try device.store.insert("r\(number)", ["n": .int(Int64(number)), "s": "some text"])
+      if number % 3 == 0 { try device.store.set("r\(number / 2)", ["n": .int(Int64(-number))]) }
+      try device.store.sync()
+    }
+    let content = try StoreContent(device.store)
+    try device.store.close()
+    #expect(device.store.compactionFailure == nil)
+    let log = device.disk.paths().filter { $0.hasSuffix(".seg") }
+    #expect(log.count < 3, "\(log)")
+    try device.open()
+    #expect(device.store.snapshotFile() != nil)
+    #expect(try StoreContent(device.store) == content)
+    #expect(device.store.totals == (content.size, 300, 0))
+  }
+}
