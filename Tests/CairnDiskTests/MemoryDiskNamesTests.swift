@@ -46,6 +46,8 @@ struct MemoryDiskNamesTests {
   @Test func `a removed file comes back until the directory was synced`() throws {
     try disk.remove("/a/old")
     #expect(disk.paths() == [])
+    // Another directory's sync is no help, nor does it forget what is not its own.
+    try disk.syncDirectory("/b")
     #expect(kept(seeds) == [["/a/old"], []])
     #expect(disk.crash(keep: .nothingUnsynced).bytes("/a/old") == Array("old".utf8))
     try disk.syncDirectory("/a")

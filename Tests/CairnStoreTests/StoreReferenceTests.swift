@@ -1,4 +1,3 @@
-import Glibc
 import TestSupport
 import Testing
 
@@ -11,7 +10,6 @@ struct StoreReferenceTests {
   func `stores show what the reference shows, and end up identical`(batch: Int) {
     let first = UInt64(batch) * Self.historiesInBatch
     for seed in first..<(first + Self.historiesInBatch) {
-      print("SEED", seed); unsafe fflush(nil)
       guard let failure = Self.failure(seed: seed) else { continue }
       Issue.record("seed \(seed): \(failure)")
       return

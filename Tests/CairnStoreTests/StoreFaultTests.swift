@@ -1,0 +1,182 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+import CairnStore
+import TestSupport
+import Testing
+
+/// The disk refuses or breaks at every single step: errors are typed, nothing is half applied, and
+/// all goes well once the disk does.
+struct StoreFaultTests {
+  /// Runs one step of the workload until it is done, whatever fails on the way.
+  private func insist(_ workload: CrashWorkload, _ step: CrashWorkload.Step) throws {
+    guard let store = workload.store else { return }
+    do { try workload.run(step) } catch {
+      guard let error = error as? StoreError else { throw error }
+      workload.disk.heal()
+      switch step {
+      case .compact: _ = try store.compact()
+      case .reopen:
+        try store.close()
+        try workload.open()
+      case .commit, .deliver:
+        try mend(workload, store, step, error)
+      }
+    }
+  }
+
+  private func mend(
+    _ workload: CrashWorkload, _ store: Store, _ step: CrashWorkload.Step, _ error: StoreError
+  ) throws {
+    let wanted = workload.states[workload.states.count - 1]
+    if error.kind == .syncFailed {
+      // Poisoned for good: no second sync may tell that all is well.
+      try Difference.demand(refusal { _ = try store.sync() } == .syncFailed, "it is not poisoned")
+      // It may say once more that it could not make everything durable.
+      try? store.close()
+      try workload.open()
+    } else if case .commit = step {
+      let shown = try StoreContent(store)
+      try Difference.demand(shown == wanted, "an error changed what shows")
+      try store.sync()
+    }
+    guard let store = workload.store else { return }
+    let shown = try StoreContent(store)
+    if shown == wanted { return }
+    let before = workload.states[workload.states.count - 2]
+    try Difference.demand(shown == before, "half applied: \(shown.differences(from: before))")
+    try workload.run(step)
+  }
+
+  private func failEverywhere(_ reason: DiskError.Reason, forever: Bool) throws {
+    let counted = MemoryDisk()
+    try CrashWorkload(counted).run()
+    var final: StoreContent?
+    for step in 1...counted.operations {
+      let disk = MemoryDisk()
+      disk.failAt(operation: step, reason: reason, forever: forever)
+      let workload = CrashWorkload(disk)
+      do {
+        do { try workload.open() } catch {
+          try Difference.demand(error is StoreError, "\(error)")
+          disk.heal()
+          try workload.open()
+        }
+        for step in CrashWorkload.steps { try insist(workload, step) }
+        let store = try #require(workload.store)
+        try? store.close()
+        disk.heal()
+        let again = try workload.open(disk)
+        let content = try StoreContent(again)
+        try again.close()
+        let wanted = final ?? content
+        final = wanted
+        try Difference.demand(content == wanted, "\(content.differences(from: wanted))")
+        try Difference.demand(disk.openFiles == 0, "\(disk.openFiles) files are left open")
+        let power = try workload.open(disk.crash(keep: .nothingUnsynced))
+        try Difference.demand(try StoreContent(power) == wanted, "it was not durable")
+      } catch {
+        Issue.record("step \(step) fails with \(reason): \(error)")
+        return
+      }
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a full disk at any step`(forever: Bool) throws {
+    try failEverywhere(.noSpace, forever: forever)
+  }
+
+  @Test(arguments: [false, true])
+  func `an I/O error at any step`(forever: Bool) throws {
+    try failEverywhere(.io(errno: 5), forever: forever)
+  }
+
+  @Test func `a disk that is really full, and then has room again`() throws {
+    let device = try StoreDevice(1) { $0.segmentBytes = 64 << 10 }
+    let bulk = FieldValue.bytes(SeededRandom(1).bytes(3000))
+    device.disk.capacity = 300_000
+    var stored = 0
+    var error: StoreError?
+    while error == nil, stored < 1000 {
+      try device.store.insert("r\(stored)", ["b": bulk])
+      do {
+        try device.store.sync()
+        stored += 1
+      } catch let failure as StoreError { error = failure }
+    }
+    let reason = try #require(error?.log?.reason)
+    guard case .disk(let disk) = reason else {
+      Issue.record("\(reason)")
+      return
+    }
+    #expect(disk.reason == .noSpace)
+    #expect(stored > 50 && stored < 100)
+    #expect(try device.store.get("r0")?["b"] == bulk, "reading goes on")
+    #expect(throws: StoreError.self) { try device.store.compact() }
+    device.disk.capacity = nil
+    try device.store.sync()
+    try device.reopen()
+    #expect(try device.store.count(table: "t") == stored + 1)
+  }
+
+  @Test func `a commit whose sync failed is never acknowledged by a later one`() throws {
+    let device = try StoreDevice(1)
+    try device.store.insert("r", ["a": 1])
+    try device.store.sync()
+    try device.store.set("r", ["a": 2])
+    device.disk.failAt(operation: device.disk.operations + 2, reason: .io(errno: 5))
+    #expect(refusal { _ = try device.store.sync() } == .syncFailed)
+    for _ in 0..<3 { #expect(refusal { _ = try device.store.sync() } == .syncFailed) }
+    #expect(refusal { try device.store.flush() } == .syncFailed)
+    #expect(throws: StoreError.self) { try device.store.close() }
+    #expect(!device.store.isOpen && device.disk.heldLocks == 0)
+    try device.open()
+    #expect([1, 2].contains(try device.store.get("r")?["a"]))
+    try device.store.set("r", ["a": 3])
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("r")?["a"] == 3)
+  }
+
+  @Test func `a commit is made durable by the next sync if its own sync failed later on`() throws {
+    let device = try StoreDevice(1)
+    let peer = try StoreDevice(2)
+    try peer.store.insert("p")
+    try peer.store.sync()
+    try device.store.insert("first")
+    try device.store.sync()
+    try device.store.insert("r")
+    // The own delta is written, the other device's is not: nothing was synced.
+    let pack = try peer.store.pack()
+    device.disk.failAt(operation: device.disk.operations + 2, reason: .noSpace)
+    #expect(throws: StoreError.self) { try device.store.sync(packs: [pack]) }
+    device.disk.heal()
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("r") == [:])
+  }
+
+  @Test func `a failed directory sync never costs a compaction's snapshot`() throws {
+    for offset in 1...40 {
+      let device = try StoreDevice(1)
+      for number in 0..<10 {
+        try device.store.insert("r\(number)")
+        try device.store.sync()
+      }
+      device.store.confirmPublished(through: 10)
+      device.disk.failAt(
+        operation: device.disk.operations + offset, reason: .io(errno: 5), forever: true)
+      let isDone = refusal { _ = try device.store.compact() } == nil
+      device.disk.heal()
+      for model in CrashModel.all(seeds: 0..<4) {
+        let disk = device.disk.crash(keep: model)
+        let store = try StoreDevice.open(
+          disk, device.clock, device.random, true, device.options)
+        #expect(try store.count(table: "t") == 10, "step \(offset), \(model)")
+      }
+      if isDone { return }
+    }
+    Issue.record("the compaction never came through")
+  }
+}
