@@ -15,9 +15,13 @@ extension Exchange {
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
     guard store.isBlank, inbox.withLock({ $0.snapshot == nil && $0.items.isEmpty }) else { return }
-    let heads = memory.withLock { Array($0.heads.values) }
+    let (heads, refused) = memory.withLock { (Array($0.heads.values), $0.refusedSnapshots) }
     let snapshots = heads.compactMap(\.snapshot).filter { snapshot in
       guard let entry = listing[snapshot.name] else { return false }
+      if let reason = refused[snapshot.content] {
+        report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
+        return false
+      }
       return entry.isPresent && entry.size == snapshot.size
         && snapshot.size <= UInt64(Exchange.snapshotBytesMax)
     }
@@ -43,7 +47,9 @@ extension Exchange {
       defer { file.close() }
       try file.write(bytes.span, at: 0)
     } catch { throw CairnError(error) }
-    inbox.withLock { $0.snapshot = Inbox.Snapshot(path: path, vector: newest.vector) }
+    inbox.withLock {
+      $0.snapshot = Inbox.Snapshot(path: path, vector: newest.vector, content: newest.content)
+    }
     report.fetchedSnapshot = true
     report.fetchedFiles += 1
     report.fetchedBytes += newest.size
@@ -208,9 +214,16 @@ extension Exchange {
       try store.adopt(snapshot: pending.path)
       return pending.vector
     } catch {
-      // Damaged or gone since it was fetched: it, or all deltas, are fetched anew.
-      if case .disk(let disk) = error.log?.reason, disk.reason != .notFound {
+      guard let log = error.log else { return nil }
+      if case .disk(let disk) = log.reason {
+        // Gone since it was fetched: it is fetched anew.
+        if disk.reason == .notFound { return nil }
         throw CairnError(error)
+      }
+      // It would be the same the next time: all deltas are fetched instead.
+      memory.withLock {
+        $0.refusedSnapshots[pending.content] =
+          "the snapshot can't be used (\(log.detail)); all deltas are fetched instead"
       }
       return nil
     }

@@ -201,7 +201,10 @@ extension Exchange {
         if known.device == head.device, known.generation > head.generation || known == head {
           return nil
         }
-      } catch { return "a damaged copy of a head (\(error.detail))" }
+      } catch {
+        quarantine.keep(entry.name, bytes, reason: error.description)
+        return "a damaged copy of a head (\(error.detail)); kept in quarantine"
+      }
       quarantine.keep(entry.name, bytes, reason: "a head under a strange name")
       return "a copy of a head that is newer than the head itself, or another one of the same age; "
         + "kept in quarantine"

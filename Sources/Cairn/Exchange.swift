@@ -31,6 +31,8 @@ final class Exchange: Sendable {
     var foreign: [String: (version: String, problem: String?)] = [:]
     /// Where each device's files had come to, and the chain hash there.
     var chains: [DeviceID: (last: UInt64, chain: UInt128)] = [:]
+    /// Contents of snapshots that were what their heads say, and could not be used all the same.
+    var refusedSnapshots: [UInt128: String] = [:]
     /// Own segments that others have replaced, and when that was first seen.
     var replaced: [String: Int64] = [:]
     var folderIdentity: UInt128?

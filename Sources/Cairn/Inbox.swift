@@ -17,6 +17,8 @@ struct Inbox: Sendable {
   struct Snapshot: Sendable {
     var path: String
     var vector: VersionVector
+    /// XXH3-128 of its bytes.
+    var content: UInt128
   }
 
   private let directory: String

@@ -15,6 +15,19 @@ struct LogTail {
   /// Segments on disk: number and first own sequence that they may hold.
   var segments: [SegmentInfo] = []
   var scratch: [UInt8] = []
+  /// This process has written to the log.
+  var hasWritten = false
+  /// What an earlier process wrote and nothing vouches for.
+  var doubt: Doubt?
+
+  /// The end of a recovered segment. It may be in the system's memory only, since its writer was
+  /// killed before the sync; or, after a sync that failed, on its way nowhere, whatever later syncs
+  /// say. Written once more before anything builds on it, it is like any other write.
+  struct Doubt {
+    var file: any DiskFile
+    var offset: Int
+    var bytes: [UInt8]
+  }
 
   struct SegmentInfo {
     var number: UInt64

@@ -83,6 +83,7 @@ extension Store {
         remove(temporary)
         throw error
       }
+      try makeDirectoriesDurable()
       let number = state.withLock { $0.current.snapshot + 1 }
       let path =
         directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)

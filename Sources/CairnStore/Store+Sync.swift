@@ -45,7 +45,7 @@ extension Store {
       guard let segment = guarded.tail.segment else { return nil }
       let end = LogPosition(segment: segment.header.number, end: segment.end)
       // Also what an earlier sync has written that then failed: this one vouches for all of it.
-      return end > mark ? end : nil
+      return end > mark && guarded.tail.hasWritten ? end : nil
     }
     if let target {
       try settleDurability(target)
@@ -73,7 +73,8 @@ extension Store {
   /// Whatever the durability: everything that was committed so far survives a power cut after this.
   package func flush() throws(StoreError) {
     let target = try withState { guarded throws(StoreError) in
-      LogPosition(
+      try settleDoubt(&guarded)
+      return LogPosition(
         segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)
     }
     try makeDurable(target)
@@ -130,6 +131,7 @@ extension Store {
       guarded.tail.mustRotate = true
       throw StoreError(error)
     }
+    guarded.tail.hasWritten = true
     let written = (guarded.tail.segment?.end ?? 0) - before
     guarded.tail.replayBytes += written
     guarded.tail.segments[guarded.tail.segments.count - 1].bytes += written
@@ -137,16 +139,16 @@ extension Store {
 
   /// Makes sure that there is a segment with room, and that its dictionary can be trusted.
   func prepareTail(_ guarded: inout Guarded) throws(StoreError) {
+    try settleDoubt(&guarded)
     if let segment = guarded.tail.segment {
       if segment.end < options.segmentBytes, !guarded.tail.mustRotate { return }
       try sealTail(&guarded)
     }
+    if guarded.tail.nextNumber == 1 { try makeDirectoriesDurable() }
     let header = SegmentHeader(
       datastore: datastore, device: device.rawValue, number: guarded.tail.nextNumber)
     do throws(LogError) {
-      guarded.tail.segment = try ActiveSegment.create(
-        directory: directory + "/" + FileName.log, header: header,
-        previousChain: guarded.tail.chain, disk: machine.disk)
+      guarded.tail.segment = try createSegment(header, after: guarded.tail.chain)
     } catch { throw StoreError(error) }
     guarded.tail.nextNumber += 1
     guarded.tail.mustRotate = false
@@ -155,8 +157,49 @@ extension Store {
     guarded.store.forgetReferences()
   }
 
+  private func createSegment(
+    _ header: SegmentHeader, after chain: UInt128
+  ) throws(LogError) -> ActiveSegment {
+    let log = directory + "/" + FileName.log
+    func create() throws(LogError) -> ActiveSegment {
+      try ActiveSegment.create(
+        directory: log, header: header, previousChain: chain, disk: machine.disk)
+    }
+    do throws(LogError) { return try create() } catch {
+      guard case .disk(let disk) = error.reason, disk.reason == .exists else { throw error }
+      // Left over from a creation that failed, as its removal did; nothing was ever in it.
+      remove(log + "/" + FileName.segment(header.number))
+      return try create()
+    }
+  }
+
+  /// Before anything builds on what was recovered: writes once more what nothing vouches for. The
+  /// sync of what comes after it covers it, unless that goes to another file.
+  func settleDoubt(_ guarded: inout Guarded) throws(StoreError) {
+    guard let doubt = guarded.tail.doubt else { return }
+    do throws(DiskError) {
+      try doubt.file.write(doubt.bytes.span, at: UInt64(doubt.offset))
+      if guarded.tail.segment == nil { try doubt.file.sync() }
+      if doubt.offset == 0 {
+        try machine.disk.syncDirectory(directory + "/" + FileName.log)
+      }
+    } catch { throw StoreError(LogError(error)) }
+    guarded.tail.doubt = nil
+  }
+
+  /// Whoever made the directories and CURRENT may have been killed before their names were durable.
+  func makeDirectoriesDurable() throws(StoreError) {
+    do throws(DiskError) {
+      try machine.disk.createDirectory(directory)
+      try machine.disk.createDirectory(directory + "/" + FileName.log)
+    } catch { throw StoreError(LogError(error)) }
+  }
+
   /// Closes the segment that grows: footer, sync.
   func sealTail(_ guarded: inout Guarded) throws(StoreError) {
+    // A seal whose sync failed is there already; a second one would spoil the segment.
+    try checkPoison()
+    try settleDoubt(&guarded)
     guard guarded.tail.segment != nil else { return }
     do throws(LogError) {
       let mark = durableMark
@@ -165,16 +208,16 @@ extension Store {
       if let chain = try guarded.tail.segment?.seal(durableThrough: durable) {
         guarded.tail.chain = chain
       }
-      try syncTail(&guarded)
     } catch { throw StoreError(error) }
+    try syncTail(&guarded)
     // The file is closed with its last reference: a committer may be syncing it just now.
     guarded.tail.segment = nil
   }
 
-  private func syncTail(_ guarded: inout Guarded) throws(LogError) {
+  private func syncTail(_ guarded: inout Guarded) throws(StoreError) {
     do { try guarded.tail.segment?.file.sync() } catch {
       poison()
-      throw LogError(error)
+      throw Store.poisonError(LogError(error))
     }
   }
 

@@ -48,8 +48,8 @@ package final class Store: Sendable {
     self.options = options
     self.machine = machine
     lock = opened.lock
-    let position = LogPosition(
-      segment: opened.tail.segment?.header.number ?? 0, end: opened.tail.segment?.end ?? 0)
+    // What was recovered may be in the system's memory only: nothing is vouched for yet.
+    let position = LogPosition(segment: opened.tail.segment?.header.number ?? 0, end: 0)
     durable = Mutex(position)
     durableWord = Atomic(Store.word(position))
     state = Mutex(Guarded(store: opened.state, tail: opened.tail, current: opened.current))
@@ -170,6 +170,7 @@ package final class Store: Sendable {
       guard guarded.isOpen else { return nil }
       guarded.isOpen = false
       guarded.store.rollBack()
+      if !guarded.tail.hasWritten { return .start }
       return LogPosition(
         segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)
     }
@@ -184,6 +185,8 @@ package final class Store: Sendable {
       }
       guarded.tail.segment?.file.close()
       guarded.tail.segment = nil
+      guarded.tail.doubt?.file.close()
+      guarded.tail.doubt = nil
       guarded.store = StoreState(device: device, isAlone: true)
     }
     lock.unlock()

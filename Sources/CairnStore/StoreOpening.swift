@@ -124,13 +124,20 @@ struct StoreOpening {
   /// at one directory only.
   private func cleanUp(_ current: CurrentFile) throws(LogError) -> [UInt64] {
     var numbers: [UInt64] = []
+    var gone: [String] = []
     let log = directory + "/" + FileName.log
     for entry in try list(log) {
-      if let number = FileName.segmentNumber(entry.name), number >= current.firstKept {
+      guard let number = FileName.segmentNumber(entry.name) else { continue }
+      if number >= current.firstKept {
         numbers.append(number)
-      } else if FileName.segmentNumber(entry.name) != nil {
-        remove(log + "/" + entry.name)
+      } else {
+        gone.append(log + "/" + entry.name)
       }
+    }
+    if !gone.isEmpty {
+      // Whoever replaced CURRENT may have been killed before its new name was durable.
+      do { try machine.disk.syncDirectory(directory) } catch { throw LogError(error) }
+      for path in gone { remove(path) }
     }
     return numbers.sorted()
   }
@@ -163,7 +170,7 @@ struct StoreOpening {
         file.close()
         throw error
       }
-      if tail.segment == nil { file.close() }
+      if tail.segment == nil, tail.doubt == nil { file.close() }
     }
     return tail
   }
@@ -219,6 +226,13 @@ struct StoreOpening {
     _ scan: SegmentScan, _ reader: SegmentReplay, _ path: String, _ file: any DiskFile,
     isLast: Bool, _ tail: inout LogTail
   ) throws(LogError) {
+    if isLast {
+      let known = scan.frames.map { Int($0.durableThrough) }.max() ?? 0
+      let offset = min(known, scan.end)
+      let end = scan.ending == .sealed ? scan.bytes.count : scan.end
+      tail.doubt = LogTail.Doubt(
+        file: file, offset: offset, bytes: Array(scan.bytes[offset..<end]))
+    }
     switch scan.ending {
     case .sealed:
       tail.chain = scan.footer?.chain ?? 0

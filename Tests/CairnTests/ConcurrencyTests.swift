@@ -186,7 +186,7 @@ import Testing
         do {
           try table.insert(["by": .int(Int64(thread))], id: RecordID("i\(index)"))
           counts.inserted.add(1, ordering: .relaxed)
-        } catch { #expect(error.code == .exists) }
+        } catch let error as CairnError { #expect(error.code == .exists) }
         let (record, isNew) = try table.getOrInsert(
           RecordID("g\(index)"), fields: ["by": .int(Int64(thread))])
         if isNew { counts.got.add(1, ordering: .relaxed) }
@@ -219,7 +219,7 @@ import Testing
           try table.insert(["i": .int(Int64(index))], id: id(thread, index))
           try datastore.sync()
           commits.add(id(thread, index))
-        } catch {
+        } catch let error as CairnError {
           #expect(error.code == .closed)
           return
         }
@@ -269,7 +269,7 @@ import Testing
     let (a, b) = (devices.a, devices.b)
     let problems = Failures()
     for device in [a, b] {
-      device.startExchanging { result in
+      try device.startExchanging { result in
         switch result {
         case .success(let report): for problem in report.problems { problems.add("\(problem)") }
         case .failure(let error): problems.add("\(error)")

@@ -111,6 +111,14 @@ extension Datastore {
     Set(try table("t").query().map(\.id.description))
   }
 
+  /// Why an exchange fails; nil if it does not.
+  func exchangeError() async -> CairnError? {
+    do {
+      try await exchange()
+      return nil
+    } catch { return error }
+  }
+
   /// An exchange, and what it brought made visible.
   @discardableResult
   func pull() async throws -> ExchangeReport {

@@ -1,0 +1,220 @@
+import Cairn
+import TestSupport
+import Testing
+
+/// How much is asked of the folder, and how it is kept tidy.
+@Suite struct FolderUpkeepTests {
+  private let bench: FolderWorkbench
+
+  init() throws { bench = try FolderWorkbench() }
+
+  @Test func `a look at a quiet folder is one request`() async throws {
+    let a = try await bench.publisher("a")
+    let b = try await bench.publisher("b")
+    for _ in 0..<3 { for device in [a, b] { try await device.pull() } }
+    for _ in 0..<3 {
+      for device in [a, b] {
+        let report = try await device.exchange()
+        #expect(report.requests == 1)
+        #expect(report.isIdle)
+        #expect(report.fetchedFiles == 0 && report.publishedFiles == 0)
+        #expect(report.devices == 2)
+      }
+    }
+  }
+
+  @Test func `one commit costs its writer two writes and its reader two reads`() async throws {
+    let a = try await bench.publisher("a")
+    let b = try await bench.publisher("b")
+    for _ in 0..<3 { for device in [a, b] { try await device.pull() } }
+    try a.add("next")
+    let written = try await a.exchange()
+    #expect(written.requests == 3 && written.publishedFiles == 2 && written.publishedDeltas == 1)
+    let fetched = try await b.exchange()
+    #expect(fetched.requests == 3 && fetched.fetchedFiles == 1 && fetched.fetchedDeltas == 1)
+  }
+
+  @Test func `readers' acknowledgements come to an end`() async throws {
+    let a = try await bench.publisher("a")
+    let b = try await bench.publisher("b")
+    try a.add("next")
+    var rounds = 0
+    var idle = 0
+    while idle < 4, rounds < 40 {
+      for device in [a, b] {
+        idle = try await device.pull().isIdle ? idle + 1 : 0
+        rounds += 1
+      }
+    }
+    #expect(idle >= 4, "after \(rounds) rounds something is still published")
+  }
+
+  private func commitTwelve(_ a: Datastore) async throws -> Int {
+    var merged = 0
+    for index in 1...12 {
+      try a.add("a\(index)")
+      merged += try await a.exchange().mergedFiles
+    }
+    return merged
+  }
+
+  @Test func `small files are merged, and a device that joins then gets everything`() async throws {
+    let a = try bench.open("a")
+    let early = try bench.open("early")
+    for index in 1...5 {
+      try a.add("e\(index)")
+      try await a.exchange()
+    }
+    try await early.pull()
+    #expect(try await commitTwelve(a) > 0)
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(own.publishedDeltas == 17 && own.files < 17)
+    #expect(try bench.segments(a).count > own.files, "by default they stay for an hour")
+    // Neither one that joins nor one that had some of the files misses or repeats anything.
+    for device in [try bench.open("late"), early] {
+      let report = try await device.exchange()
+      #expect(report.problems == [] && report.waiting == [])
+      let result = try device.sync()
+      #expect(result.incorporated == (device === early ? 12 : 17))
+      #expect(try content(device) == content(a))
+      #expect(device.size == a.size)
+    }
+  }
+
+  @Test func `without a grace period merged files go in the next round`() async throws {
+    bench.options.graceSeconds = 0
+    let a = try bench.open("a")
+    #expect(try await commitTwelve(a) > 0)
+    for _ in 0..<2 { try await a.exchange() }
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(try bench.segments(a).count == own.files)
+    let b = try bench.open("b")
+    #expect(try await b.pull().complaints == [])
+    #expect(try content(b) == content(a))
+  }
+
+  @Test func `merging goes on after a restart and keeps the chain`() async throws {
+    bench.options.graceSeconds = 0
+    let b = try bench.open("b")
+    for round in 0..<3 {
+      let a = try bench.open("a")
+      for index in 1...6 {
+        try a.add("a\(round)-\(index)")
+        try await a.exchange()
+      }
+      try a.close()
+      #expect(try await b.pull().complaints == [])
+    }
+    #expect(try b.ids().count == 18)
+    #expect(try bench.names(bench.shared, ".seg").count < 18)
+  }
+
+  /// 400 records of random bytes, so that packing does not make them too little for a snapshot.
+  private func grow(_ a: Datastore, _ prefix: String) async throws {
+    let random = SeededRandom(7)
+    for index in 0..<400 {
+      try a.table("t").insert(
+        ["bytes": .bytes(random.bytes(1000))], id: RecordID("\(prefix)\(index)"))
+    }
+    try a.sync()
+    try await a.exchange()
+  }
+
+  @Test func `a new device starts from a snapshot and keeps it over a restart`() async throws {
+    let a = try bench.open("a")
+    try await grow(a, "r")
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    try a.table("t")["r7"].delete()
+    try a.table("t")["r8"].set("x", 1)
+    try a.sync()
+    try await a.exchange()
+    var b = try bench.open("b")
+    let report = try await b.exchange()
+    #expect(report.fetchedSnapshot)
+    #expect(try b.ids() == [], "fetched is not visible before sync")
+    try b.sync()
+    try await b.pull()
+    for reopens in [false, true, true] {
+      if reopens {
+        try b.close()
+        b = try bench.open("b")
+        #expect(b.recoveryNotes == [])
+      }
+      #expect(try content(b) == content(a))
+      #expect(b.size == a.size && b.recordCount == 399)
+    }
+    try b.add("b")
+    try await b.exchange()
+    try await a.pull()
+    #expect(try a.ids().contains("b"))
+  }
+
+  @Test func `a device with changes of its own merges all deltas instead`() async throws {
+    let a = try bench.open("a")
+    try await grow(a, "r")
+    try a.compact()
+    try await a.exchange()
+    let b = try bench.open("b")
+    try b.add("b")
+    let report = try await b.pull()
+    #expect(!report.fetchedSnapshot)
+    try await b.pull()
+    try await a.pull()
+    #expect(try content(b) == content(a))
+    #expect(try b.ids().count == 401)
+  }
+
+  @Test func `changes made while a snapshot waits are kept`() async throws {
+    let a = try bench.open("a")
+    try await grow(a, "r")
+    try a.compact()
+    try await a.exchange()
+    let b = try bench.open("b")
+    #expect(try await b.exchange().fetchedSnapshot)
+    try b.add("b")
+    for _ in 0..<2 { try await b.pull() }
+    try await a.pull()
+    #expect(try b.ids().count == 401)
+    #expect(try content(b) == content(a))
+  }
+
+  @Test func `fifty deltas made offline merge`() async throws {
+    let a = try await bench.publisher("a")
+    let b = try bench.open("b")
+    try await b.pull()
+    for index in 1...50 {
+      try b.add("b\(index)")
+      try b.table("t")["a"].set("n", .int(Int64(index)))
+      try b.sync()
+    }
+    for index in 1...10 {
+      try a.add("x\(index)")
+      try await a.exchange()
+    }
+    #expect(b.status.committedDeltas == 100 && b.status.publishedDeltas == 0)
+    let report = try await b.pull()
+    #expect(report.publishedDeltas == 100 && report.fetchedDeltas == 10)
+    #expect(b.status.publishedDeltas == 100 && !b.status.uploading)
+    try await a.pull()
+    #expect(try a.ids().count == 61)
+    #expect(try a.table("t")["a"].int("n") == 50)
+    #expect(try content(b) == content(a))
+  }
+
+  @Test func `a local datastore has nothing to exchange with`() async throws {
+    let local = try DatastoreManager(root: bench.root("local")).openDefaultDatastore()
+    for call in ["exchange", "start", "devices"] {
+      do {
+        switch call {
+        case "exchange": _ = try await local.exchange()
+        case "start": try local.startExchanging()
+        default: _ = try await local.devices()
+        }
+        Issue.record("\(call) should fail")
+      } catch let error as CairnError {
+        #expect(error.code == .invalidOperation && error.isProgrammingError)
+      }
+    }
+  }
+}
