@@ -193,6 +193,7 @@ public final class Datastore: Sendable {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
+    guard isOpen else { throw CairnError(.closed, "the datastore \(id) is closed", id: id) }
     background.withLock { running in
       if running == nil {
         running = BackgroundExchange(

@@ -40,8 +40,8 @@ extension Store {
     var outcome = SyncOutcome()
     let mark = durableMark
     let target = try withState { guarded throws(StoreError) -> LogPosition? in
-      outcome.committed = try commit(&guarded, mark)
-      if !packs.isEmpty { try incorporate(packs, &guarded, mark, &outcome) }
+      outcome.committed = try commit(&guarded)
+      if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
       guard let segment = guarded.tail.segment else { return nil }
       let end = LogPosition(segment: segment.header.number, end: segment.end)
       // Also what an earlier sync has written that then failed: this one vouches for all of it.
@@ -80,7 +80,7 @@ extension Store {
     try makeDurable(target)
   }
 
-  private func commit(_ guarded: inout Guarded, _ mark: LogPosition) throws(StoreError) -> Dot? {
+  private func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
     try prepareTail(&guarded)
     let collected: (Delta, TableState.CommitScope)?
@@ -107,7 +107,7 @@ extension Store {
       throw StoreError(
         .sizeLimit, "a commit of \(guarded.tail.scratch.count) bytes is beyond the format's bounds")
     }
-    try append(.delta, delta.dot, &guarded, mark)
+    try append(.delta, delta.dot, &guarded)
     let last = guarded.tail.segments.count - 1
     guarded.tail.segments[last].lastOwn = delta.dot.sequence
     try guarded.store.commit(delta, scope)
@@ -117,7 +117,7 @@ extension Store {
   /// Writes the scratch as a frame. The encoder has moved on already, so a failure ends the
   /// segment.
   private func append(
-    _ kind: FrameKind, _ dot: Dot, _ guarded: inout Guarded, _ mark: LogPosition
+    _ kind: FrameKind, _ dot: Dot, _ guarded: inout Guarded
   ) throws(StoreError) {
     guard let number = guarded.tail.segment?.header.number else {
       throw StoreError(.invalidOperation, "the log has no segment to write to")
@@ -126,7 +126,7 @@ extension Store {
     do throws(LogError) {
       try guarded.tail.segment?.append(
         kind, device: dot.device.rawValue, sequence: dot.sequence,
-        payload: guarded.tail.scratch, durableThrough: mark.segment == number ? mark.end : 0)
+        payload: guarded.tail.scratch, durableThrough: durableThrough(number))
     } catch {
       guarded.tail.mustRotate = true
       throw StoreError(error)
@@ -173,18 +173,21 @@ extension Store {
     }
   }
 
-  /// Before anything builds on what was recovered: writes once more what nothing vouches for. The
-  /// sync of what comes after it covers it, unless that goes to another file.
+  /// Before anything builds on what was recovered: writes once more what nothing vouches for, and
+  /// syncs it, so that what comes next can vouch for it.
   func settleDoubt(_ guarded: inout Guarded) throws(StoreError) {
     guard let doubt = guarded.tail.doubt else { return }
     do throws(DiskError) {
       try doubt.file.write(doubt.bytes.span, at: UInt64(doubt.offset))
-      if guarded.tail.segment == nil { try doubt.file.sync() }
+      try doubt.file.sync()
       if doubt.offset == 0 {
         try machine.disk.syncDirectory(directory + "/" + FileName.log)
       }
     } catch { throw StoreError(LogError(error)) }
     guarded.tail.doubt = nil
+    if let segment = guarded.tail.segment {
+      vouch(LogPosition(segment: segment.header.number, end: doubt.offset + doubt.bytes.count))
+    }
   }
 
   /// Whoever made the directories and CURRENT may have been killed before their names were durable.
@@ -202,9 +205,7 @@ extension Store {
     try settleDoubt(&guarded)
     guard guarded.tail.segment != nil else { return }
     do throws(LogError) {
-      let mark = durableMark
-      let number = guarded.tail.segment?.header.number
-      let durable = mark.segment == number ? mark.end : 0
+      let durable = durableThrough(guarded.tail.segment?.header.number ?? 0)
       if let chain = try guarded.tail.segment?.seal(durableThrough: durable) {
         guarded.tail.chain = chain
       }
@@ -222,7 +223,7 @@ extension Store {
   }
 
   private func incorporate(
-    _ packs: [[UInt8]], _ guarded: inout Guarded, _ mark: LogPosition,
+    _ packs: [[UInt8]], _ guarded: inout Guarded,
     _ outcome: inout SyncOutcome
   ) throws(StoreError) {
     let plan = Delivery.plan(packs, vector: guarded.store.vector)
@@ -242,7 +243,7 @@ extension Store {
     }
     try prepareTail(&guarded)
     swap(&guarded.tail.scratch, &payload)
-    try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded, mark)
+    try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)
     guarded.syncNumber += 1
     guarded.store.totals.reporting = guarded.syncNumber
     defer { guarded.store.totals.reporting = 0 }

@@ -122,6 +122,17 @@ package final class Store: Sendable {
     position.segment << 32 | UInt64(UInt32(clamping: position.end))
   }
 
+  /// The log is known to be durable up to here; for those who hold the state's lock.
+  func vouch(_ position: LogPosition) {
+    durableWord.store(Store.word(position), ordering: .releasing)
+  }
+
+  /// What a frame of a segment written now may vouch for.
+  func durableThrough(_ segment: UInt64) -> Int {
+    let mark = durableMark
+    return mark.segment == segment ? mark.end : 0
+  }
+
   /// What a frame written now may vouch for: everything before it that is known to be durable.
   var durableMark: LogPosition {
     let word = durableWord.load(ordering: .acquiring)

@@ -152,14 +152,13 @@ struct StoreOpening {
   ) throws(LogError) -> LogTail {
     var tail = LogTail()
     tail.nextNumber = max(current.firstSegment, (numbers.last ?? 0) + 1)
-    var expected = numbers.first
+    if numbers.isEmpty, current.firstKept < current.firstSegment {
+      throw missing(current.firstKept)
+    }
+    var expected = current.firstKept
     for number in numbers {
       let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
-      guard number == expected, numbers[0] <= current.firstSegment else {
-        throw LogError(
-          .missing, path,
-          "segment \(FileName.hex(expected ?? number)) before it is missing; restore it")
-      }
+      guard number == expected else { throw missing(expected) }
       expected = number + 1
       let file: any DiskFile
       do { file = try machine.disk.open(path, .readWrite) } catch { throw LogError(error) }
@@ -173,6 +172,11 @@ struct StoreOpening {
       if tail.segment == nil, tail.doubt == nil { file.close() }
     }
     return tail
+  }
+
+  private func missing(_ number: UInt64) -> LogError {
+    let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
+    return LogError(.missing, path, "the segment is missing; restore it from a backup")
   }
 
   private mutating func replay(
@@ -195,7 +199,9 @@ struct StoreOpening {
       return
     }
     let scan = try SegmentScan(bytes, path: path)
-    guard scan.header.number == number, scan.header.datastore == current.datastore else {
+    guard scan.header.number == number, scan.header.datastore == current.datastore,
+      scan.header.device == current.device
+    else {
       throw LogError(.foreign, path, at: 16, "the segment belongs elsewhere")
     }
     var reader = SegmentReplay(scan: scan, path: path)

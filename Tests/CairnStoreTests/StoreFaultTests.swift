@@ -82,6 +82,8 @@ struct StoreFaultTests {
         disk.heal()
         let again = try workload.open(disk)
         let content = try StoreContent(again)
+        // A commit that failed may be there, in memory only as yet.
+        try again.flush()
         try again.close()
         let wanted = final ?? content
         final = wanted
