@@ -67,12 +67,12 @@ final class BackgroundExchange: Sendable {
 private final class PollPause: Sendable {
   private let shortest: Double
   private let longest: Double
-  private let state: Mutex<Double>
+  private let state: Lock<Double>
 
   init(shortest: Double, longest: Double) {
     self.shortest = shortest
     self.longest = longest
-    state = Mutex(shortest)
+    state = Lock(shortest)
   }
 
   var current: Double { state.withLock { $0 } }

@@ -17,7 +17,7 @@ public final class Datastore: Sendable {
   let store: Store
   /// Present if the datastore belongs to an account.
   let exchanger: Exchange?
-  private let background = Mutex<BackgroundExchange?>(nil)
+  private let background = Lock<BackgroundExchange?>(nil)
 
   init(id: String, manager: DatastoreManager, directory: String) throws(CairnError) {
     self.id = id

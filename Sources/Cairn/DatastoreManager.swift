@@ -20,7 +20,7 @@ public final class DatastoreManager: Sendable {
   let machine: Machine
   /// Makes the account's folder; nil for local datastores.
   let folder: (@Sendable () -> any Folder)?
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   private struct State {
     var isShutDown = false

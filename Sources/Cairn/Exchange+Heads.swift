@@ -1,3 +1,4 @@
+internal import CairnDisk
 internal import CairnBytes
 internal import CairnLog
 internal import CairnMerge

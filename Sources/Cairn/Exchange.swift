@@ -17,9 +17,9 @@ final class Exchange: Sendable {
   let graceMilliseconds: Int64
   let machine: Machine
   let quarantine: Quarantine
-  let inbox: Mutex<Inbox>
+  let inbox: Lock<Inbox>
   private let turn = ExchangeTurn()
-  let memory: Mutex<Memory>
+  let memory: Lock<Memory>
 
   /// What rounds remember of one another; nothing here is needed for correctness.
   struct Memory {
@@ -56,7 +56,7 @@ final class Exchange: Sendable {
     quarantine = Quarantine(
       directory: store.directory + "/" + FileName.quarantine, machine: machine)
     do throws(LogError) {
-      inbox = Mutex(
+      inbox = Lock(
         try Inbox(directory: store.directory + "/" + FileName.inbox, machine: machine))
       var memory = Memory(own: Head(datastore: store.datastore, device: store.device))
       let path = store.directory + "/" + FileName.publication
@@ -67,7 +67,7 @@ final class Exchange: Sendable {
           memory.own = try Head(publication.head, name: path, datastore: store.datastore)
         }
       }
-      self.memory = Mutex(memory)
+      self.memory = Lock(memory)
     } catch { throw CairnError(error) }
     // What was to be published may not have arrived: only a head that was read back confirms it.
     if let publication = memory.withLock({ $0.publication }),

@@ -9,7 +9,7 @@ import Synchronization
 /// concurrency, of which there are only as many as cores.
 package final class BackgroundThread: Sendable {
   private let finished: Finished
-  private let handle: Mutex<pthread_t?>
+  private let handle: Lock<pthread_t?>
 
   private final class Finished: Sendable {
     let flag = Atomic<Bool>(false)
@@ -50,7 +50,7 @@ package final class BackgroundThread: Sendable {
       unsafe job.release()
       return nil
     }
-    handle = Mutex(thread)
+    handle = Lock(thread)
   }
 
   package var isFinished: Bool { finished.flag.load(ordering: .acquiring) }

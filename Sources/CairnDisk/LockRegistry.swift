@@ -14,7 +14,7 @@ enum LockRegistry {
   /// By the process, since a forked child inherits the memory but none of the locks.
   /// A handful at most, so that an array does; a dictionary of its own kind would cost every
   /// process more at its first lock than all look-ups ever will.
-  private static let holders = Mutex<[Holder]>([])
+  private static let holders = Lock<[Holder]>([])
 
   private struct Holder {
     var device: UInt64

@@ -6,8 +6,8 @@ import Synchronization
 final class BlockPacking: Sendable {
   private let blocks: [@Sendable () -> [UInt8]]
   private let first: Int
-  private let packed = Mutex<[[UInt8]]>([])
-  private let thread = Mutex<BackgroundThread?>(nil)
+  private let packed = Lock<[[UInt8]]>([])
+  private let thread = Lock<BackgroundThread?>(nil)
 
   /// Starts packing `blocks`, the first of which has the number `first`.
   init(_ blocks: [@Sendable () -> [UInt8]], first: Int) {

@@ -14,7 +14,7 @@ package final class SnapshotReader: Sendable {
   package let description: [UInt8]
   private let file: any DiskFile
   /// Verified index and directory pages, without their checksums' need to be looked at again.
-  private let pages: Mutex<Pages>
+  private let pages: Lock<Pages>
 
   private struct Pages {
     var index: [[UInt8]?]
@@ -44,7 +44,7 @@ package final class SnapshotReader: Sendable {
     }
     let directoryPages = Int(
       (header.indexOffset - header.directoryOffset) / UInt64(SnapshotHeader.pageSize))
-    pages = Mutex(
+    pages = Lock(
       Pages(
         index: Array(repeating: nil, count: Int(header.indexPages)),
         directory: Array(repeating: nil, count: directoryPages)))

@@ -1,3 +1,4 @@
+import CairnDisk
 import CairnLog
 package import CairnMerge
 import Synchronization

@@ -35,6 +35,7 @@ package struct SyncOutcome: Sendable {
 extension Store {
   /// Commits what is pending as one delta, then applies what can be applied of `packs`, and makes
   /// both durable as the options say. If it throws before the disk took them, both are as before.
+  @discardableResult
   package func sync(packs: [[UInt8]] = []) throws(StoreError) -> SyncOutcome {
     try checkPoison()
     var outcome = SyncOutcome()

@@ -18,15 +18,15 @@ package final class Store: Sendable {
   package let recovery: [RecoveryNote]
   let machine: Machine
   private let lock: any DiskLock
-  let state: Mutex<Guarded>
+  let state: Lock<Guarded>
   /// The position up to which the log is known to be durable; held while somebody syncs.
-  private let durable: Mutex<LogPosition>
+  private let durable: Lock<LogPosition>
   /// The same for those who must not wait: low half of the segment's number, then the end.
   private let durableWord: Atomic<UInt64>
   private let isPoisoned = Atomic<Bool>(false)
-  let compaction = Mutex<CompactionState>(CompactionState())
+  let compaction = Lock<CompactionState>(CompactionState())
   /// One compaction at a time.
-  let compactionTurn = Mutex<Void>(())
+  let compactionTurn = Lock<Void>(())
 
   struct Guarded {
     var store: StoreState
@@ -50,9 +50,9 @@ package final class Store: Sendable {
     lock = opened.lock
     // What was recovered may be in the system's memory only: nothing is vouched for yet.
     let position = LogPosition(segment: opened.tail.segment?.header.number ?? 0, end: 0)
-    durable = Mutex(position)
+    durable = Lock(position)
     durableWord = Atomic(Store.word(position))
-    state = Mutex(Guarded(store: opened.state, tail: opened.tail, current: opened.current))
+    state = Lock(Guarded(store: opened.state, tail: opened.tail, current: opened.current))
   }
 
   /// Opens the datastore in `directory`, creating it if it is not there.

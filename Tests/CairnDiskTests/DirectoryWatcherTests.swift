@@ -27,7 +27,7 @@
 
     /// Where a watcher's call finds the watcher.
     final class Slot: Sendable {
-      let watcher = Mutex<DirectoryWatcher?>(nil)
+      let watcher = Lock<DirectoryWatcher?>(nil)
     }
 
     /// Does `change` and waits until the watcher says so.

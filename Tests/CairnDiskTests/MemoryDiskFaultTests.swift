@@ -89,8 +89,8 @@ struct MemoryDiskFaultTests {
   }
 
   @Test func `an interceptor sees each step before it is done and may refuse it`() throws {
-    let seen = Mutex<[String]>([])
-    let before = Mutex<[Int?]>([])
+    let seen = Lock<[String]>([])
+    let before = Lock<[Int?]>([])
     disk.intercept { [unowned disk] operation in
       seen.withLock { $0.append("\(operation.number) \(operation.verb) \(operation.path)") }
       before.withLock { $0.append(disk.crash(keep: .everything).bytes("/d/f")?.count) }

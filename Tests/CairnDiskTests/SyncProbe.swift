@@ -16,7 +16,7 @@
       var delay: UInt32 = 0
     }
 
-    private static let records = Mutex<[UInt64: Record]>([:])
+    private static let records = Lock<[UInt64: Record]>([:])
 
     /// What was called for a file, by its inode, since the last time it was asked.
     static func calls(_ inode: UInt64) -> [String] {

@@ -200,7 +200,7 @@ struct StoreFaultTests {
 
 /// Numbers of steps, collected from within the disk.
 private final class DirectorySyncs: Sendable {
-  private let numbers = Mutex<Set<Int>>([])
+  private let numbers = Lock<Set<Int>>([])
 
   func add(_ number: Int) { numbers.withLock { _ = $0.insert(number) } }
   func contains(_ number: Int) -> Bool { numbers.withLock { $0.contains(number) } }

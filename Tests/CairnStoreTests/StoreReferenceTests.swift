@@ -4,7 +4,7 @@ import Testing
 /// Real stores against the naive reference, on random histories. A failure names its seed.
 struct StoreReferenceTests {
   static let batches = Array(0..<8)
-  static let historiesInBatch: UInt64 = 12
+  static let historiesInBatch: UInt64 = 5
 
   @Test(arguments: batches)
   func `stores show what the reference shows, and end up identical`(batch: Int) {

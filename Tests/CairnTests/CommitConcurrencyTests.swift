@@ -46,7 +46,7 @@ import Testing
 
   /// Ids whose commits were acknowledged, and what went wrong.
   private final class Record: Sendable {
-    private let state = Mutex<(acknowledged: [String], failures: [String])>(([], []))
+    private let state = Lock<(acknowledged: [String], failures: [String])>(([], []))
     var acknowledged: [String] { state.withLock { $0.acknowledged } }
     var failures: [String] { state.withLock { $0.failures } }
     func acknowledge(_ id: String) { state.withLock { $0.acknowledged.append(id) } }

@@ -32,7 +32,7 @@ import Testing
   }
 
   private final class Failures: Sendable {
-    private let list = Mutex<[String]>([])
+    private let list = Lock<[String]>([])
     var all: [String] { list.withLock { $0 } }
     func add(_ text: String) { list.withLock { $0.append(text) } }
   }
@@ -232,7 +232,7 @@ import Testing
   }
 
   private final class Committed: Sendable {
-    private let ids = Mutex<Set<RecordID>>([])
+    private let ids = Lock<Set<RecordID>>([])
     var all: Set<RecordID> { ids.withLock { $0 } }
     func add(_ id: RecordID) { ids.withLock { _ = $0.insert(id) } }
   }

@@ -352,7 +352,7 @@ import Testing
     }
   }
 
-  @Test func `an answer that comes before what it answers waits, also over a restart`() async throws {
+  @Test func `an answer waits for what it answers, also over a restart`() async throws {
     let a = try await bench.publisher("a")
     let c = try bench.open("c")
     try await c.pull()

@@ -212,7 +212,7 @@ import Testing
         default: _ = try await local.devices()
         }
         Issue.record("\(call) should fail")
-      } catch let error as CairnError {
+      } catch {
         #expect(error.code == .invalidOperation && error.isProgrammingError)
       }
     }

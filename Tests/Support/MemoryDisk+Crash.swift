@@ -1,3 +1,4 @@
+import CairnDisk
 internal import Synchronization
 
 /// What a power cut leaves of the changes that were not synced.

@@ -16,7 +16,7 @@ internal import Synchronization
 /// A file moved from one directory to another may be found in both or in neither after a power cut,
 /// unless the target was synced before the source. There are no links.
 package final class MemoryDisk: Disk {
-  let state: Mutex<MemoryDiskState>
+  let state: Lock<MemoryDiskState>
   let clock: any WallClock
 
   /// An empty disk. Writing beyond `capacity` bytes in all files fails with `noSpace`.
@@ -24,12 +24,12 @@ package final class MemoryDisk: Disk {
     self.clock = clock
     var state = MemoryDiskState(modified: clock.now())
     state.capacity = capacity
-    self.state = Mutex(state)
+    self.state = Lock(state)
   }
 
   init(_ state: consuming MemoryDiskState, clock: any WallClock) {
     self.clock = clock
-    self.state = Mutex(state)
+    self.state = Lock(state)
   }
 
   /// One counted step, announced to the interceptor while nothing is locked.
