@@ -1,4 +1,5 @@
 #if canImport(Glibc)
+  import CairnDisk
   import Glibc
   import Synchronization
 
