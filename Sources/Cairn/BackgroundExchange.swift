@@ -38,7 +38,9 @@ final class BackgroundExchange: Sendable {
         if Task.isCancelled { return }
         do throws(CairnError) {
           let report = try await exchange.run()
-          pause.note(isIdle: report.isIdle)
+          // What is only waited for is looked at less and less often, too.
+          let moved = report.publishedFiles + report.fetchedFiles + report.mergedFiles
+          pause.note(isIdle: moved == 0)
           onReport(.success(report))
         } catch {
           if error.code == .closed { return }

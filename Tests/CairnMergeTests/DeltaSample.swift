@@ -188,13 +188,18 @@ struct DeltaSample {
   }
 
   func value(_ kind: Int) -> FieldValue? {
+    let texts = ["", "plain", "naïve 👩‍👩‍👧", String(repeating: "ab", count: 200)]
+    return value(kind, texts)
+  }
+
+  private func value(_ kind: Int, _ texts: [String]) -> FieldValue? {
     switch kind {
     case 0: nil
     case 1: .bool(random.coin())
     case 2: .int(Int64(bitPattern: random.next() >> UInt64(random.below(64))))
     case 3: .double(random.below(20) == 0 ? .nan : double())
     case 4: .date(time + Int64(random.below(10_000)) - 5_000)
-    case 5: .string(["", "plain", "naïve 👩‍👩‍👧", String(repeating: "ab", count: 200)][random.below(4)])
+    case 5: .string(texts[random.below(4)])
     case 6: .bytes(random.bytes(random.below(30)))
     default:
       .list((0..<random.below(4)).compactMap { _ in value(1 + random.below(6)) })

@@ -6,8 +6,8 @@ import CairnStore
 import TestSupport
 import Testing
 
-/// Damage to the files of a closed store: told apart from crashes, named with file and offset, never
-/// a trap, never another value, and never more lost than what nobody vouches for.
+/// Damage to the files of a closed store: told apart from crashes, named with file and offset;
+/// never a trap, never another value, and never more lost than what nobody vouches for.
 struct StoreDamageTests {
   private static let segment = StoreDevice.directory + "/log/0000000000000001.seg"
   private static let current = StoreDevice.directory + "/CURRENT"
@@ -58,7 +58,9 @@ struct StoreDamageTests {
     #expect(!kept.isEmpty)
   }
 
-  @Test func `a damaged frame that a later one vouches for is corruption, and is left alone`() throws {
+  @Test func `a damaged frame that a later one vouches for is corruption, and is left alone`()
+    throws
+  {
     let device = try sample()
     let whole = try #require(device.disk.bytes(Self.segment))
     let offsets = try offsets(device)
@@ -71,7 +73,7 @@ struct StoreDamageTests {
         try device.disk.setBytes(Self.segment, bytes)
         let error = failure(device)
         guard error?.reason == .corrupt, error?.path == Self.segment else {
-          // The last frame but one is vouched for only if its sync was known when the last was made.
+          // The last frame but one is vouched for only if its sync was known when the last came.
           Issue.record("byte \(place): \(error.map { "\($0)" } ?? "it opened")")
           return
         }
@@ -218,7 +220,8 @@ struct StoreDamageTests {
       var bytes = whole
       let start = offsets[random.below(offsets.count)]
       let garbage = [
-        Array(repeating: UInt8(0xFF), count: 24), random.bytes(64), [UInt8](repeating: 0, count: 40),
+        Array(repeating: UInt8(0xFF), count: 24), random.bytes(64),
+        [UInt8](repeating: 0, count: 40),
       ][random.below(3)]
       for (index, byte) in garbage.enumerated() where start + index < bytes.count {
         bytes[start + index] = byte

@@ -70,7 +70,8 @@ struct StoreQueryTests {
     try device.store.sync()
     _ = try device.store.compact()
     for (form, values) in forms.enumerated() {
-      for wanted in Set(values + [.int(0), .int(7), .int(-1), 0.0, .date(0), true, "s", .list([])]) {
+      for wanted in Set(values + [.int(0), .int(7), .int(-1), 0.0, .date(0), true, "s", .list([])])
+      {
         let expected = (0..<40).filter { Self.equal(values[$0], wanted) }
         let found = try device.store.find("f\(form)", wanted)
         #expect(found == expected.map { "r\($0)" }.sorted(), "form \(form): \(wanted)")
@@ -106,7 +107,9 @@ struct StoreQueryTests {
       for _ in 0..<100 {
         let id = "r\(random.below(300))"
         if try device.store.get(id) == nil { continue }
-        if random.below(4) == 0 { try device.store.delete(id) } else {
+        if random.below(4) == 0 {
+          try device.store.delete(id)
+        } else {
           try device.store.set(id, ["v": value()])
         }
       }

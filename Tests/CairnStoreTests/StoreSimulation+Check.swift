@@ -99,7 +99,8 @@ extension StoreSimulation {
         let hasNewRules = before.tables[":rules"] != after.tables[":rules"]
         try Difference.demand(
           hasNewRules
-            || outcome.changed.contains { $0.table == table && $0.id.text == id }, "\(table)/\(id) is not reported")
+            || outcome.changed.contains { $0.table == table && $0.id.text == id },
+          "\(table)/\(id) is not reported")
       }
     }
     for change in outcome.changed {
