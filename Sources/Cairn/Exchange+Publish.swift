@@ -27,7 +27,7 @@ extension Exchange {
     try wrapped { () throws(StoreError) in try store.flush() }
     let before = head
     try await publishSegments(&head, through: vector[store.device], &report)
-    try await mergeSmallSegments(&head, listing, &report)
+    try await mergeSmallSegments(&head, &report)
     try await publishSnapshot(&head, listing, &report)
     head.acknowledged = vector
     head.acknowledgedAt = vector[store.device]
@@ -103,7 +103,7 @@ extension Exchange {
 
   /// Many small files cost every reader a request each, so their owner merges them.
   private func mergeSmallSegments(
-    _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+    _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     var start = 0
     while start < head.segments.count {
@@ -267,11 +267,7 @@ extension Exchange {
         confirmedNonce: memory.publication?.confirmedNonce ?? 0, pendingNonce: head.nonce,
         head: bytes)
     }
-    do throws(LogError) {
-      try DurableFile.replace(
-        directory: store.directory, name: FileName.publication, bytes: publication.encoded(),
-        machine: machine)
-    } catch { throw CairnError(error) }
+    try save(publication)
     memory.withLock { $0.publication = publication }
     report.requests += 1
     let entry = try await folder.write(directory + "/" + name, bytes)
@@ -281,11 +277,7 @@ extension Exchange {
     }
     publication.confirmedNonce = head.nonce
     // For the next process, which need not look into the folder then.
-    do throws(LogError) {
-      try DurableFile.replace(
-        directory: store.directory, name: FileName.publication, bytes: publication.encoded(),
-        machine: machine)
-    } catch { throw CairnError(error) }
+    try save(publication)
     let written = head
     memory.withLock { memory in
       memory.publication = publication
@@ -296,5 +288,14 @@ extension Exchange {
     store.confirmPublished(through: head.last)
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
+  }
+
+  /// Keeps PUBLISHED, durably: what this device knows of its own head.
+  private func save(_ publication: PublicationFile) throws(CairnError) {
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: store.directory, name: FileName.publication, bytes: publication.encoded(),
+        machine: machine)
+    } catch { throw CairnError(error) }
   }
 }
