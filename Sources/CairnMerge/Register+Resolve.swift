@@ -25,6 +25,15 @@ extension Register {
     if case .created = outcome(rule) { true } else { false }
   }
 
+  /// The entry whose value is visible, or one of those that created the visible list.
+  func visibleEntry(_ rule: Rule) -> Entry? {
+    switch outcome(rule) {
+    case .none, .sum: nil
+    case .winner(let index): entries[index]
+    case .created: entries.first(where: \.isCreated)
+    }
+  }
+
   /// The surviving writes whose values are not part of what is visible, in commit order. A value
   /// equal to the winner's has not lost anything.
   package func losers(_ rule: Rule) -> [Entry] {
@@ -47,7 +56,7 @@ extension Register {
 
   private func createdValues(_ rule: Rule) -> [FieldValue] {
     if let list = lists.last, list.isCreated { return list.values(rule) }
-    return entries.flatMap { entry in
+    return entries.flatMap { entry -> [FieldValue] in
       if case .list(let items) = entry.value { items } else { [] }
     }
   }

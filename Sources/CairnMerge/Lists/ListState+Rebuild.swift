@@ -1,3 +1,5 @@
+import CairnBytes
+
 extension ListState {
   /// A state that is being read.
   init(isCreated: Bool, rope: Rope, parents: [UInt32], roots: [UInt32]) {

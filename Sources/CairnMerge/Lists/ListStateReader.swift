@@ -100,7 +100,7 @@ struct ListStateReader {
       if kind == .root {
         roots.append(start)
       } else {
-        try hang(start, hang, last, &waiting)
+        try attach(start, hang, last, &waiting)
       }
       rope.insert(slots, after: last, visible: kind == .visible)
       if kind == .visible { visible += slots }
@@ -109,7 +109,7 @@ struct ListStateReader {
     guard waiting == nil else { throw .malformed("a list ends before its last node's parent") }
   }
 
-  private mutating func hang(
+  private mutating func attach(
     _ start: UInt32, _ hang: ListStateCoding.Hang, _ last: UInt32?, _ waiting: inout UInt32?
   ) throws(DecodeError) {
     switch hang {

@@ -25,11 +25,7 @@ extension Register {
   /// The visible list, ready to be edited; nil if what is visible is none.
   package mutating func openVisible(_ rule: Rule) -> Int? {
     if let index = visibleList(rule) { return index }
-    guard case .list = visible(rule) else { return nil }
-    let isCreated = isVisibleCreated(rule)
-    let value = visible(rule)
-    let entry = entries.first { $0.isCreated == isCreated && ($0.isCreated || $0.value == value) }
-    guard let entry, let list = unedited(entry) else { return nil }
+    guard let entry = visibleEntry(rule), let list = unedited(entry) else { return nil }
     return add(list)
   }
 
@@ -81,6 +77,7 @@ extension Register {
   mutating func dropLists() {
     if lists.isEmpty { return }
     let dots = Set(entries.map(\.dot))
+    lists.removeAll { !$0.isCreated && !dots.contains($0.rootDots[0]) }
     var hasChanged = false
     for index in lists.indices {
       for root in lists[index].rootDots where !dots.contains(root) {
