@@ -167,7 +167,7 @@ package enum RecordStateCoding {
 
   private static func value(_ reader: inout ByteReader) throws(DecodeError) -> FieldValue? {
     let tag = try reader.u8()
-    guard tag >= CellTag.absent, tag <= CellTag.last else { throw .malformed("a value's type") }
+    guard tag >= CellTag.absent, tag <= CellTag.list else { throw .malformed("a value's type") }
     if !CellTag.isHeap(tag) {
       let word = tag >= CellTag.int ? try reader.u64() : 0
       return Cell(tag: tag, word: word).value([])

@@ -90,17 +90,25 @@ extension Register {
     closeUntouched()
   }
 
-  /// A list of which only the edited part has gone is a value again, as if nobody had edited it.
-  private mutating func closeUntouched() {
+  /// A list of which only the edited part has gone, or that was opened and then not edited, is a
+  /// value again, as if nobody had edited it: a state must not tell.
+  mutating func closeUntouched() {
     lists.removeAll { list in
-      guard list.isCreated, let values = list.untouched else { return false }
+      guard let values = list.untouched else { return false }
       for (dot, items) in values {
-        for index in entries.indices where entries[index].isCreated && entries[index].dot == dot {
+        for index in entries.indices
+        where entries[index].isCreated == list.isCreated && entries[index].dot == dot {
           entries[index].value = .list(items)
         }
       }
       return true
     }
+  }
+
+  /// Runs `body` on the visible list; nil if that is none which was opened.
+  package mutating func withVisibleList<R>(_ rule: Rule, _ body: (inout ListState) -> R) -> R? {
+    guard let index = visibleList(rule) else { return nil }
+    return body(&lists[index])
   }
 
   // MARK: join
@@ -137,6 +145,20 @@ extension Register {
     }
     guard let mine = entries.first(where: { $0.dot == entry.dot }) else { return nil }
     return listIndex(mine).map { lists[$0] } ?? unedited(mine)
+  }
+}
+
+extension RecordState {
+  /// Lists that were opened and not edited are values again. Before a state is written.
+  package mutating func closeLists() {
+    for (field, register) in fields where !register.lists.isEmpty {
+      fields[field]?.closeUntouched()
+    }
+  }
+
+  /// Takes back what is pending in lists.
+  package mutating func rollBackList(_ field: String, _ rule: Rule) {
+    fields[field]?.withVisibleList(rule) { $0.rollBack() }
   }
 }
 
