@@ -69,7 +69,6 @@ package struct Rope: Sendable {
     if end > leaves.count {
       leaves.append(contentsOf: repeatElement(RopeBlocks.none, count: end - leaves.count))
     }
-    var places = leaves.mutableSpan
-    for place in Int(slots.lowerBound)..<end { places[place] = leaf }
+    for place in Int(slots.lowerBound)..<end { leaves[place] = leaf }
   }
 }
