@@ -208,6 +208,26 @@ import Testing
     model.expectPlaces()
   }
 
+  /// Leaves are merged and dropped under the feet of the look-up that went there last.
+  @Test(arguments: [0, 1, 2])
+  func `look-ups between changes are right`(_ pattern: Int) {
+    var model = RopeModel(seed: UInt64(pattern))
+    for _ in 0..<1200 { model.insertNew(1, at: model.random.below(model.nodes.count + 1)) }
+    while model.nodes.count > 0 {
+      let last = model.nodes.count - 1
+      let index = [0, last / 2, last][pattern]
+      #expect(model.rope.slot(atVisible: index) == model.nodes[index].slot)
+      // Hidden first, every other time: then the removal changes no visible count.
+      if last % 2 == 0 { model.setVisible(index, false) }
+      model.remove(index)
+      for near in [index - 1, index] where model.nodes.indices.contains(near) {
+        #expect(model.rope.slot(atVisible: near) == model.nodes[near].slot)
+      }
+      if last % 10 == 0 { #expect(model.rope.problems() == []) }
+    }
+    model.expectSame()
+  }
+
   @Test(arguments: [1, 2] as [UInt64])
   func `a deep tree grows and shrinks`(_ seed: UInt64) {
     var model = RopeModel(seed: seed)

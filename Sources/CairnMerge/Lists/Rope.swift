@@ -8,9 +8,10 @@
 /// the map from slots to leaves, 4 bytes a slot. Runs lie in the leaves of a B+tree that counts
 /// nodes and visible nodes (`RopeBlocks`).
 ///
-/// All is O(log n) but the walks, which are O(what they pass). A value: copies are independent, and
-/// share memory until one changes. A slot that isn't what the method asks for (not there, or there
-/// already) is a mistake of the caller: slots are checked where operations come in.
+/// All is O(log n) but the walks, which are O(what they pass), and a change that finds an array
+/// full, which is copied to one twice as long. A value: copies are independent, and share memory
+/// until one changes. A slot that isn't what the method asks for (not there, or there already) is a
+/// mistake of the caller: slots are checked where operations come in.
 package struct Rope: Sendable {
   var blocks = RopeBlocks()
   /// The leaf of each slot, `RopeBlocks.none` for one that is not in the rope.
@@ -68,7 +69,6 @@ package struct Rope: Sendable {
     if end > leaves.count {
       leaves.append(contentsOf: repeatElement(RopeBlocks.none, count: end - leaves.count))
     }
-    var places = leaves.mutableSpan
-    for place in Int(slots.lowerBound)..<end { places[place] = leaf }
+    for place in Int(slots.lowerBound)..<end { leaves[place] = leaf }
   }
 }
