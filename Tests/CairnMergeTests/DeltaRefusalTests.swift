@@ -17,7 +17,7 @@ struct DeltaRefusalTests {
     var delta = Delta()
     var reader = ByteReader(bytes)
     do {
-      try decoder.decode(&reader, into: &delta)
+      try decoder.decode(&reader, dot: delta.dot, into: &delta)
       return reader.isAtEnd ? nil : .malformed("left over")
     } catch { return error }
   }
