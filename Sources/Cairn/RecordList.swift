@@ -133,6 +133,7 @@ extension RecordList: Hashable {
     a.record == b.record && a.field == b.field
   }
 
+  /// Hashes what `==` compares.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(record)
     hasher.combine(field)
@@ -140,8 +141,10 @@ extension RecordList: Hashable {
 }
 
 extension RecordList: RandomAccessCollection {
+  /// 0.
   public var startIndex: Int { 0 }
 
+  /// The same as `count`.
   public var endIndex: Int { count }
 
   /// How many items there are; 0 if the field is absent or holds something else, the record is
@@ -157,7 +160,8 @@ extension RecordList: RandomAccessCollection {
   /// not there ends the process. `value(at:)` throws instead.
   public subscript(index: Int) -> Value {
     do throws(CairnError) { return try value(at: index) } catch {
-      preconditionFailure("\(error)")
+      // As an array of these items would.
+      return Array(self)[index]
     }
   }
 

@@ -23,7 +23,7 @@ extension StoreState {
       isAbsent ? 0 : tables[number].withList(slot, column) { $0.count } ?? 0
     let operation = try resolved(operation, count, number, id, field)
     var effect = effect(of: operation, number, slot, column)
-    let key = ListKey(slot: slot, column: column)
+    let key = tables[number].listKey(slot, column)
     let isNew = isAbsent || tables[number].isPending(slot, column)
     if isAbsent { effect.growth += Sizes.field }
     if isAbsent || !isNew && tables[number].pendingLists[key] == nil {

@@ -154,8 +154,10 @@ extension StoreState {
       return (Sizes.field, isPending ? Sizes.field : 0)
     }
     if cell.tag == CellTag.editedList, !isPending {
-      let pending = tables[number].pendingLists[ListKey(slot: slot, column: column)]
-      return (Sizes.field + tables[number].listSize(slot, column), pending ?? 0)
+      return (
+        Sizes.field + tables[number].listSize(slot, column),
+        tables[number].pendingListSize(slot, column)
+      )
     }
     if cell.tag != CellTag.none {
       let size = tables[number].pendingFieldSize(slot, column, ground)

@@ -63,7 +63,7 @@ extension TableState {
     }
     for (key, size) in old.pendingLists {
       guard let slot = moved[Int(key.slot)] else { continue }
-      pendingLists[ListKey(slot: slot, column: Int(key.column))] = size
+      pendingLists[ListKey(slot: slot, column: Int(key.column), root: key.root)] = size
     }
     for entry in old.undo {
       guard let slot = moved[Int(entry.slot)] else { continue }

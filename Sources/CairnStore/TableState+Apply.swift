@@ -95,7 +95,8 @@ extension TableState {
   ) throws(StoreError) {
     let target = self.column(column.field, &ground, rules)
     if !column.operation.hasValues {
-      try applyLists(column, target, of: delta, slots, by: author, &ground, rules, &totals, &refreshed)
+      try applyLists(
+        column, target, of: delta, slots, by: author, &ground, rules, &totals, &refreshed)
       return
     }
     for index in column.cells {

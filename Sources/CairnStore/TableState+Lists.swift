@@ -23,6 +23,20 @@ extension TableState {
     return complex[slot]?.fields[fieldNames[column]]?.withVisibleList(rule, body)
   }
 
+  /// The key of the list that a cell shows.
+  mutating func listKey(_ slot: Int, _ column: Int) -> ListKey {
+    let isInState = columns[column].cell(slot) == TableState.listInState
+    let root = isInState ? withList(slot, column) { $0.rootDots.first } ?? nil : nil
+    return ListKey(slot: slot, column: column, root: root ?? Stamp.settled.dot)
+  }
+
+  /// Runs `body` on a list with pending edits, whether or not it is visible now.
+  private mutating func withPending<R>(_ key: ListKey, _ body: (inout ListState) -> R) -> R? {
+    let (slot, column) = (Int(key.slot), Int(key.column))
+    if key.root == Stamp.settled.dot { return withList(slot, column, body) }
+    return complex[slot]?.fields[fieldNames[column]]?.withList(root: key.root, body)
+  }
+
   mutating func addList(_ list: ListState) -> Cell {
     if let free = freeLists.popLast() {
       lists[free] = list
@@ -56,6 +70,11 @@ extension TableState {
   mutating func listSize(_ slot: Int, _ column: Int) -> Int {
     let rule = columns[column].rule
     return withList(slot, column) { $0.size(rule) } ?? 0
+  }
+
+  /// What pending edits of a field's lists count with in the pending delta.
+  func pendingListSize(_ slot: Int, _ column: Int) -> Int {
+    pendingLists.reduce(0) { $0 + ($1.key.isOf(slot, column) ? $1.value : 0) }
   }
 
   /// What a pending field counts with.
@@ -109,9 +128,9 @@ extension TableState {
 
   /// Something else takes the place of a list: edits of it that are pending were for nothing.
   mutating func leaveList(_ slot: Int, _ column: Int) {
-    let key = ListKey(slot: slot, column: column)
-    if pendingLists.removeValue(forKey: key) != nil {
-      withList(slot, column) { $0.rollBack() }
+    for key in pendingLists.keys where key.isOf(slot, column) {
+      withPending(key) { $0.rollBack() }
+      pendingLists[key] = nil
     }
     if isPending(slot, column) { free(columns[column].cell(slot)) }
   }
@@ -135,7 +154,7 @@ extension TableState {
     listChanges.removeAll(keepingCapacity: true)
     for key in pendingLists.keys {
       let slot = Int(key.slot)
-      let change = withList(slot, Int(key.column)) { list -> ListChange? in
+      let change = withPending(key) { list -> ListChange? in
         if isAlone { return list.collectSplices().map(ListChange.splices) }
         return list.collect().map(ListChange.edit)
       }
@@ -143,7 +162,7 @@ extension TableState {
         listChanges[key] = change
         if pendingMarks[slot] != 0 { pendingRecords[Int(pendingMarks[slot]) - 1].row = 0 }
       } else {
-        withList(slot, Int(key.column)) { $0.rollBack() }
+        withPending(key) { $0.rollBack() }
       }
     }
   }
@@ -191,7 +210,7 @@ extension TableState {
   /// The delta is in the log.
   mutating func commitLists(stamp: Stamp, context: VersionVector, isAlone: Bool) {
     for (key, change) in listChanges {
-      withList(Int(key.slot), Int(key.column)) { list in
+      withPending(key) { list in
         switch change {
         case .splices: list.commitPlain()
         case .edit(let edit): list.commit(edit, stamp: stamp, context: context)
@@ -209,9 +228,7 @@ extension TableState {
   }
 
   mutating func rollBackLists() {
-    for key in pendingLists.keys {
-      withList(Int(key.slot), Int(key.column)) { $0.rollBack() }
-    }
+    for key in pendingLists.keys { withPending(key) { $0.rollBack() } }
     for entry in undo where isPending(Int(entry.slot), Int(entry.column)) {
       free(columns[Int(entry.column)].cell(Int(entry.slot)))
     }

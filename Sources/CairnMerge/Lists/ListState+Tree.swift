@@ -127,7 +127,9 @@ extension ListState {
       rope.remove(node)
     }
     for (item, survivors) in moves where survivors.contains(where: { !contains($0.node) }) {
-      moves[item] = survivors.map { contains($0.node) ? $0 : Move(stamp: $0.stamp, node: ListState.lost) }
+      moves[item] = survivors.map { move in
+        contains(move.node) ? move : Move(stamp: move.stamp, node: ListState.lost)
+      }
     }
   }
 

@@ -148,17 +148,20 @@ extension Register {
   }
 }
 
+extension Register {
+  /// Runs `body` on the list that began with a delta; nil if there is none that was opened.
+  package mutating func withList<R>(root: Dot, _ body: (inout ListState) -> R) -> R? {
+    guard let index = lists.firstIndex(where: { $0.hasRoot(root) }) else { return nil }
+    return body(&lists[index])
+  }
+}
+
 extension RecordState {
   /// Lists that were opened and not edited are values again. Before a state is written.
   package mutating func closeLists() {
     for (field, register) in fields where !register.lists.isEmpty {
       fields[field]?.closeUntouched()
     }
-  }
-
-  /// Takes back what is pending in lists.
-  package mutating func rollBackList(_ field: String, _ rule: Rule) {
-    fields[field]?.withVisibleList(rule) { $0.rollBack() }
   }
 }
 
