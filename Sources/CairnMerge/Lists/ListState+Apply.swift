@@ -24,6 +24,8 @@ extension ListState {
   mutating func apply(
     _ edit: ListEdit, stamp: Stamp, context: VersionVector, isPlaced: Bool
   ) {
+    // A delta edits a list once; a second time its names would be there twice.
+    if authors.batch(of: stamp.dot) != nil { return }
     let first = UInt32(parents.count)
     if !edit.chains.isEmpty { authors.append(first: first, stamp) }
     var source = 0

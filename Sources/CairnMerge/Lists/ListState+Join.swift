@@ -17,7 +17,8 @@ extension ListState {
       guard let item = result.slot(id) else { continue }
       result.adopt(id, as: item, a, aSide, b, bSide)
     }
-    for node in nodes.keys.sorted() {
+    result.markPlaces()
+    for node in nodes.keys {
       guard let slot = result.slot(node), result.isAlive(slot) else { continue }
       result.showItem(slot)
     }
@@ -45,8 +46,10 @@ extension ListState {
   /// The tree of these nodes, with nothing visible yet.
   private init(isCreated: Bool, _ nodes: [NodeID: Node], _ stamps: [Dot: Stamp]) {
     self.init(isCreated: isCreated, rope: Rope(), parents: [], roots: [])
+    var counts: [Dot: UInt32] = [:]
+    for id in nodes.keys { counts[id.dot] = max(counts[id.dot] ?? 0, id.index + 1) }
     for dot in stamps.keys.sorted() {
-      let count = (nodes.keys.filter { $0.dot == dot }.map(\.index).max() ?? 0) + 1
+      let count = counts[dot] ?? 0
       if let stamp = stamps[dot] { authors.append(first: UInt32(items.count), stamp) }
       for _ in 0..<count { items.append(Cell(tag: ListItems.none)) }
     }
@@ -134,8 +137,5 @@ extension ListState {
     guard let node = currentNode(item) else { return }
     rope.setVisible(node..<node + 1, true)
     bytes += items.size(Int(item))
-    if node != item {
-      items.set(Int(node), Cell(tag: ListItems.place, word: UInt64(item)))
-    }
   }
 }

@@ -130,8 +130,8 @@ extension ListState {
 
   /// The pending edits as one, nil if they make no difference. They stay pending.
   package mutating func collect() -> ListEdit? {
+    dropNullMoves()
     guard let pending else { return nil }
-    dropNullMoves(pending)
     var edit = ListEdit()
     var order: [UInt32] = []
     for chain in newChains() {
@@ -187,15 +187,24 @@ extension ListState {
     }
   }
 
-  /// An item that was moved and is beside its old place again has not moved.
-  private mutating func dropNullMoves(_ pending: Pending) {
-    for (item, node) in pending.moved {
-      guard let before = currentNode(item),
-        rope.next(node) == before || rope.previous(node) == before
-      else { continue }
-      rope.remove(node)
-      rope.setVisible(before..<before + 1, true)
-      self.pending?.moved[item] = nil
+  /// An item that was moved has not moved if nothing to be seen lies between its old place and its
+  /// new one. The moves are asked in their order, since of some either one may be dropped.
+  mutating func dropNullMoves() {
+    guard let pending, !pending.moved.isEmpty else { return }
+    let moved = pending.moved.sorted { $0.value < $1.value }
+    var hasDropped = true
+    while hasDropped {
+      hasDropped = false
+      for (item, node) in moved where self.pending?.moved[item] != nil {
+        guard let before = currentNode(item) else { continue }
+        let distance = rope.visibleIndex(of: before) - rope.visibleIndex(of: node)
+        // The new place itself counts if it comes first.
+        guard distance == 0 || distance == 1 else { continue }
+        rope.remove(node)
+        rope.setVisible(before..<before + 1, true)
+        self.pending?.moved[item] = nil
+        hasDropped = true
+      }
     }
   }
 

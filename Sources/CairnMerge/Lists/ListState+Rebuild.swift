@@ -23,6 +23,16 @@ extension ListState {
     }
   }
 
+  /// Writes down at every place that an item was moved to, also one that does not count now, which
+  /// item that is.
+  mutating func markPlaces() {
+    for (item, survivors) in moves {
+      for move in survivors where move.node != ListState.lost {
+        items.set(Int(move.node), Cell(tag: ListItems.place, word: UInt64(item)))
+      }
+    }
+  }
+
   /// The values of the roots if nothing but putting or creating them ever happened to them.
   package var untouched: [(dot: Dot, values: [FieldValue])]? {
     guard moves.isEmpty, replaced.isEmpty, !hasPending else { return nil }

@@ -3,6 +3,7 @@
 extension ListState {
   /// The pending edits of a plain list, nil if they make no difference. They stay pending.
   package mutating func collectSplices() -> ListSplices? {
+    dropNullMoves()
     guard let pending else { return nil }
     var splices = ListSplices()
     // What was taken out so far less what was put in, and how far the steps reach in the old list.

@@ -82,7 +82,7 @@ package struct ListState: Sendable {
   package func size(_ rule: Rule) -> Int {
     var size = rope.visibleCount * Sizes.listItem + bytes
     for (item, values) in replaced where values.count > 1 && !isTouched(item) {
-      if let node = currentNode(item), rope.isVisible(node) {
+      if let node = pending?.moved[item] ?? currentNode(item), rope.isVisible(node) {
         size += value(ofItem: item, rule).size - items.size(Int(item))
       }
     }

@@ -27,9 +27,7 @@ struct ListStateReader {
     let values = try ListItemsCoding.decode(visible.count, &reader)
     let moved = try readMoves(into: &state)
     state.items = items(values, moved)
-    for (node, item) in moved.places {
-      state.items.set(Int(node), Cell(tag: ListItems.place, word: UInt64(item)))
-    }
+    state.markPlaces()
     try readReplaced(into: &state)
     state.bytes = visible.reduce(0) { $0 + state.items.size(Int(state.item(of: $1))) }
     return state
@@ -145,6 +143,8 @@ struct ListStateReader {
   }
 
   private struct Moved {
+    /// All places that items were moved to.
+    var nodes: Set<UInt32> = []
     /// Items by the visible nodes that they were moved to.
     var places: [UInt32: UInt32] = [:]
     /// Values of the items that have no place.
@@ -178,6 +178,9 @@ struct ListStateReader {
           survivors.append(ListState.Move(stamp: stamp, node: ListState.lost))
         } else {
           let node = try node(delta)
+          guard rope.contains(node), moved.nodes.insert(node).inserted else {
+            throw .malformed("a place of a list's item")
+          }
           let stamp = state.authors.stamp(of: node)
           survivors.append(ListState.Move(stamp: stamp, node: node))
         }
@@ -188,20 +191,19 @@ struct ListStateReader {
       if first.node == ListState.lost {
         moved.lost[item] = try ListItemsCoding.decode(1, &reader).value(0)
       } else {
-        guard rope.isVisible(first.node),
-          moved.places.updateValue(item, forKey: first.node) == nil
-        else { throw .malformed("a place of a list's item") }
-      }
-      for move in survivors.dropFirst() where move.node != ListState.lost {
-        guard rope.contains(move.node), !rope.isVisible(move.node) else {
+        guard rope.isVisible(first.node) else {
           throw .malformed("a place of a list's item")
         }
+        moved.places[first.node] = item
+      }
+      for move in survivors.dropFirst() where move.node != ListState.lost {
+        guard !rope.isVisible(move.node) else { throw .malformed("a place of a list's item") }
       }
       state.moves[item] = survivors
     }
-    guard moved.places.keys.allSatisfy({ state.moves[$0] == nil }) else {
-      throw .malformed("a moved item at another's place")
-    }
+    guard moved.nodes.allSatisfy({ state.moves[$0] == nil }),
+      roots.allSatisfy({ state.moves[$0] == nil && !moved.nodes.contains($0) })
+    else { throw .malformed("a moved item at another's place") }
     return moved
   }
 
