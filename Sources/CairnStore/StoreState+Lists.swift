@@ -37,9 +37,15 @@ extension StoreState {
       growth: effect.growth, pendingGrowth: effect.pending)
     _ = tables[number].pend(slot)
     if isAbsent { tables[number].createList(slot, column) }
+    let before = tables[number].listSize(slot, column)
     tables[number].withList(slot, column) { $0.perform(operation) }
     if !isNew {
       tables[number].pendingLists[key, default: 0] += effect.pending
+      if tables[number].isContested(slot, column) {
+        // What shows may be another list by now, if the rule goes by what is greater.
+        let shown = tables[number].showAgain(slot, column, &ground)
+        effect.growth = shown - Sizes.field - before
+      }
     }
     finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
   }

@@ -220,14 +220,8 @@ extension TableState {
         size += pendingFieldSize(slot, column, ground)
         continue
       }
-      let register = exists ? state.fields[fieldNames[column]] : nil
-      let rule = columns[column].rule
-      if let register, let list = register.visibleList(rule) {
-        set(slot, column, TableState.listInState, stamp: StampTable.settled)
-        size += Sizes.field + register.lists[list].size(rule)
-      } else if let value = register?.visible(rule) {
-        set(slot, column, cell(value, of: register, &ground), stamp: StampTable.settled)
-        size += Sizes.field(value)
+      if exists, state.fields[fieldNames[column]] != nil {
+        size += showAgain(slot, column, &ground)
       } else if columns[column].tag(slot) != CellTag.none {
         set(slot, column, .none, stamp: StampTable.settled)
       }

@@ -72,6 +72,29 @@ extension TableState {
     return withList(slot, column) { $0.size(rule) } ?? 0
   }
 
+  /// Whether a list is one of several values of its field.
+  func isContested(_ slot: Int, _ column: Int) -> Bool {
+    (complex[slot]?.fields[fieldNames[column]]?.entries.count ?? 0) > 1
+  }
+
+  /// Shows what a field of a record with a full state is now. Returns its size.
+  mutating func showAgain(_ slot: Int, _ column: Int, _ ground: inout Ground) -> Int {
+    guard let register = complex[slot]?.fields[fieldNames[column]] else { return 0 }
+    let rule = columns[column].rule
+    if let list = register.visibleList(rule) {
+      set(slot, column, TableState.listInState, stamp: StampTable.settled)
+      return Sizes.field + register.lists[list].size(rule)
+    }
+    guard let value = register.visible(rule) else {
+      if columns[column].tag(slot) != CellTag.none {
+        set(slot, column, .none, stamp: StampTable.settled)
+      }
+      return 0
+    }
+    set(slot, column, cell(value, of: register, &ground), stamp: StampTable.settled)
+    return Sizes.field(value)
+  }
+
   /// What pending edits of a field's lists count with in the pending delta.
   func pendingListSize(_ slot: Int, _ column: Int) -> Int {
     pendingLists.reduce(0) { $0 + ($1.key.isOf(slot, column) ? $1.value : 0) }
@@ -112,8 +135,10 @@ extension TableState {
     if !isComplex(slot) {
       var old: [Int: Undo] = [:]
       for entry in undo where Int(entry.slot) == slot { old[Int(entry.column)] = entry }
-      _ = pend(slot)
+      let pending = pend(slot)
       try makeComplex(slot, beforePending: old, &ground, rules)
+      // It stays so when the edit is taken back.
+      pendingRecords[pending].flagsBefore |= Flag.complex | Flag.hidesBase
       refresh(slot, &ground, rules)
     }
     let rule = columns[column].rule
@@ -173,15 +198,19 @@ extension TableState {
     let rows = listChanges.map { key, change in
       (
         column: Int(key.column),
-        row: pendingRecords[Int(pendingMarks[Int(key.slot)]) - 1].row, change: change
+        row: pendingRecords[Int(pendingMarks[Int(key.slot)]) - 1].row, root: key.root,
+        change: change
       )
-    }.sorted { ($0.column, $0.row) < ($1.column, $1.row) }
+    }.sorted { ($0.column, $0.row, $0.root) < ($1.column, $1.row, $1.root) }
     var index = 0
     while index < rows.count {
       let column = rows[index].column
       let first = delta.tags.count
       var operation = Delta.Operation.edit
-      while index < rows.count, rows[index].column == column {
+      // A second list of the same field, when the rule has changed meanwhile, gets another column.
+      while index < rows.count, rows[index].column == column,
+        delta.tags.count == first || rows[index].row != rows[index - 1].row
+      {
         switch rows[index].change {
         case .splices(let splices):
           operation = .splice
@@ -291,7 +320,7 @@ extension TableState {
     let isShown = columns[column].cell(slot) == TableState.listInState
     let before = isShown ? listSize(slot, column) : 0
     complex[slot]?.fields[field]?.apply(edit, stamp: author.stamp, context: author.context)
-    if isShown, !refreshed.contains(slot) {
+    if isShown, !refreshed.contains(slot), !isContested(slot, column) {
       count(slot, listSize(slot, column) - before, &totals)
     } else {
       refreshed.insert(slot)
