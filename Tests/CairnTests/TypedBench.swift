@@ -18,18 +18,18 @@ struct TypedBench {
     try datastore.table("things", of: model)
   }
 
-  /// Inserts a model and reads it back from a datastore that was opened again.
+  /// Inserts a model and reads it back from a datastore that was opened again; and its fields.
   func roundTrip<Model: Codable & Sendable>(
-    _ model: Model, _ check: (Record) throws -> Void = { _ in }
-  ) throws -> Model {
+    _ model: Model
+  ) throws -> (value: Model, fields: [String: Value]) {
     try datastore.table("trips", of: Model.self).insert(model, id: "r")
-    try check(try #require(try datastore.table("trips").record("r")))
+    let fields = try datastore.table("trips")["r"].fields
     try datastore.sync()
     try datastore.close()
     let again = try datastore.manager.openDefaultDatastore()
     let result = try #require(try again.table("trips", of: Model.self).get("r"))
     try again.close()
-    return result
+    return (result, fields)
   }
 
   /// The error of reading this field as a model.

@@ -25,19 +25,18 @@ import Testing
   @Test func `dates, data and UUIDs`() throws {
     let bench = try TypedBench()
     let photo = TypedFoundationTests.photo
-    let result = try bench.roundTrip(photo) { record in
-      #expect(
-        try record.fields == [
-          "taken": .date(Timestamp(millisecondsSince1970: 1_678_307_200_250)),
-          "pixels": .bytes([1, 2, 255]), "name": .string(photo.name.uuidString),
-          "seen": [
-            .date(Timestamp(millisecondsSince1970: 978_307_200_000)),
-            .date(Timestamp(millisecondsSince1970: 978_307_198_500)),
-          ],
-          "parts": [.bytes([]), .bytes([7])],
-        ])
-    }
-    #expect(result == photo)
+    let fields: [String: Value] = [
+      "taken": .date(Timestamp(millisecondsSince1970: 1_678_307_200_250)),
+      "pixels": .bytes([1, 2, 255]), "name": .string(photo.name.uuidString),
+      "seen": [
+        .date(Timestamp(millisecondsSince1970: 978_307_200_000)),
+        .date(Timestamp(millisecondsSince1970: 978_307_198_500)),
+      ],
+      "parts": [.bytes([]), .bytes([7])],
+    ]
+    let result = try bench.roundTrip(photo)
+    #expect(result.value == photo)
+    #expect(result.fields == fields)
   }
 
   @Test func `dates are kept to the millisecond, and again the same`() throws {
@@ -55,7 +54,7 @@ import Testing
       try table.update(id, photo)
       #expect(bench.datastore.unsyncedChangesSize == 0, "\(seconds)")
     }
-    for date in [Date.distantPast, .distantFuture] {
+    for date in [Foundation.Date.distantPast, .distantFuture] {
       photo.taken = date
       #expect(try table.get(try table.insert(photo).id)?.taken == date)
     }
@@ -78,7 +77,7 @@ import Testing
     try table.insert(TypedFoundationTests.photo, id: "r")
     let wrong: [String: Value] = [
       "taken": 5.0, "pixels": "text", "name": "no UUID", "seen": [.double(1)],
-      "parts": [[1] as Value].isEmpty ? 1 : ["x"],
+      "parts": ["x"],
     ]
     for (field, value) in wrong {
       let right = try table.table["r"].get(field)

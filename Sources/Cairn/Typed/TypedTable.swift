@@ -51,28 +51,33 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
 
   /// The records of which every field given equals its value, all for none, in no set order.
   ///
-  /// - Parameters:
-  ///   - filter: Values by coding key, matched as by ``Table/query(_:)``.
-  ///   - unreadable: What to do with records that are no `Model`, because another version of the
-  ///     app wrote them, say; they are left out then. Without it the first of them is an error.
-  /// - Throws: `badType` if a record is no `Model` and there is no `unreadable`;
-  ///   `illegalArgument` for a bad name of a field.
+  /// Values are by coding key and match as with ``Table/query(_:)``. Each record is read as a whole,
+  /// but not all at one moment: what other threads delete meanwhile is left out.
   ///
-  /// Each record is read as a whole, but not all at one moment: what other threads delete
-  /// meanwhile is left out.
+  /// - Throws: `badType` if one of them is no `Model`; `illegalArgument` for a bad name of a field.
+  public func records(
+    where filter: [String: Value] = [:]
+  ) throws(CairnError) -> [TypedRecord<Model>] {
+    try records(where: filter) { _, error throws(CairnError) in throw error }
+  }
+
+  /// The same without the records that are no `Model`, because another version of the app wrote
+  /// them, say: those go to `unreadable`, each with what is wrong with it.
+  ///
+  /// - Throws: `illegalArgument` for a bad name of a field; what `unreadable` throws.
   public func records(
     where filter: [String: Value] = [:],
-    unreadable: ((_ record: Record, _ error: CairnError) -> Void)? = nil
+    unreadable: (_ record: Record, _ error: CairnError) throws(CairnError) -> Void
   ) throws(CairnError) -> [TypedRecord<Model>] {
     var result: [TypedRecord<Model>] = []
     for record in try table.query(filter) {
       guard let fields = try fields(record.id) else { continue }
-      do throws(CairnError) {
-        result.append(TypedRecord(record: record, value: try decode(fields, record.id)))
-      } catch {
-        guard let unreadable else { throw error }
-        unreadable(record, error)
+      let value: Model
+      do throws(CairnError) { value = try decode(fields, record.id) } catch {
+        try unreadable(record, error)
+        continue
       }
+      result.append(TypedRecord(record: record, value: value))
     }
     return result
   }
