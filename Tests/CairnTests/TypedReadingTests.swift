@@ -15,14 +15,16 @@ import Testing
   private static let values: [(kind: String, value: Value, words: String)] = [
     ("bool", true, "bool true"), ("int", 300, "int 300"), ("double", 0.5, "double 0.5"),
     ("string", "mauve", "string \"mauve\""), ("bytes", .bytes([1, 2]), "2 bytes"),
-    ("date", .date(Timestamp(millisecondsSince1970: 7)), "date 7"), ("list", ["x", 1], "a list of 2"),
+    ("date", .date(Timestamp(millisecondsSince1970: 7)), "date 7"),
+    ("list", ["x", 1], "a list of 2"),
   ]
 
   /// All kinds of values but some are wrong for a type, and the error names both.
   private func expectMismatches<Content: Codable & Sendable>(
-    _ type: Content.Type, but right: Set<String>,
+    _ type: Content.Type, as form: String? = nil, but right: Set<String>,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
+    let expected = "\(type)" + (form.map { " (\($0))" } ?? "")
     for (kind, value, words) in TypedReadingTests.values where !right.contains(kind) {
       let error = try bench.readingError(
         One<Content>.self, ["content": value], sourceLocation: sourceLocation)
@@ -30,8 +32,8 @@ import Testing
       #expect(error?.id == "content", sourceLocation: sourceLocation)
       #expect(
         error?.message
-          == "table things, record r, field content: One<\(type)> expects \(type) there and the "
-          + "record has \(words); change the type of the property, or set the field anew",
+          == "table things, record r, field content: One<\(type)> expects \(expected) there and "
+          + "the record has \(words); change the type of the property, or set the field anew",
         sourceLocation: sourceLocation)
     }
   }
@@ -45,9 +47,13 @@ import Testing
     try expectMismatches(String.self, but: ["string"])
     try expectMismatches([UInt8].self, but: ["bytes"])
     try expectMismatches(Timestamp.self, but: ["date"])
-    try expectMismatches(Color.self, but: [])
-    try expectMismatches(Level.self, but: [])
-    try expectMismatches(RecordID.self, but: ["string"])
+    try expectMismatches(Color.self, as: "String", but: ["string"])
+    try expectMismatches(Level.self, as: "Int", but: ["int"])
+    try expectMismatches(RecordID.self, as: "String", but: ["string"])
+    #expect(
+      try bench.readingError(One<Color>.self, ["content": "mauve"])?.message
+        == "table things, record r, field content: One<Color> expects Color there and the record "
+        + "has string \"mauve\"; change the type of the property, or set the field anew")
     try expectMismatches([String].self, but: ["list"])
     try expectMismatches(Set<Int>.self, but: ["list"])
   }
@@ -76,7 +82,8 @@ import Testing
     for error in [
       try bench.readingError(One<Color>.self, [:]), try bench.readingError(One<Value>.self, [:]),
       try bench.readingError(One<[UInt8]>.self, [:]), try bench.readingError(One<Bool>.self, [:]),
-      try bench.readingError(One<Timestamp>.self, [:]), try bench.readingError(One<Float>.self, [:]),
+      try bench.readingError(One<Timestamp>.self, [:]),
+      try bench.readingError(One<Float>.self, [:]),
     ] {
       #expect(error?.message.contains("the record has no such field") == true)
     }
@@ -84,8 +91,8 @@ import Testing
 
   @Test func `integers that are out of range`() throws {
     for (error, words) in [
-      (try bench.readingError(One<Int8>.self, ["content": 128]), "Int8 there and the record has int 128"),
-      (try bench.readingError(One<UInt>.self, ["content": -1]), "UInt there and the record has int -1"),
+      (try bench.readingError(One<Int8>.self, ["content": 128]), "Int8 there and"),
+      (try bench.readingError(One<UInt>.self, ["content": -1]), "UInt there and"),
       (try bench.readingError(One<UInt128>.self, ["content": -1]), "has int -1"),
       (try bench.readingError(One<[UInt16]>.self, ["content": [1, 70_000]]), "has int 70000"),
       (try bench.readingError(One<Float>.self, ["content": 1e300]), "has double 1e+300"),
@@ -157,7 +164,7 @@ import Testing
     #expect(own?.message == "table things, record r: Picky can't be coded: Complaint()")
     let usual = try bench.readingError(Picky.self, ["way": 7])
     #expect(usual?.code == .badType)
-    #expect(usual?.message == "table things, record r: way is 7")
+    #expect(usual?.message == "table things, record r, field way: way is 7")
   }
 
   struct Pair: Codable, Sendable, Equatable {
@@ -176,7 +183,7 @@ import Testing
         var list = try decoder.unkeyedContainer()
         #expect(try !list.decodeNil())
         #expect(throws: DecodingError.self) { try list.decode(String.self) }
-        #expect(list.currentIndex == 0 && list.count == 2, "a failure does not go on")
+        #expect(list.currentIndex == 0, "a failure does not go on")
         first = try list.decode(Int.self)
         second = try list.decode(String.self)
         #expect(list.isAtEnd)

@@ -153,7 +153,7 @@ import Testing
 
   @Test func `optionals inside of optionals and of generic types`() throws {
     #expect(try bench.roundTrip(Generic<Int??>(content: 5)).value.content == .some(5))
-    let table = try bench.table(of: Generic<[UInt8]?>.self)
+    let table = try TypedBench().table(of: Generic<[UInt8]?>.self)
     try table.insert(Generic(content: nil), id: "r")
     #expect(try #require(try table.get("r")).content == nil)
     try table.update("r") { $0.content = [1] }

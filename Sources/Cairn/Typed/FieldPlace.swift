@@ -65,11 +65,16 @@ struct FieldPlace: CustomStringConvertible {
   // MARK: what is found instead
 
   /// Coders expect errors of their own kind: models may catch them. Ours is inside.
-  func mismatch(_ type: Any.Type, _ found: FieldValue?) -> DecodingError {
+  ///
+  /// `form` is the type that a type asks for to make itself of.
+  func mismatch(
+    _ type: Any.Type, as form: Any.Type? = nil, _ found: FieldValue?
+  ) -> DecodingError {
     let text = found.map(\.inWords) ?? "nothing"
+    let expected = form.map { $0 == type ? "\(type)" : "\(type) (\($0))" } ?? "\(type)"
     let error = error(
-      .badType, "\(model) expects \(type) there and the record has \(text); change the type of the "
-        + "property, or set the field anew")
+      .badType, "\(model) expects \(expected) there and the record has \(text); change the type of "
+        + "the property, or set the field anew")
     return .typeMismatch(type, context(error))
   }
 

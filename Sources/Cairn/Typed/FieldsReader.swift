@@ -30,7 +30,15 @@ struct FieldsReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     throw mismatch(type, key)
   }
 
+  // These two have a default, which would come before the general one.
+  func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try integer(type, key) }
+  func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try integer(type, key) }
+
   func decode<T: FixedWidthInteger & Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+    try integer(type, key)
+  }
+
+  private func integer<T: FixedWidthInteger>(_ type: T.Type, _ key: Key) throws -> T {
     if let value: T = decoder.value(key.stringValue)?.asInteger() { return value }
     throw mismatch(type, key)
   }

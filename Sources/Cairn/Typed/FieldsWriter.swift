@@ -16,7 +16,15 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func encode(_ value: Double, forKey key: Key) throws { try put(key, .double(value)) }
   func encode(_ value: Float, forKey key: Key) throws { try put(key, .double(Double(value))) }
 
+  // These two have a default, which would come before the general one.
+  func encode(_ value: Int128, forKey key: Key) throws { try putInteger(value, key) }
+  func encode(_ value: UInt128, forKey key: Key) throws { try putInteger(value, key) }
+
   func encode<T: FixedWidthInteger & Encodable>(_ value: T, forKey key: Key) throws {
+    try putInteger(value, key)
+  }
+
+  private func putInteger(_ value: some FixedWidthInteger, _ key: Key) throws {
     guard let integer = Int64(exactly: value) else {
       throw encoder.place(key.stringValue).outOfRange(value)
     }
@@ -53,7 +61,9 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     try encode(value, forKey: key)
   }
 
-  private func putAny(_ value: Bool?, _ key: Key) throws { try put(key, value.map(FieldValue.bool)) }
+  private func putAny(_ value: Bool?, _ key: Key) throws {
+    try put(key, value.map(FieldValue.bool))
+  }
 
   private func putAny(_ value: String?, _ key: Key) throws {
     try put(key, value.map(FieldValue.string))
@@ -65,7 +75,7 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   private func putAny<T: FixedWidthInteger & Encodable>(_ value: T?, _ key: Key) throws {
     guard let value else { return try put(key, nil) }
-    try encode(value, forKey: key)
+    try putInteger(value, key)
   }
 
   // MARK: what a record has no place for

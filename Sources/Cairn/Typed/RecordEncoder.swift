@@ -31,7 +31,7 @@ final class RecordEncoder: Encoder {
 
   /// A coder that takes nothing.
   func refused(_ problem: CairnError, field: String = "") -> ValueEncoder {
-    self.problem = problem
+    self.problem = self.problem ?? problem
     return ValueEncoder(for: place.model, root: self, field: field)
   }
 

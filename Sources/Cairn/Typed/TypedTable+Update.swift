@@ -22,9 +22,9 @@ extension TypedTable {
   /// No other change comes between: if the record was changed on another thread meanwhile, `change`
   /// is called again with the value of then. It should do nothing but change its argument.
   ///
-  /// - Throws: `deleted` if there is no such record; `badType` if it is no `Model`, or for what a
-  ///   record can't hold; `illegalArgument` for a bad id, a bad coding key, or if the model's id was
-  ///   changed; `sizeLimit`. Nothing is changed then.
+  /// - Throws: `deleted` if there is no such record; `badType` if it is no `Model`, or for what
+  ///   a record can't hold; `illegalArgument` for a bad id, a bad coding key, or if the model's id
+  ///   was changed; `sizeLimit`. Nothing is changed then.
   @discardableResult
   public func update(
     _ id: RecordID, change: (inout Model) -> Void

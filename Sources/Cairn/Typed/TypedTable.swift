@@ -4,9 +4,10 @@ internal import CairnStore
 /// A table whose records are read and written as values of a type.
 ///
 /// Each coding key of the model is a field. A property may be
-/// - `Bool`, an integer of any width, `Float`, `Double`, `String`, ``Timestamp``, `[UInt8]` (bytes),
-///   ``RecordID`` (kept as text), ``Value``, an enumeration of strings or integers, whatever encodes
-///   as one of these (`UUID` is text), Foundation's `Date` (to the millisecond) and `Data`;
+/// - `Bool`, an integer of any width, `Float`, `Double`, `String`, ``Timestamp``, `[UInt8]`
+///   (bytes), ``RecordID`` (kept as text), ``Value``, an enumeration of strings or integers,
+///   whatever encodes as one of these (`UUID` is text), Foundation's `Date` (to the millisecond)
+///   and `Data`;
 /// - an array or a set of these, kept as a list (a set in the order of its items);
 /// - an optional of all that: nil is an absent field.
 ///
@@ -51,8 +52,8 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
 
   /// The records of which every field given equals its value, all for none, in no set order.
   ///
-  /// Values are by coding key and match as with ``Table/query(_:)``. Each record is read as a whole,
-  /// but not all at one moment: what other threads delete meanwhile is left out.
+  /// Values are by coding key and match as with ``Table/query(_:)``. Each record is read as a
+  /// whole, but not all at one moment: what other threads delete meanwhile is left out.
   ///
   /// - Throws: `badType` if one of them is no `Model`; `illegalArgument` for a bad name of a field.
   public func records(

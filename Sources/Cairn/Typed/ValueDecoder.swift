@@ -100,7 +100,9 @@ final class ValueDecoder: Decoder, SingleValueDecodingContainer, UnkeyedDecoding
   /// The value, or the list's next item, in the form that `read` looks for.
   private func next<T>(_ type: T.Type, _ read: (FieldValue) throws -> T?) throws -> T {
     guard let items else {
-      guard let value, let result = try read(value) else { throw place.mismatch(type, value) }
+      guard let value, let result = try read(value) else {
+        throw place.mismatch(self.type, as: type, value)
+      }
       return result
     }
     guard currentIndex < items.count else {
@@ -125,6 +127,10 @@ final class ValueDecoder: Decoder, SingleValueDecodingContainer, UnkeyedDecoding
 
   func decode(_ type: Double.Type) throws -> Double { try next(type) { $0.asDouble } }
   func decode(_ type: Float.Type) throws -> Float { try next(type) { $0.asFloat } }
+
+  // These two have a default, which would come before the general one.
+  func decode(_ type: Int128.Type) throws -> Int128 { try next(type) { $0.asInteger() } }
+  func decode(_ type: UInt128.Type) throws -> UInt128 { try next(type) { $0.asInteger() } }
 
   func decode<T: FixedWidthInteger & Decodable>(_ type: T.Type) throws -> T {
     try next(type) { $0.asInteger() }

@@ -132,7 +132,12 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer, UnkeyedEncoding
   func encode(_ value: Double) throws { try put(.double(value)) }
   func encode(_ value: Float) throws { try put(.double(Double(value))) }
 
-  func encode<T: FixedWidthInteger & Encodable>(_ value: T) throws {
+  // These two have a default, which would come before the general one.
+  func encode(_ value: Int128) throws { try putInteger(value) }
+  func encode(_ value: UInt128) throws { try putInteger(value) }
+  func encode<T: FixedWidthInteger & Encodable>(_ value: T) throws { try putInteger(value) }
+
+  private func putInteger(_ value: some FixedWidthInteger) throws {
     if case .bytes(var bytes) = state, let byte = UInt8(exactly: value) {
       state = .nothing
       bytes.append(byte)
