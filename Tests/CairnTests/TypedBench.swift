@@ -61,4 +61,7 @@ struct TypedBench {
 }
 
 enum Color: String, Codable, Sendable, CaseIterable { case red, green }
-enum Level: Int, Codable, Sendable { case low = 1, high = 5 }
+enum Level: Int, Codable, Sendable {
+  case low = 1
+  case high = 5
+}

@@ -10,7 +10,7 @@ extension Datastore {
   ///
   /// A rule that differs from what is set is a change like others: it holds at once and needs a
   /// `sync()` to stay. Setting equal ones writes nothing, so that tables may be made anew whenever
-  /// they are needed. Cost without new rules: less than a microsecond.
+  /// they are needed. Cost without new rules: about a microsecond.
   public func table<Model: TableModel>(
     of model: Model.Type = Model.self, rules: [String: ResolutionRule] = [:]
   ) throws(CairnError) -> TypedTable<Model> {

@@ -37,6 +37,10 @@ final class ValueDecoder: Decoder, SingleValueDecodingContainer, UnkeyedDecoding
       }
       return result
     }
+    // Lists of text are common enough for a way that is shorter.
+    if type == String.self, case .string(let text)? = value, let result = text as? T {
+      return result
+    }
     switch ValueKind.of(type) {
     case .plain, .set: break
     case .date:

@@ -30,6 +30,8 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer, UnkeyedEncoding
     _ value: T, root: RecordEncoder, field: String, item: Int? = nil
   ) throws -> FieldValue? {
     if T.self == [UInt8].self, let bytes = value as? [UInt8] { return .bytes(bytes) }
+    // Lists of text are common enough for a way that is shorter.
+    if T.self == String.self, let text = value as? String { return .string(text) }
     let encoder = ValueEncoder(for: T.self, root: root, field: field, item: item)
     try value.encode(to: encoder)
     return try encoder.finish()
