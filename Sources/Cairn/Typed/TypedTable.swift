@@ -17,8 +17,9 @@ internal import CairnStore
 ///
 /// If the model is `Identifiable` by a ``RecordID``, its `id` is the record's id, and no field.
 ///
-/// A value of the wrong type in the record (`badType`) is an error when it is read. An integer is
-/// accepted for a `Double` if it is exact; nothing else is converted.
+/// A value of the wrong type in the record is an error when it is read (`badType`), and so is a
+/// missing one, unless the property is optional or the model's own `init(from:)` has a default for
+/// it. An integer is accepted for a `Double` if it is exact; nothing else is converted.
 ///
 /// Like a `Table` it is a handle, thread-safe, and cheap to make and to copy.
 public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
