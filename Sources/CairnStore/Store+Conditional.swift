@@ -4,11 +4,11 @@ import Synchronization
 
 /// What changes on one condition, and what is looked up for that.
 extension Store {
-  /// Sets several fields of a record as one change if all of its fields are still what `fields`
-  /// gave; returns whether they are. This way a change that was worked out from what was read
-  /// can't overwrite what another thread has written since.
+  /// Sets several fields of a record and edits lists of it as one change if all of its fields are
+  /// still what `fields` gave; returns whether they are. This way a change that was worked out from
+  /// what was read can't overwrite what another thread has written since.
   package func update(
-    table: String, id: RecordName, _ fields: [(field: String, value: FieldValue?)],
+    table: String, id: RecordName, _ update: RecordUpdate,
     ifStill expected: [(String, FieldValue)]
   ) throws(StoreError) -> Bool {
     try withState { guarded throws(StoreError) in
@@ -21,7 +21,7 @@ extension Store {
         guard isSame else { return false }
       }
       // For a record that is gone it throws the error that every update throws.
-      try guarded.store.update(number, id, fields, limits: options.limits)
+      try guarded.store.update(number, id, update, expected, limits: options.limits)
       return true
     }
   }

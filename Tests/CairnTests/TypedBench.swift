@@ -7,9 +7,12 @@ struct TypedBench {
   let place: TemporaryDirectory
   let datastore: Datastore
 
-  init() throws {
+  init(_ configure: (inout Options) -> Void = { _ in }) throws {
+    var options = Options()
+    configure(&options)
     place = try TemporaryDirectory()
-    datastore = try DatastoreManager(root: place.path("root")).openDefaultDatastore()
+    datastore = try DatastoreManager(root: place.path("root"), options: options)
+      .openDefaultDatastore()
   }
 
   func table<Model: Codable & Sendable>(

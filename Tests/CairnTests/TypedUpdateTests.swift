@@ -59,10 +59,29 @@ import Testing
     #expect(try table.table["r"].fields.keys.sorted() == ["count", "name", "tags"])
   }
 
-  @Test func `a list that changed is written as a whole`() throws {
+  @Test func `a list that changed is edited item by item`() throws {
     try table.update("r") { $0.tags.insert("x", at: 1) }
-    #expect(pending == 100 + 100 + 100 + 3 * 21)
-    #expect(try table.table["r"].list("tags") == ["a", "x", "b"])
+    #expect(pending == 100 + 100 + 100 + 21)
+    #expect(try table.table["r"].listValues("tags") == ["a", "x", "b"])
+    try table.update("r") { $0.tags = ["y"] }
+    #expect(try table.get("r")?.tags == ["y"])
+    try bench.datastore.rollback()
+    #expect(try table.get("r") == item)
+  }
+
+  @Test func `an update with a list is all or nothing`() throws {
+    let bench = try TypedBench { $0.limits.recordBytes = 1000 }
+    let table = try bench.table(of: Item.self)
+    try table.insert(item, id: "r")
+    try bench.datastore.sync()
+    #expect(throws: CairnError.self) {
+      try table.update("r") {
+        $0.count = 7
+        $0.tags = ["c"] + $0.tags + [String(repeating: "x", count: 900)]
+      }
+    }
+    #expect(try table.get("r") == item)
+    #expect(bench.datastore.unsyncedChangesSize == 0)
   }
 
   @Test func `texts that look the same and differ in bytes are different`() throws {
@@ -122,7 +141,7 @@ import Testing
     try bags.update("bag", Bag(things: Set(things.sorted().reversed())))
     #expect(pending == 0)
     try bags.update("bag") { $0.things.remove("thing 3") }
-    #expect(try bags.table["bag"].list("things")?.count == 49)
+    #expect(try bags.table["bag"].listValues("things")?.count == 49)
   }
 
   private func succeeds(_ body: () throws -> Void) {

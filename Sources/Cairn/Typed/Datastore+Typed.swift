@@ -12,7 +12,7 @@ extension Datastore {
   /// `sync()` to stay. Setting equal ones writes nothing, so that tables may be made anew whenever
   /// they are needed. Cost without new rules: about a microsecond.
   public func table<Model: TableModel>(
-    of model: Model.Type = Model.self, rules: [String: ResolutionRule] = [:]
+    of model: Model.Type, rules: [String: ResolutionRule] = [:]
   ) throws(CairnError) -> TypedTable<Model> {
     try table(Model.table, of: model, rules: rules)
   }
@@ -25,7 +25,7 @@ extension Datastore {
   ///   - rules: Rules by field; if the type is a ``TableModel``, its own rules hold for the others.
   /// - Throws: `illegalArgument` for a bad name of a table or field; `closed`; `sizeLimit`.
   public func table<Model: Codable & Sendable>(
-    _ id: String, of model: Model.Type = Model.self, rules: [String: ResolutionRule] = [:]
+    _ id: String, of model: Model.Type, rules: [String: ResolutionRule] = [:]
   ) throws(CairnError) -> TypedTable<Model> {
     let table = try table(id)
     var all = (model as? any TableModel.Type)?.rules ?? [:]

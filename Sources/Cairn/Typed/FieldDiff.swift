@@ -1,4 +1,5 @@
 internal import CairnMerge
+internal import CairnStore
 
 /// What has to be written so that a record shows another value of its model.
 enum FieldDiff {
@@ -27,17 +28,34 @@ enum FieldDiff {
   private static func change(
     _ field: String, from old: FieldValue?, to new: FieldValue?
   ) -> Change? {
-    if old == new { return nil }
-    if case .list(let old)? = old, case .list(let new)? = new {
-      return listChange(field, from: old, to: new)
-    }
-    return (field, new)
+    old == new ? nil : (field, new)
   }
 
-  /// The one place where a changed list becomes a change of the record: as a whole.
-  private static func listChange(
-    _ field: String, from old: [FieldValue], to new: [FieldValue]
-  ) -> Change {
-    (field, .list(new))
+  /// Takes the lists that become other lists out of the changes, as edits of their items: so that
+  /// what several devices do to a list merges.
+  static func lists(
+    in changes: inout [Change], from now: [(String, FieldValue)]
+  ) -> [RecordUpdate.List] {
+    var lists: [RecordUpdate.List] = []
+    changes.removeAll { field, value in
+      guard case .list(let new)? = value,
+        case .list(let old)? = now.first(where: { $0.0 == field })?.1
+      else { return false }
+      let steps = ListStep.steps(from: old, to: new)
+      lists.append(
+        RecordUpdate.List(
+          field: field, operations: steps.map(operation),
+          sizes: (FieldValue.list(old).size, FieldValue.list(new).size)))
+      return true
+    }
+    return lists
+  }
+
+  private static func operation(_ step: ListStep<FieldValue>) -> ListOperation {
+    switch step {
+    case .insert(let item, let index): .insert(item, at: index)
+    case .remove(let index): .remove(at: index)
+    case .replace(let index, let item): .replace(at: index, item)
+    }
   }
 }

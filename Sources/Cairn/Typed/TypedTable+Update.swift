@@ -4,7 +4,8 @@ internal import CairnStore
 extension TypedTable {
   /// Makes a record what the model is, writing only the fields that differ.
   ///
-  /// A property that is nil removes its field. Fields that the model does not encode stay. What
+  /// A list that differs is edited item by item, so that what other devices do to it at the same
+  /// time merges. A property that is nil removes its field. Fields that the model does not encode stay. What
   /// other threads or devices changed since the model was read is overwritten where it differs: to
   /// change some fields only, use ``update(_:change:)``.
   ///
@@ -57,10 +58,13 @@ extension TypedTable {
           .deleted, "there is no record \(id) in table \(table.id); was it deleted?",
           id: id.description)
       }
-      let (changes, result) = try changes(now)
-      if changes.isEmpty { return result }
+      let (changed, result) = try changes(now)
+      if changed.isEmpty { return result }
+      var update = RecordUpdate(fields: changed)
+      update.lists = FieldDiff.lists(in: &update.fields, from: now)
+      let change = update
       let isDone = try wrapped { () throws(StoreError) in
-        try table.datastore.store.update(table: table.id, id: id.name, changes, ifStill: now)
+        try table.datastore.store.update(table: table.id, id: id.name, change, ifStill: now)
       }
       if isDone { return result }
     }

@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 /// Steps from one list to another.
-@Suite struct ListEditTests {
-  private func applied(_ edits: [ListEdit<Int>], to list: [Int]) -> [Int] {
+@Suite struct ListStepTests {
+  private func applied(_ edits: [ListStep<Int>], to list: [Int]) -> [Int] {
     var list = list
     for edit in edits {
       switch edit {
@@ -17,29 +17,29 @@ import Testing
   }
 
   @Test func `what both lists begin and end with stays`() {
-    #expect(ListEdit.edits(from: [1, 2, 3], to: [1, 2, 3]) == [])
-    #expect(ListEdit.edits(from: [Int](), to: []) == [])
-    #expect(ListEdit.edits(from: [1, 2, 3], to: [1, 9, 2, 3]) == [.insert(9, at: 1)])
-    #expect(ListEdit.edits(from: [1, 2, 3], to: [1, 3]) == [.remove(at: 1)])
-    #expect(ListEdit.edits(from: [1, 2, 3], to: [1, 9, 3]) == [.replace(at: 1, with: 9)])
+    #expect(ListStep.steps(from: [1, 2, 3], to: [1, 2, 3]) == [])
+    #expect(ListStep.steps(from: [Int](), to: []) == [])
+    #expect(ListStep.steps(from: [1, 2, 3], to: [1, 9, 2, 3]) == [.insert(9, at: 1)])
+    #expect(ListStep.steps(from: [1, 2, 3], to: [1, 3]) == [.remove(at: 1)])
+    #expect(ListStep.steps(from: [1, 2, 3], to: [1, 9, 3]) == [.replace(at: 1, with: 9)])
     #expect(
-      ListEdit.edits(from: [1], to: [1, 2, 3]) == [.insert(2, at: 1), .insert(3, at: 2)])
-    #expect(ListEdit.edits(from: [1, 2], to: [0, 1, 2]) == [.insert(0, at: 0)])
-    #expect(ListEdit.edits(from: [1, 2, 3], to: []).count == 3)
+      ListStep.steps(from: [1], to: [1, 2, 3]) == [.insert(2, at: 1), .insert(3, at: 2)])
+    #expect(ListStep.steps(from: [1, 2], to: [0, 1, 2]) == [.insert(0, at: 0)])
+    #expect(ListStep.steps(from: [1, 2, 3], to: []).count == 3)
   }
 
   @Test func `items that repeat are not counted twice`() {
-    #expect(ListEdit.edits(from: [1, 1], to: [1, 1, 1]) == [.insert(1, at: 2)])
-    #expect(ListEdit.edits(from: [1, 1, 1], to: [1]) == [.remove(at: 2), .remove(at: 1)])
-    #expect(ListEdit.edits(from: [1, 2, 1], to: [1]).count == 2)
+    #expect(ListStep.steps(from: [1, 1], to: [1, 1, 1]) == [.insert(1, at: 2)])
+    #expect(ListStep.steps(from: [1, 1, 1], to: [1]) == [.remove(at: 2), .remove(at: 1)])
+    #expect(ListStep.steps(from: [1, 2, 1], to: [1]).count == 2)
   }
 
   @Test func `what is in the middle is replaced where it differs`() {
     #expect(
-      ListEdit.edits(from: [0, 1, 2, 3, 9], to: [0, 5, 2, 6, 7, 9])
+      ListStep.steps(from: [0, 1, 2, 3, 9], to: [0, 5, 2, 6, 7, 9])
         == [.replace(at: 1, with: 5), .replace(at: 3, with: 6), .insert(7, at: 4)])
     #expect(
-      ListEdit.edits(from: [0, 1, 2, 3, 9], to: [0, 5, 9])
+      ListStep.steps(from: [0, 1, 2, 3, 9], to: [0, 5, 9])
         == [.replace(at: 1, with: 5), .remove(at: 3), .remove(at: 2)])
   }
 
@@ -50,7 +50,7 @@ import Testing
     }
     for _ in 0..<5000 {
       let (old, new) = (list(), list())
-      let edits = ListEdit.edits(from: old, to: new)
+      let edits = ListStep.steps(from: old, to: new)
       #expect(applied(edits, to: old) == new, "\(old) to \(new)")
       #expect(edits.count <= max(old.count, new.count))
     }

@@ -1,6 +1,6 @@
 /// One step that turns a list into another. Indices are those of the list as the steps before have
 /// left it.
-package enum ListEdit<Item: Equatable & Sendable>: Equatable, Sendable {
+package enum ListStep<Item: Equatable & Sendable>: Equatable, Sendable {
   /// Puts an item before the one that is at the index, or at the end.
   case insert(Item, at: Int)
   /// Takes the item at the index away.
@@ -11,7 +11,7 @@ package enum ListEdit<Item: Equatable & Sendable>: Equatable, Sendable {
   /// Few steps from one list to another, in the order in which they apply: what both begin and end
   /// with stays, what is between is replaced item by item, and what is left over inserted or
   /// removed. Cost: one walk over both lists.
-  package static func edits(from old: [Item], to new: [Item]) -> [ListEdit] {
+  package static func steps(from old: [Item], to new: [Item]) -> [ListStep] {
     let shorter = min(old.count, new.count)
     var prefix = 0
     while prefix < shorter, old[prefix] == new[prefix] { prefix += 1 }
@@ -21,7 +21,7 @@ package enum ListEdit<Item: Equatable & Sendable>: Equatable, Sendable {
     }
     let (oldEnd, newEnd) = (old.count - suffix, new.count - suffix)
     let replacedEnd = min(oldEnd, newEnd)
-    var result: [ListEdit] = []
+    var result: [ListStep] = []
     for index in prefix..<replacedEnd where old[index] != new[index] {
       result.append(.replace(at: index, with: new[index]))
     }
