@@ -176,6 +176,7 @@ extension StoreState {
   private mutating func finish(
     _ number: Int, _ slot: Int, size: Int, records: Int, changeSize: Int
   ) {
+    if journal.isOn { journal.note(tables[number].ids[slot], table: tables[number].name) }
     let pending = tables[number].pend(slot)
     tables[number].pendingRecords[pending].changeSize += changeSize
     pendingSize += changeSize
