@@ -82,11 +82,11 @@ package final class Store: Sendable {
     }
   }
 
-  private static func refusal(_ guarded: Guarded) -> StoreError {
+  static func refusal(_ guarded: Guarded) -> StoreError {
     guarded.isDeleted ? deletedError : closedError
   }
 
-  static let deletedError = StoreError(
+  package static let deletedError = StoreError(
     .deleted, "another device has deleted the datastore: close it, and remove this copy")
 
   static let closedError = StoreError(

@@ -80,6 +80,16 @@ final class Broadcast<Value: Sendable>: Sendable {
     return Subscription(mailbox, of: self)
   }
 
+  /// Lets a subscriber look for itself: `body` is given what waits for it and returns what all
+  /// others are to be sent. In one with the broadcast's order: nothing is sent meanwhile.
+  func catchUp(_ mailbox: Mailbox<Value>, _ body: (Value?) -> Value?) {
+    let wakes = state.withLock { state -> [Wake] in
+      guard let value = body(mailbox.takeAll()) else { return [] }
+      return state.mailboxes.compactMap { $0 === mailbox ? nil : $0.put(value) }
+    }
+    for wake in wakes { wake() }
+  }
+
   private func add(_ mailbox: Mailbox<Value>, _ current: () -> Value?) {
     let wake = state.withLock { state -> Wake? in
       if state.isFinished {
