@@ -10,7 +10,8 @@ public struct DatastoreStatus: Hashable, Sendable {
   public var connected: Bool
   /// There are, or may be, changes of other devices that are not here yet: set from opening until
   /// a round has looked at everything in the folder, and as long as the folder names files that
-  /// are not there, or not wholly. Always set for a local datastore.
+  /// are not there, or not wholly, or what was fetched builds on changes that are nowhere yet.
+  /// Always set for a local datastore.
   public var downloading: Bool
   /// Committed changes are not in the folder yet. For a local datastore: it has changes, committed
   /// or not, since they would all have to be uploaded.
@@ -42,7 +43,7 @@ public struct DatastoreStatus: Hashable, Sendable {
       return
     }
     connected = exchange.isAnswering && (exchange.rounds > 0 || exchange.isInBackground)
-    downloading = exchange.isMissing
+    downloading = exchange.isMissing || exchange.isBlocked
     uploading = store.committed > store.published
     incoming = exchange.hasIncoming
     needsReset = store.isDeleted || exchange.isIdentityLost

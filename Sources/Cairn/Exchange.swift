@@ -194,7 +194,12 @@ final class Exchange: Sendable {
   /// The inbox has changed: is there something for a sync? Asked and noted in one, so that the
   /// last answer is the right one.
   func noteInbox() {
-    inbox.withLock { inbox in _ = condition.set { $0.hasIncoming = inbox.hasNews } }
+    inbox.withLock { inbox in
+      _ = condition.set { state in
+        state.hasIncoming = inbox.hasNews
+        state.isBlocked = inbox.items.contains { inbox.blocked.contains($0.name) }
+      }
+    }
     condition.tell()
   }
 

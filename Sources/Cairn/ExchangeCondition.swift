@@ -14,6 +14,8 @@ final class ExchangeCondition: Sendable {
     var isMissing = true
     /// Something was fetched that a sync can incorporate.
     var hasIncoming = false
+    /// Something was fetched that builds on what is nowhere yet.
+    var isBlocked = false
     /// The identity of this copy is used by another one, too.
     var isIdentityLost = false
     var uploadError: CairnError?

@@ -49,6 +49,13 @@ final class Broadcast<Value: Sendable>: Sendable {
   /// Whether anybody listens: one relaxed load, for those who would have to prepare something.
   var isActive: Bool { count.load(ordering: .relaxed) > 0 }
 
+  /// Whether all subscribers that ask for values are waiting for one.
+  var isAtRest: Bool {
+    state.withLock { state in
+      state.mailboxes.allSatisfy { $0.readerCount > 0 && $0.pendingCount == 0 }
+    }
+  }
+
   /// Sends what `make` returns, if anybody listens and it is not nil. `make` is called under the
   /// broadcast's lock, so that values made by several threads are sent in the order in which they
   /// were made; it must not use the broadcast.

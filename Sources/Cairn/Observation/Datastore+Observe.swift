@@ -10,7 +10,7 @@ extension Datastore {
   /// The status now, then each one that differs from the one read before. What comes and goes
   /// between two reads is not told. Ends when the datastore is closed.
   public var statusChanges: Updates<DatastoreStatus> {
-    Updates(of: observers.statuses) { [observers] in observers.status }
+    Updates(of: observers.statuses) { [weak observers] in observers?.status }
   }
 
   /// Calls the handler with what `changes` tells, until the result is dropped or cancelled, or the
