@@ -58,6 +58,15 @@ final class Told<Value: Sendable>: Sendable {
   func add(_ value: Value) { list.withLock { $0.append(value) } }
 }
 
+/// A value that several tasks and threads change.
+final class Shared<Value: Sendable>: Sendable {
+  private let lock: Lock<Value>
+
+  init(_ value: Value) { lock = Lock(value) }
+
+  func withLock<R: Sendable>(_ body: (inout Value) -> R) -> R { lock.withLock { body(&$0) } }
+}
+
 extension FolderWorkbench {
   /// A device whose requests can be made to fail.
   func open(_ device: String, _ hook: HookedFolder.Switch) throws -> Datastore {

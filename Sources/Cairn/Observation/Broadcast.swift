@@ -49,6 +49,8 @@ final class Broadcast<Value: Sendable>: Sendable {
   /// Whether anybody listens: one relaxed load, for those who would have to prepare something.
   var isActive: Bool { count.load(ordering: .relaxed) > 0 }
 
+  var subscriberCount: Int { count.load(ordering: .relaxed) }
+
   /// Whether all subscribers that ask for values are waiting for one.
   var isAtRest: Bool {
     state.withLock { state in
