@@ -206,8 +206,9 @@ public final class Datastore: Sendable {
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
     guard isOpen else { throw CairnError(.closed, "the datastore \(id) is closed", id: id) }
-    exchanger.condition.update { $0.isInBackground = true }
+    defer { exchanger.condition.tell() }
     background.withLock { running in
+      exchanger.condition.set { $0.isInBackground = true }
       if running == nil {
         running = BackgroundExchange(
           exchanger, pollSeconds: manager.options.pollSeconds, onReport: onReport)
@@ -218,10 +219,11 @@ public final class Datastore: Sendable {
   /// Ends what `startExchanging` began. A round that is under way ends by itself.
   public func stopExchanging() {
     background.withLock { running in
+      exchanger?.condition.set { $0.isInBackground = false }
       running?.stop()
       running = nil
     }
-    exchanger?.condition.update { $0.isInBackground = false }
+    exchanger?.condition.tell()
   }
 
   // MARK: upkeep

@@ -42,7 +42,8 @@ public struct DatastoreStatus: Hashable, Sendable {
       uploading = store.committed > 0 || store.hasPending
       return
     }
-    connected = exchange.isAnswering && (exchange.rounds > 0 || exchange.isInBackground)
+    let isExchanging = exchange.rounds > 0 || exchange.isInBackground
+    connected = exchange.isAnswering && isExchanging && !store.isDeleted
     downloading = exchange.isMissing || exchange.isBlocked
     uploading = store.committed > store.published
     incoming = exchange.hasIncoming

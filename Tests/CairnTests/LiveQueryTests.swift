@@ -29,7 +29,8 @@ import Testing
     var live = try table.live(query).makeAsyncIterator()
     let first = try #require(await live.next())
     #expect(first.ids == ["r3", "r2", "r1", "r0"] && first.count == 4)
-    #expect(first.changes == first.records.enumerated().map { .inserted($0.element, at: $0.offset) })
+    #expect(
+      first.changes == first.records.enumerated().map { .inserted($0.element, at: $0.offset) })
     #expect(first[0]?.id == "r3" && first[4] == nil && first[-1] == nil)
     try table["r9"].set("n", .double(2.5))
     let second = try #require(await live.next())

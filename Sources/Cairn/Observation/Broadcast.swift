@@ -140,6 +140,3 @@ final class Broadcast<Value: Sendable>: Sendable {
 
 /// Lets a subscriber go on; called when no lock is held.
 typealias Wake = () -> Void
-
-/// Runs what it is given somewhere, soon: `{ DispatchQueue.main.async(execute: $0) }`, for example.
-public typealias Scheduler = @Sendable (@escaping @Sendable () -> Void) -> Void
