@@ -94,7 +94,8 @@ public struct Table: Hashable, Sendable {
   /// The records of which every field given equals its value, all for none, in no set order.
   ///
   /// Numbers match by value (1 matches 1.0), everything else its own type only; an absent field
-  /// matches nothing. Cost: a walk over the table, some nanoseconds a record.
+  /// matches nothing. Cost: a walk over the table, some nanoseconds a record, or as an index makes
+  /// it. `query(_: Query)` has ranges, an order and a limit.
   public func query(_ filter: [String: Value] = [:]) throws(CairnError) -> [Record] {
     for (field, value) in filter { try check(field, value) }
     let wanted = filter.map { ($0.key, $0.value.stored) }
@@ -125,12 +126,7 @@ public struct Table: Hashable, Sendable {
   }
 
   func check(_ field: String, _ value: Value?) throws(CairnError) {
-    guard Identifier.isValidField(field) else {
-      throw CairnError(
-        .illegalArgument,
-        "\"\(field)\" can't name a field: 1 to 64 of the characters A-Z a-z 0-9 - . _ + / =",
-        id: field)
-    }
+    try Query.check(field: field)
     if case .list = value { try value?.check(field: field) }
   }
 }

@@ -59,6 +59,31 @@ extension [UInt8] {
   }
 }
 
+extension [UInt8] {
+  /// -1, 0 or 1: the order of a range's bytes and those of another array's range, unsigned, a
+  /// shorter prefix first.
+  @inlinable
+  package func order(_ range: Range<Int>, _ other: [UInt8], _ otherRange: Range<Int>) -> Int {
+    precondition(range.lowerBound >= 0 && range.upperBound <= count)
+    precondition(otherRange.lowerBound >= 0 && otherRange.upperBound <= other.count)
+    let common = Swift.min(range.count, otherRange.count)
+    var index = 0
+    while index &+ 8 <= common {
+      let a = u64(at: range.lowerBound &+ index).byteSwapped
+      let b = other.u64(at: otherRange.lowerBound &+ index).byteSwapped
+      if a != b { return a < b ? -1 : 1 }
+      index &+= 8
+    }
+    while index < common {
+      let a = self[range.lowerBound &+ index]
+      let b = other[otherRange.lowerBound &+ index]
+      if a != b { return a < b ? -1 : 1 }
+      index &+= 1
+    }
+    return range.count == otherRange.count ? 0 : range.count < otherRange.count ? -1 : 1
+  }
+}
+
 extension UnsafeRawBufferPointer {
   /// Eight bytes at a time; the lengths are known to be equal.
   @inlinable @inline(always)

@@ -15,6 +15,16 @@ package enum Base64ID {
     }
   }
 
+  /// The first eight characters, the first one highest.
+  static func prefix(_ high: UInt64) -> UInt64 {
+    var result: UInt64 = 0
+    for index in 0..<8 {
+      let six = UInt8(truncatingIfNeeded: high >> UInt64(58 - 6 * index)) & 63
+      result = result << 8 | UInt64(character(six))
+    }
+    return result
+  }
+
   /// nil unless `text` is exactly what `encode` makes.
   package static func decode(_ text: String) -> (high: UInt64, low: UInt64)? {
     let characters = text.utf8

@@ -13,6 +13,8 @@ struct BaseSnapshot {
   let salts: [UInt64]
   /// Numbers of the field names that its blocks use.
   var fields = FieldNumbers()
+  /// The indexes over its rows that were built so far.
+  var indexes: [IndexName: BaseIndex] = [:]
   private var blocks: [Block?]
   private var kept: [Int] = []
   private var keptBytes = 0

@@ -13,6 +13,8 @@ struct Column {
   private(set) var words: [UInt64] = []
   private(set) var stamps: [UInt32] = []
   private var sparse: [UInt32: SparseCell]? = [:]
+  /// The slots whose cells were set, for an index that has to follow; nil if there is none.
+  var touched: SlotMarks?
 
   private struct SparseCell {
     var tag: UInt8
@@ -52,6 +54,7 @@ struct Column {
 
   @inline(__always)
   mutating func set(_ slot: Int, _ cell: Cell, stamp: UInt32) {
+    if touched != nil { touched?.insert(slot) }
     if slot < tags.count {
       tags[slot] = cell.tag
       words[slot] = cell.word

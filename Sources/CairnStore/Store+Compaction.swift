@@ -118,11 +118,13 @@ extension Store {
   func install(
     number: UInt64, path: String, firstSegment: UInt64, isAdopted: Bool = false
   ) throws(StoreError) {
-    let base: BaseSnapshot
+    var base: BaseSnapshot
     do throws(StoreError) { base = try openBase(number, path) } catch {
       remove(path)
       throw error
     }
+    prepareIndexes(&base)
+    let prepared = base
     let old: [UInt64]
     if isAdopted {
       // In one go: nothing may be written here between the question and the switch.
@@ -130,13 +132,13 @@ extension Store {
         try requireBlank(guarded)
         let next = self.next(number, firstSegment, guarded)
         try write(next, path)
-        return try switchOver(to: base, next, &guarded, isAdopted: true)
+        return try switchOver(to: prepared, next, &guarded, isAdopted: true)
       }
     } else {
       let next = try withState { self.next(number, firstSegment, $0) }
       try write(next, path)
       old = try withState { guarded throws(StoreError) in
-        try switchOver(to: base, next, &guarded, isAdopted: false)
+        try switchOver(to: prepared, next, &guarded, isAdopted: false)
       }
     }
     sweep(keeping: number)

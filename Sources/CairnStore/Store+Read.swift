@@ -44,17 +44,6 @@ extension Store {
     return fields.reduce(Sizes.record) { $0 + Sizes.field($1.1) }
   }
 
-  /// Ids of the records of which every field given equals its value; all for none.
-  package func query(
-    table: String, _ filter: [(String, FieldValue)]
-  ) throws(StoreError) -> [RecordName] {
-    let predicates = filter.map { Predicate(field: $0.0, value: $0.1) }
-    return try withState { guarded throws(StoreError) in
-      let number = guarded.store.table(table)
-      return try guarded.store.query(number, predicates)
-    }
-  }
-
   /// Tables that have records, sorted, with how many. Reserved ones are not among them.
   package func tables() throws(StoreError) -> [(name: String, count: Int)] {
     try withState { guarded throws(StoreError) in
@@ -138,71 +127,6 @@ extension StoreState {
     }
     try forEachBaseRow(in: number) { _, _, _ in count += 1 }
     return count
-  }
-
-  mutating func query(
-    _ number: Int, _ predicates: [Predicate]
-  ) throws(StoreError) -> [RecordName] {
-    var result: [RecordName] = []
-    let columns = predicates.map { tables[number].column($0.field, &ground, rules) }
-    if let baseTable = tables[number].baseTable,
-      let blocks = ground.base?.description.tables[baseTable]
-    {
-      for blockNumber in blocks.firstBlock..<(blocks.firstBlock + blocks.blockCount) {
-        guard let block = try ground.base?.block(blockNumber) else { break }
-        try query(number, predicates, columns, block, blockNumber, into: &result)
-      }
-    }
-    for slot in tables[number].ids.indices where tables[number].exists(slot) {
-      if try matches(number, predicates, columns, .slot(slot)) {
-        result.append(tables[number].ids[slot])
-      }
-    }
-    return result
-  }
-
-  private mutating func query(
-    _ number: Int, _ predicates: [Predicate], _ columns: [Int], _ block: Block,
-    _ blockNumber: Int, into result: inout [RecordName]
-  ) throws(StoreError) {
-    let hasShadows = tables[number].shadows[UInt32(blockNumber)] != nil
-    guard let first = predicates.first else {
-      for row in 0..<block.rowCount {
-        if hasShadows, tables[number].isShadowed(block: blockNumber, row: row) { continue }
-        if let range = block.complexState(row) {
-          guard try TableState.state(block.bytes, range, ground).exists else { continue }
-        }
-        result.append(block.name(row))
-      }
-      return
-    }
-    let fields = columns.map { tables[number].baseFields[$0] }
-    rows: for row in first.rows(of: block, field: fields[0]) {
-      if hasShadows, tables[number].isShadowed(block: blockNumber, row: row) { continue }
-      for index in predicates.indices.dropFirst() {
-        if !predicates[index].matches(block.cell(row, fields[index]), block.bytes) {
-          continue rows
-        }
-      }
-      result.append(block.name(row))
-    }
-    for row in block.complexRows
-    where !tables[number].isShadowed(block: blockNumber, row: row) {
-      let place = RowPlace(block: UInt32(blockNumber), row: UInt32(row))
-      if try matches(number, predicates, columns, .base(place)) {
-        result.append(block.name(row))
-      }
-    }
-  }
-
-  private mutating func matches(
-    _ number: Int, _ predicates: [Predicate], _ columns: [Int], _ place: TableState.Place
-  ) throws(StoreError) -> Bool {
-    for (predicate, column) in zip(predicates, columns) {
-      let view = try tables[number].view(place, column, &ground)
-      if !predicate.matches(view.cell, view.heap) { return false }
-    }
-    return true
   }
 }
 

@@ -22,6 +22,8 @@ struct StoreState {
   var rules = RuleBook()
   /// What changed, while somebody watches.
   var journal = ChangeJournal()
+  /// The indexes that were asked for; each is built when a query first needs it.
+  var indexNames: Set<IndexName> = []
   var totals = StoreTotals()
   /// All deltas that are in the state.
   var vector = VersionVector()

@@ -11,6 +11,8 @@ struct TableState {
   var baseTable: Int?
 
   var columns: [Column] = []
+  /// By column: the overlay's part of the indexes that queries have needed so far.
+  var indexes: [Int: OverlayIndex] = [:]
   private(set) var fieldNames: [String] = []
   /// Number of each column's field in the base snapshot.
   private(set) var baseFields: [Int] = []

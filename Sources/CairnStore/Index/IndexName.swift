@@ -1,0 +1,10 @@
+/// Which index: one field of one table.
+package struct IndexName: Hashable, Sendable {
+  package var table: String
+  package var field: String
+
+  package init(table: String, field: String) {
+    self.table = table
+    self.field = field
+  }
+}
