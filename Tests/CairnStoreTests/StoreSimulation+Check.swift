@@ -16,6 +16,8 @@ extension StoreSimulation {
   /// A device shows what the reference makes of the deltas that the device has seen. Changes that
   /// are not committed are committed first.
   func check(_ number: Int) throws {
+    // What is pending is found like anything else.
+    try checkIndexes(devices[number].store, try StoreContent(devices[number].store))
     try commit(number)
     let store = devices[number].store
     let shown = try StoreContent(store)
@@ -35,6 +37,22 @@ extension StoreSimulation {
       }
     }
     try checkQueries(store, shown)
+    try checkIndexes(store, shown)
+  }
+
+  /// Any query finds, with indexes that have lived through all this, what a filter and a sort find.
+  private func checkIndexes(_ store: Store, _ shown: StoreContent) throws {
+    for table in Self.tables {
+      let records = shown.tables[table] ?? [:]
+      let values = records.values.flatMap(\.values) + [.int(1), .double(-0.0), .string("lo")]
+      for _ in 0..<4 {
+        let query = RecordQuery.random(random, fields: Self.fields, values: values)
+        let mistake = try store.mistake(table: table, query, records)
+        try Difference.demand(mistake == nil, "\(table): \(mistake ?? "")")
+      }
+    }
+    let index = IndexName(table: Self.tables[0], field: Self.fields[random.below(3)])
+    if random.below(5) > 0 { try store.addIndex(index) } else { try store.removeIndex(index) }
   }
 
   /// Queries find what a filter over everything finds.
