@@ -58,6 +58,10 @@ struct Store {
 
   func price(_ number: UInt64) throws -> Double { try Self.price(record(number)) }
 
+  func addIndex(_ field: String) throws {
+    try datastore.addIndex(table: records.id, field: field)
+  }
+
   /// The sum of the prices of the records that have these fields.
   func sum(_ fields: [String: Value] = [:]) throws -> Double {
     try records.query(fields).reduce(0) { try $0 + Self.price($1) }
