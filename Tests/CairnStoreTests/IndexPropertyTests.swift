@@ -39,7 +39,7 @@ struct IndexPropertyTests {
 
   private func change(_ device: StoreDevice, _ random: SeededRandom, count: Int) throws {
     for _ in 0..<count {
-      let id = "r\(random.below(1500))"
+      let id = "r\(random.below(900))"
       let field = Self.fields[random.below(4)]
       if try device.store.get(id) == nil {
         let fields = Self.fields.map { ($0, value($0, random)) }
@@ -54,12 +54,12 @@ struct IndexPropertyTests {
     }
   }
 
-  @Test(arguments: 0..<6 as Range<UInt64>)
+  @Test(arguments: 0..<4 as Range<UInt64>)
   func `a random life gives the same results with and without`(seed: UInt64) throws {
     let random = SeededRandom(seed)
     let devices = [try StoreDevice(seed * 2 + 1), try StoreDevice(seed * 2 + 2)]
     for device in devices { try addIndexes(device.store) }
-    try change(devices[0], random, count: 1200)
+    try change(devices[0], random, count: 900)
     try devices[0].store.sync()
     _ = try devices[1].store.sync(packs: [try devices[0].store.pack()])
     var packed: [UInt64] = [0, 0]
@@ -85,17 +85,17 @@ struct IndexPropertyTests {
         _ = try other.sync(packs: [try device.store.pack(after: packed[number])])
         packed[number] = device.store.vector[device.id]
       }
-      try check(device, random, queries: 12)
+      try check(device, random, queries: 6)
     }
-    for device in devices { try check(device, random, queries: 60) }
+    for device in devices { try check(device, random, queries: 40) }
   }
 
   @Test func `an index follows while queries come between the changes`() throws {
     let random = SeededRandom(77)
     let device = try StoreDevice(1)
     try addIndexes(device.store)
-    try change(device, random, count: 2000)
-    for _ in 0..<150 {
+    try change(device, random, count: 700)
+    for _ in 0..<80 {
       try change(device, random, count: 1 + random.below(3))
       try check(device, random, queries: 1)
     }

@@ -101,7 +101,8 @@ extension ValueTest {
     case 5: return .isAbsent
     case 6:
       let texts = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
-      guard let text = texts.isEmpty ? nil : texts[random.below(texts.count)] else { return .exists }
+      if texts.isEmpty { return .exists }
+      let text = texts[random.below(texts.count)]
       return .hasPrefix(String(text.prefix(random.below(text.count + 1))))
     default:
       let kind = random.below(3)

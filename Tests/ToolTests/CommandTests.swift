@@ -23,6 +23,26 @@ import Testing
     #expect(try scratch.succeed("query", "people", "--where", "name=Nobody") == "0 records\n")
   }
 
+  @Test func `query compares, sorts and cuts`() throws {
+    let more = try scratch.write("more.csv", "k,name,n\nd,Bob,7\ne,Eve,-2.5\n")
+    try scratch.succeed("import", "people", more, "--key", "k")
+    func ids(_ arguments: String...) throws -> [String] {
+      let outcome = try Tool.run(["query", "people", "--root", scratch.root] + arguments)
+      let lines = outcome.output.split(separator: "\n")
+      return lines.dropLast().map { String($0.prefix(1)) }
+    }
+    #expect(try ids("--where", "n>=1", "--where", "n<7") == ["a", "b", "c"])
+    #expect(try ids("--where", "n>1") == ["b", "d"])
+    #expect(try ids("--where", "n<=-2.5") == ["e"])
+    #expect(try ids("--where", "name^=B") == ["b", "d"])
+    #expect(try ids("--where", "n!=1", "--sort", "n") == ["e", "b", "d"])
+    #expect(try ids("--where", "n<100", "--sort", "n:desc") == ["d", "b", "a", "c", "e"])
+    #expect(try ids("--sort", "n:desc", "--sort", "name", "--limit", "4") == ["d", "b", "c", "a"])
+    #expect(
+      try scratch.succeed("query", "people", "--where", "n>0", "--limit", "0")
+        == "4 records, 0 shown\n")
+  }
+
   @Test func `set types its values and removes fields`() throws {
     let printed = try scratch.succeed(
       "set", "people", "a", "n=-1", "real=2.5", "yes=true", "text=a=b", "empty=\"\"",
@@ -79,6 +99,8 @@ import Testing
     arguments: [
       ["nonsense"], ["get", "people"], ["set", "people", "a"], ["set", "people", "a", "noequals"],
       ["set", "people", "a", "x=[1"], ["query", "people", "--limit", "-1"], ["tables", "--what"],
+      ["query", "people", "--where", "n"], ["query", "people", "--where", "n!1"],
+      ["query", "people", "--where", "a b>1"], ["query", "people", "--sort", "n:up"],
       ["import", "people", "file.txt"], ["import", "no table", "file.csv"],
       ["import", ":info", "file.csv"], ["sync"], ["tables", "--limits", "none"],
     ])

@@ -25,7 +25,7 @@ struct FieldAssignment: ExpressibleByArgument {
     self.value = value
   }
 
-  private static func value(_ text: String) -> Value? {
+  static func value(_ text: String) -> Value? {
     guard let first = text.utf8.first, [0x22, 0x5B, 0x7B].contains(first) else {
       return ScalarText.value(text)
     }

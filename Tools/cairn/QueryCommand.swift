@@ -4,9 +4,12 @@ import Cairn
 struct QueryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "query",
-    abstract: "Prints the records whose fields equal the values given, in the order of their ids.",
+    abstract: "Prints the records that meet conditions, in the order of their ids or sorted.",
     discussion: """
-      Numbers match by value (1 matches 1.0), everything else its own type only.
+      Numbers match by value (1 matches 1.0), everything else its own type only. A field that a \
+      record does not have meets no condition, and sorts first.
+
+      \(FieldCondition.help)
 
       \(FieldAssignment.help)
       """)
@@ -14,8 +17,13 @@ struct QueryCommand: ParsableCommand {
   @Argument(help: "Table to search.")
   var table: String
 
-  @Option(name: .long, help: "field=value that must hold; may be repeated.")
-  var `where`: [FieldAssignment] = []
+  @Option(name: .long, help: "Condition that must hold, such as 'price>=10'; may be repeated.")
+  var `where`: [FieldCondition] = []
+
+  @Option(
+    name: .long,
+    help: "Field to sort by, field:desc for the largest first; may be repeated, for ties.")
+  var sort: [FieldOrder] = []
 
   @Option(name: .long, help: "Print at most so many records.")
   var limit: Int?
@@ -25,22 +33,20 @@ struct QueryCommand: ParsableCommand {
 
   func validate() throws {
     if let limit, limit < 0 { throw ValidationError("--limit can't be negative") }
-    if Set(`where`.map(\.field)).count < `where`.count {
-      throw ValidationError("a field can't equal two values: --where names it twice")
-    }
   }
 
   func run() throws {
-    var filter: [String: Value] = [:]
-    for condition in `where` { filter[condition.field] = condition.value }
+    let conditions = `where`.reduce(Query()) { $0.where($1.field, $1.condition) }
+    let query = sort.reduce(conditions) { $0.sorted(by: $1.field, $1.order) }
     try store.withDatastore { datastore in
       let table = try existingTable(table, of: datastore)
-      let found = try table.query(filter).sorted { $0.id < $1.id }
-      let shown = found.prefix(limit ?? found.count)
+      let found = try table.count(where: conditions)
+      // A limit, even none to speak of, makes the order of the ids the order of the result.
+      let shown = try table.query(query.limit(limit ?? found))
       try report.print(
-        ["matches": .count(found.count), "records": .array(shown.map { try $0.json() })],
+        ["matches": .count(found), "records": .array(shown.map { try $0.json() })],
         text: shown.map { try "\($0.id)  " + fieldTexts($0).joined(separator: " ") }
-          + [summary(found.count, shown.count)])
+          + [summary(found, shown.count)])
     }
   }
 

@@ -39,6 +39,7 @@ public struct Query: Hashable, Sendable {
   }
 
   /// Which end of an order comes first.
+  @nonexhaustive
   public enum SortOrder: Hashable, Sendable {
     /// Absent, booleans, numbers, dates, strings, bytes, lists; within a kind the smallest first.
     case ascending

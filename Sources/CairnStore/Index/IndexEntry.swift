@@ -69,7 +69,9 @@ struct IndexEntry {
   private static func prefix(_ heap: [UInt8], _ range: Range<Int>) -> UInt64 {
     if range.count >= 8 { return heap.u64(at: range.lowerBound).byteSwapped }
     var word: UInt64 = 0
-    for (index, place) in range.enumerated() { word |= UInt64(heap[place]) << UInt64(56 - 8 * index) }
+    for (index, place) in range.enumerated() {
+      word |= UInt64(heap[place]) << UInt64(56 - 8 * index)
+    }
     return word
   }
 
