@@ -153,6 +153,12 @@ struct IndexPropertyTests {
     #expect(try device.store.explain(table: "t", query) == "index of a, 20 candidates")
     query.conditions.removeFirst()
     #expect(try device.store.explain(table: "t", query) == "scan of 1000 records")
+    query.conditions = [
+      RecordQuery.Condition(field: "a", test: .range(ValueRange(lower: 7))),
+      RecordQuery.Condition(field: "a", test: .range(ValueRange(upper: 8, includesUpper: false))),
+    ]
+    #expect(try device.store.explain(table: "t", query) == "index of a, 20 candidates")
+    query.conditions = []
     query.sorts = [RecordQuery.Sort(field: "a", isDescending: true)]
     query.limit = 5
     let order = "order of the index of a, at most 1000 candidates, until there are 5"

@@ -77,7 +77,7 @@ extension RecordQuery {
   ) -> RecordQuery {
     func field() -> String { fields[random.below(fields.count)] }
     var query = RecordQuery()
-    for _ in 0..<random.below(3) {
+    for _ in 0..<random.below(4) {
       query.conditions.append(
         Condition(field: field(), test: .random(random, values)))
     }

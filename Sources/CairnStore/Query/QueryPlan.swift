@@ -39,6 +39,7 @@ struct QueryPlan {
 extension StoreState {
   /// Chooses how to find a query's records.
   mutating func plan(_ number: Int, _ query: RecordQuery) throws(StoreError) -> QueryPlan {
+    let query = query.merged
     var plan = QueryPlan(query: query)
     for condition in query.conditions {
       plan.tests.append(CellTest(condition.test))
@@ -67,28 +68,30 @@ extension StoreState {
     } else {
       plan.candidates = all
     }
-    try considerOrder(number, &plan, best?.condition)
+    try considerOrder(number, &plan)
     return plan
   }
 
   /// The order of an index is worth more than a few candidates if only the first are wanted.
   private mutating func considerOrder(
-    _ number: Int, _ plan: inout QueryPlan, _ condition: Int?
+    _ number: Int, _ plan: inout QueryPlan
   ) throws(StoreError) {
     guard let sort = plan.query.sorts.first, plan.query.limit != nil,
       let view = try index(number, sort.field)
     else { return }
-    if let condition, plan.query.conditions[condition].field == sort.field,
-      let ranges = plan.query.conditions[condition].test.keyRanges
+    var ranges = [KeyRange(ranks: IndexEntry.Rank.absent..<IndexEntry.Rank.end)]
+    var count = candidates(number, view, ranges)
+    for condition in plan.query.conditions where condition.field == sort.field {
+      guard let own = condition.test.keyRanges else { continue }
+      let ownCount = candidates(number, view, own)
+      if ownCount <= count { (ranges, count) = (own, ownCount) }
+    }
+    if case .index(let other, _, _) = plan.source, other.column != view.column,
+      plan.candidates < max(256, count / 64)
     {
-      plan.candidates = candidates(number, view, ranges)
-      plan.source = .order(view, ranges: ranges, isDescending: sort.isDescending)
       return
     }
-    let all = tables[number].baseRows(ground.base) + tables[number].ids.count
-    if case .index = plan.source, plan.candidates < max(256, all / 64) { return }
-    let ranges = [KeyRange(ranks: IndexEntry.Rank.absent..<IndexEntry.Rank.end)]
-    plan.candidates = all
+    plan.candidates = count
     plan.source = .order(view, ranges: ranges, isDescending: sort.isDescending)
   }
 
