@@ -25,12 +25,14 @@ struct OverlayIndex {
 
   /// Takes over what was set since the last time.
   mutating func update(_ column: inout Column, slots: Int, _ heap: [UInt8]) {
-    guard let touched = column.touched else {
+    guard var touched = column.touched else {
       column.touched = SlotMarks()
       rebuild(column, slots: slots, heap)
       return
     }
     if touched.slots.isEmpty, slots == known.count { return }
+    // One owner at a time, or emptying it would copy it first.
+    column.touched = nil
     if touched.slots.count + slots - known.count > max(64, known.count / 8) {
       rebuild(column, slots: slots, heap)
     } else {
@@ -38,7 +40,8 @@ struct OverlayIndex {
       for slot in touched.slots where slot < old { move(Int(slot), column, heap) }
       for slot in old..<max(old, slots) { add(slot, column, heap) }
     }
-    column.touched?.removeAll()
+    touched.removeAll()
+    column.touched = touched
   }
 
   private static func entry(_ slot: Int, _ column: Column, _ heap: [UInt8]) -> IndexEntry {
