@@ -36,6 +36,15 @@ extension StoreState {
     _ number: Int, _ plan: QueryPlan, _ place: TableState.Place, to rows: inout SortRows
   ) throws(StoreError) {
     if let column = plan.sortColumns.first {
+      // A plain row's cell is in its block: no view of it is needed.
+      if case .base(let row) = place, let block = try ground.base?.block(Int(row.block)),
+        !block.hasComplexRows, tables[number].baseFields[column] >= 0
+      {
+        let cell = block.cell(Int(row.row), tables[number].baseFields[column])
+        rows.add(place, IndexEntry(cell, block.bytes, reference: 0), block.bytes)
+        if rows.isFull { try order(number, plan, &rows) }
+        return
+      }
       let view = try tables[number].view(place, column, &ground)
       rows.add(place, IndexEntry(view.cell, view.heap, reference: 0), view.heap)
     } else if let name = try name(number, place) {
