@@ -47,10 +47,21 @@ struct IndexPropertyTests {
           table: "t", id: RecordName(id), fields.filter { _ in random.below(8) > 0 })
       } else if random.below(5) == 0 {
         try device.store.delete(id)
+      } else if random.below(4) == 0, Self.takesItems(try device.store.get(id)?["b"]) {
+        try device.store.edit(
+          table: "t", id: RecordName(id), field: "b",
+          .append(.int(Int64(random.below(3)))))
       } else {
         let value = random.below(10) == 0 ? nil : value(field, random)
         try device.store.update(table: "t", id: RecordName(id), [(field, value)])
       }
+    }
+  }
+
+  private static func takesItems(_ value: FieldValue?) -> Bool {
+    switch value {
+    case nil, .list: true
+    default: false
     }
   }
 

@@ -58,7 +58,8 @@ struct IndexEntry {
       self.init(
         rank: cell.tag == CellTag.string ? Rank.string : Rank.bytes,
         word: IndexEntry.prefix(heap, range), detail: Cell.heapWord(range), reference: reference)
-    case CellTag.list: self.init(rank: Rank.list, reference: reference)
+    case CellTag.list, CellTag.createdList, CellTag.editedList:
+      self.init(rank: Rank.list, reference: reference)
     default: self.init(rank: Rank.absent, reference: reference)
     }
   }

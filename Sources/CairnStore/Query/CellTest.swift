@@ -31,6 +31,7 @@ struct CellTest {
     }
   }
 
+  /// Lists that are being edited have no bytes: they come as what a view of them shows.
   @inline(__always)
   func matches(_ cell: Cell, _ heap: [UInt8]) -> Bool {
     switch cell.tag {
@@ -42,7 +43,7 @@ struct CellTest {
       return CellTest.contains(doubles, NumberWord.of(Double(bitPattern: cell.word)))
     case CellTag.string: return texts.matches(heap, Cell.heapRange(cell.word))
     case CellTag.bytes: return bytes.matches(heap, Cell.heapRange(cell.word))
-    case CellTag.list: return mayMatchLists && test.matches(cell.value(heap))
+    case CellTag.list, CellTag.createdList: return mayMatchLists && test.matches(cell.value(heap))
     default: return matchesAbsent
     }
   }

@@ -21,7 +21,7 @@ extension StoreState {
       let column = plan.columns[index]
       if case .slot(let slot) = place {
         let cell = tables[number].columns[column].cell(slot)
-        if !cell.isNone || !tables[number].seesBase(slot) {
+        if cell.tag != CellTag.editedList, !cell.isNone || !tables[number].seesBase(slot) {
           if !plan.tests[index].matches(cell, ground.heap) { return false }
           continue
         }
