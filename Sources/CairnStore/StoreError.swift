@@ -4,7 +4,7 @@ package import CairnLog
 package struct StoreError: Error, Sendable {
   package enum Kind: Equatable, Sendable {
     case closed, sizeLimit, badType, illegalArgument, notFound, exists, deleted, readOnly
-    case alreadyOpen, invalidOperation, syncFailed
+    case alreadyOpen, invalidOperation, syncFailed, disallowed
     /// Something is wrong with the files; `log` says what.
     case log
   }

@@ -1,0 +1,171 @@
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// The accounts that an app is linked to, remembered in a directory, and the managers of their
+/// datastores. Thread-safe; several processes may use one directory.
+///
+/// What another process links or unlinks is noticed at the next call that asks, and soon after it
+/// happened where the system can watch directories.
+public final class AccountManager: Sendable {
+  /// The directory. It belongs to this library alone, and no shared folder lies in it.
+  public let directory: String
+  /// How the datastores of all managers behave.
+  public let options: Options
+  let machine: Machine
+  let credentialStore: any CredentialStore
+  /// Held over reading and writing the list, never over a callback.
+  private let turn = Lock<Void>(())
+  /// Held over the removal of files.
+  let removal = Lock<Void>(())
+  let state = Lock(State())
+
+  struct State {
+    /// The list as it was last read.
+    var file = AccountsFile()
+    var accounts: [UInt64: WeakAccount] = [:]
+    var managers: [UInt64: DatastoreManager] = [:]
+    var local: DatastoreManager?
+    var watcher: DirectoryWatcher?
+  }
+
+  /// As long as somebody holds an account, it is the same object for all.
+  struct WeakAccount: Sendable {
+    weak let account: LinkedAccount?
+  }
+
+  /// Reads what is remembered in a directory, which is made when something is first linked, and
+  /// finishes what a crash interrupted. Credentials are kept in files in it, unless there is a
+  /// `credentialStore`.
+  ///
+  /// - Throws: `needsNewerVersion` or `corrupt` if the list can't be read; it is left as it is.
+  public convenience init(
+    directory: String, options: Options = Options(),
+    credentialStore: (any CredentialStore)? = nil
+  ) throws(CairnError) {
+    try self.init(
+      directory: PathName.absolute(directory), options: options,
+      credentialStore: credentialStore, machine: .real)
+  }
+
+  init(
+    directory: String, options: Options, credentialStore: (any CredentialStore)?, machine: Machine
+  ) throws(CairnError) {
+    self.directory = directory
+    self.options = options
+    self.machine = machine
+    self.credentialStore =
+      credentialStore
+      ?? FileCredentialStore(directory: directory + "/" + FileName.secrets, machine: machine)
+    let file = try read()
+    state.withLock { $0.file = file }
+    // Whatever can't be removed now is left for the next start.
+    do throws(CairnError) { try tidy() } catch {}
+  }
+
+  private static let sharedSlot = Lock<AccountManager?>(nil)
+
+  /// A convenient place for the app's account manager; nil until the app puts one there.
+  public static var shared: AccountManager? {
+    get { sharedSlot.withLock { $0 } }
+    set { sharedSlot.withLock { $0 = newValue } }
+  }
+
+  /// The most recently linked account, nil if there is none. Reads the list again.
+  public var linkedAccount: LinkedAccount? {
+    get throws(CairnError) { try linkedAccounts.last }
+  }
+
+  /// All accounts, from the least to the most recently linked one. Reads the list again.
+  public var linkedAccounts: [LinkedAccount] {
+    get throws(CairnError) {
+      let file = try refresh()
+      return state.withLock { state in
+        file.entries.map { account($0, &state) }
+      }
+    }
+  }
+
+  // MARK: the list
+
+  private var path: String { directory + "/" + FileName.accounts }
+
+  func root(_ id: UInt64) -> String { directory + "/" + FileName.accountRoot(id) }
+
+  private func read() throws(CairnError) -> AccountsFile {
+    do throws(LogError) {
+      let bytes = try DurableFile.read(path, limit: AccountsFile.bytesMax, disk: machine.disk)
+      guard let bytes else { return AccountsFile() }
+      return try AccountsFile(bytes, path: path)
+    } catch { throw CairnError(error) }
+  }
+
+  /// Reads the list again and does what follows from it.
+  @discardableResult
+  func refresh() throws(CairnError) -> AccountsFile {
+    let (file, news) = try turn.withLock { _ throws(CairnError) in
+      let file = try read()
+      return (file, adopt(file))
+    }
+    handle(news)
+    return file
+  }
+
+  /// Changes the list, alone among all threads and processes, durably. Returns the account whose id
+  /// `body` returns.
+  @discardableResult
+  func edit(
+    _ body: (inout AccountsFile) throws(CairnError) -> UInt64?
+  ) throws(CairnError) -> LinkedAccount? {
+    let (account, news) = try turn.withLock { _ throws(CairnError) in
+      let lock = try lock()
+      defer { lock.unlock() }
+      let before = try read()
+      var file = before
+      let id = try body(&file)
+      if file != before { try write(file) }
+      let news = adopt(file)
+      let account = state.withLock { state in
+        id.flatMap(file.entry).map { account($0, &state) }
+      }
+      return (account, news)
+    }
+    handle(news)
+    return account
+  }
+
+  private func lock() throws(CairnError) -> any DiskLock {
+    do throws(DiskError) {
+      if try machine.disk.info(directory)?.kind != .directory {
+        try machine.disk.createDirectory(directory)
+      }
+      return try machine.disk.lockWaiting(directory + "/" + FileName.lock)
+    } catch { throw CairnError(error) }
+  }
+
+  private func write(_ file: AccountsFile) throws(CairnError) {
+    let bytes = file.encoded()
+    guard bytes.count <= AccountsFile.bytesMax else {
+      throw CairnError(
+        .sizeLimit, "the list of accounts would take \(bytes.count) bytes; unlink some first",
+        file: path)
+    }
+    do {
+      try DurableFile.replace(
+        directory: directory, name: FileName.accounts, bytes: bytes, machine: machine)
+    } catch { throw CairnError(error) }
+  }
+
+  /// The account's object, a new one if nobody holds it.
+  func account(_ entry: AccountsFile.Entry, _ state: inout State) -> LinkedAccount {
+    if let account = state.accounts[entry.id]?.account { return account }
+    let account = LinkedAccount(entry, self)
+    state.accounts[entry.id] = WeakAccount(account: account)
+    return account
+  }
+
+  static func unlinkedError(_ account: LinkedAccount) -> CairnError {
+    CairnError(
+      .shutdown, "the account of \(account.userId) was unlinked; link it again", id: account.id)
+  }
+}
