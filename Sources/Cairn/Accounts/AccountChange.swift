@@ -15,3 +15,17 @@ public enum AccountChange: Hashable, Sendable {
     }
   }
 }
+
+extension Array where Element == AccountChange {
+  /// Adds what came later. Of one account the newest is enough, so that what nobody reads stays
+  /// small; but who has not heard of an account is told that it was linked first.
+  mutating func merge(_ later: [AccountChange]) {
+    for change in later {
+      if case .infoChanged(let account) = change, contains(where: { $0.account === account }) {
+        continue
+      }
+      removeAll { $0.account === change.account }
+      append(change)
+    }
+  }
+}

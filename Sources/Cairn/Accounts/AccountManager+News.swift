@@ -3,8 +3,10 @@ internal import Synchronization
 
 /// What follows from a list that has changed, here or elsewhere.
 extension AccountManager {
-  struct News {
-    var changes: [AccountChange] = []
+  struct News: Sendable {
+    var hasChanges = false
+    /// Accounts that are not as they were.
+    var changed: [LinkedAccount] = []
     /// Managers of accounts that are linked no more.
     var closing: [DatastoreManager] = []
     /// Managers of accounts whose organisation may be another one now.
@@ -24,24 +26,27 @@ extension AccountManager {
         if let manager = state.managers.removeValue(forKey: entry.id) {
           news.closing.append(manager)
         }
-        news.changes.append(.unlinked(account))
+        state.changes.append(.unlinked(account))
+        news.changed.append(account)
       }
       for entry in file.entries {
         let known = old.entry(entry.id)
         // Linked again, it is the most recent one although it was there before.
         let isRecent = entry.id == file.entries.last?.id && entry.id != old.entries.last?.id
-        if known == nil || isRecent && old.entries.last.map({ file.entry($0.id) }) != nil {
-          news.changes.append(.linked(account(entry, &state)))
+        if known == nil || isRecent && old.entries.last.flatMap({ file.entry($0.id) }) != nil {
+          state.changes.append(.linked(account(entry, &state)))
         }
         guard let known, known.info != entry.info else { continue }
         let account = account(entry, &state)
         account.update(entry.info)
-        news.changes.append(.infoChanged(account))
+        state.changes.append(.infoChanged(account))
+        news.changed.append(account)
         if let manager = state.managers[entry.id] {
           news.renamed.append((manager, entry.info?.orgName))
         }
       }
       state.file = file
+      news.hasChanges = !state.changes.isEmpty
       return news
     }
   }
@@ -53,25 +58,23 @@ extension AccountManager {
       do throws(CairnError) { try manager.shutDown() } catch {}
     }
     for (manager, organization) in news.renamed { manager.setOrganization(organization) }
-    announce(news.changes)
+    if news.hasChanges { announce() }
+    for account in news.changed { account.announce() }
     if !news.closing.isEmpty {
       // Files that were in use here when another process unlinked the account.
       do throws(CairnError) { try removeLeaving() } catch {}
     }
   }
 
-  func announce(_ changes: [AccountChange]) {
-  }
-
-  /// Looks at the list soon after another process has changed it, if the system can say so.
-  func startWatching() {
-    guard machine.disk is PosixDisk else { return }
-    state.withLock { state in
-      guard state.watcher == nil else { return }
-      state.watcher = DirectoryWatcher(directory: directory) { [weak self] in
-        // A hint: whoever asks next gets the error.
-        do throws(CairnError) { _ = try self?.refresh() } catch {}
+  private func announce() {
+    // Taken under the broadcast's lock: in the order in which they happened.
+    broadcast.send {
+      state.withLock { state in
+        defer { state.changes = [] }
+        return state.changes.isEmpty ? nil : state.changes
       }
     }
+    // Whoever comes later has missed what there was before.
+    if !broadcast.isActive { state.withLock { $0.changes = [] } }
   }
 }

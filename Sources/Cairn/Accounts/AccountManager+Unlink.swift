@@ -65,19 +65,37 @@ extension AccountManager {
     }
   }
 
-  /// Finishes what a crash interrupted: an unlinking, or a linking whose credentials were kept
-  /// already.
+  /// Finishes what a crash interrupted: an unlinking; a linking whose credentials were kept
+  /// already; the writing of a file.
   func tidy() throws(CairnError) {
     if !state.withLock({ $0.file.leaving.isEmpty }) { try removeLeaving() }
-    guard let files = credentialStore as? FileCredentialStore else { return }
-    func strangers(_ file: AccountsFile) throws(CairnError) -> [String] {
-      try files.strangers(Set(file.entries.map(\.id) + file.leaving))
-    }
-    if try strangers(state.withLock({ $0.file })).isEmpty { return }
+    if try leftovers(state.withLock { $0.file }).isEmpty { return }
     // Again with the lock: another process may be linking right now.
     try edit { file throws(CairnError) in
-      for name in try strangers(file) { try files.remove(file: name) }
+      for path in try leftovers(file) {
+        do throws(DiskError) { try machine.disk.remove(path) } catch { throw CairnError(error) }
+      }
       return nil
     }
+  }
+
+  private func leftovers(_ file: AccountsFile) throws(CairnError) -> [String] {
+    do throws(DiskError) {
+      guard try machine.disk.info(directory) != nil else { return [] }
+      var paths = try machine.disk.list(directory).map(\.name).filter(FileName.isTemporary)
+        .map { directory + "/" + $0 }
+      guard let files = credentialStore as? FileCredentialStore,
+        try machine.disk.info(files.directory) != nil
+      else { return paths }
+      let known = Set(file.entries.map(\.id) + file.leaving)
+      for entry in try machine.disk.list(files.directory) {
+        // What was kept for an account that never came to be.
+        let isStranger = FileName.secret(entry.name).map { !known.contains($0) }
+        if isStranger ?? FileName.isTemporary(entry.name) {
+          paths.append(files.directory + "/" + entry.name)
+        }
+      }
+      return paths
+    } catch { throw CairnError(error) }
   }
 }

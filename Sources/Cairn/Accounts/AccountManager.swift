@@ -27,7 +27,11 @@ public final class AccountManager: Sendable {
     var managers: [UInt64: DatastoreManager] = [:]
     var local: DatastoreManager?
     var watcher: DirectoryWatcher?
+    /// What observers are still to be told.
+    var changes: [AccountChange] = []
   }
+
+  let broadcast = Broadcast<[AccountChange]>(merge: { $0.merge($1) })
 
   /// As long as somebody holds an account, it is the same object for all.
   struct WeakAccount: Sendable {
@@ -103,7 +107,7 @@ public final class AccountManager: Sendable {
   /// Reads the list again and does what follows from it.
   @discardableResult
   func refresh() throws(CairnError) -> AccountsFile {
-    let (file, news) = try turn.withLock { _ throws(CairnError) in
+    let (file, news) = try turn.withLock { _ throws(CairnError) -> (AccountsFile, News) in
       let file = try read()
       return (file, adopt(file))
     }
@@ -117,7 +121,7 @@ public final class AccountManager: Sendable {
   func edit(
     _ body: (inout AccountsFile) throws(CairnError) -> UInt64?
   ) throws(CairnError) -> LinkedAccount? {
-    let (account, news) = try turn.withLock { _ throws(CairnError) in
+    let (linked, news) = try turn.withLock { _ throws(CairnError) -> (LinkedAccount?, News) in
       let lock = try lock()
       defer { lock.unlock() }
       let before = try read()
@@ -125,13 +129,14 @@ public final class AccountManager: Sendable {
       let id = try body(&file)
       if file != before { try write(file) }
       let news = adopt(file)
-      let account = state.withLock { state in
-        id.flatMap(file.entry).map { account($0, &state) }
+      let chosen = state.withLock { state -> LinkedAccount? in
+        guard let id, let entry = file.entry(id) else { return nil }
+        return account(entry, &state)
       }
-      return (account, news)
+      return (chosen, news)
     }
     handle(news)
-    return account
+    return linked
   }
 
   private func lock() throws(CairnError) -> any DiskLock {

@@ -65,20 +65,4 @@ public struct FileCredentialStore: CredentialStore {
       if error.reason != .notFound { throw CairnError(error) }
     }
   }
-
-  /// Files that belong to none of these accounts, as a crash in the middle of linking leaves them.
-  func strangers(_ known: Set<UInt64>) throws(CairnError) -> [String] {
-    do throws(DiskError) {
-      guard try machine.disk.info(directory) != nil else { return [] }
-      return try machine.disk.list(directory).map(\.name).filter { name in
-        FileName.secret(name).map { !known.contains($0) } ?? FileName.isTemporary(name)
-      }
-    } catch { throw CairnError(error) }
-  }
-
-  func remove(file name: String) throws(CairnError) {
-    do { try machine.disk.remove(directory + "/" + name) } catch {
-      if error.reason != .notFound { throw CairnError(error) }
-    }
-  }
 }

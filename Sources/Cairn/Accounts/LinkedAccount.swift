@@ -15,11 +15,15 @@ public final class LinkedAccount: Sendable {
   /// Where it was linked.
   public let accountManager: AccountManager
   let number: UInt64
-  private let state: Lock<State>
+  private let state: Lock<Status>
+  private let broadcast = Broadcast<Status>(latest: Status.self)
 
-  private struct State {
-    var info: AccountInfo?
-    var isLinked = true
+  /// What can change of an account.
+  public struct Status: Hashable, Sendable {
+    /// What is known of the user.
+    public var info: AccountInfo?
+    /// Whether it has not been unlinked.
+    public var isLinked: Bool
   }
 
   init(_ entry: AccountsFile.Entry, _ accountManager: AccountManager) {
@@ -27,7 +31,7 @@ public final class LinkedAccount: Sendable {
     id = FileName.hex(entry.id)
     account = entry.account
     self.accountManager = accountManager
-    state = Lock(State(info: entry.info))
+    state = Lock(Status(info: entry.info, isLinked: true))
   }
 
   /// Who the user is in the folder.
@@ -40,6 +44,24 @@ public final class LinkedAccount: Sendable {
   public var info: AccountInfo? { state.withLock { $0.info } }
   /// Whether it has not been unlinked, as far as this process knows.
   public var isLinked: Bool { state.withLock { $0.isLinked } }
+
+  /// The status whenever it has changed, the newest one only. Ends after the account was unlinked.
+  /// What another process does is seen where the system can watch directories, otherwise when
+  /// somebody asks the account manager.
+  public var changes: Updates<Status> {
+    accountManager.startWatching()
+    return Updates(of: broadcast)
+  }
+
+  /// Calls a handler with the status whenever it has changed, as long as the result is held.
+  /// `scheduler` decides where; a task of its own if there is none.
+  public func onChange(
+    on scheduler: Scheduler? = nil, _ handler: @escaping @Sendable (Status) -> Void
+  ) -> Observation {
+    accountManager.startWatching()
+    return Observation(
+      broadcast.subscribe(on: scheduler ?? AccountManager.anyThread, handler))
+  }
 
   /// Remembers what is known of the user. Observers are told if it is something new.
   ///
@@ -76,6 +98,12 @@ public final class LinkedAccount: Sendable {
 
   func update(_ info: AccountInfo?) { state.withLock { $0.info = info } }
   func markUnlinked() { state.withLock { $0.isLinked = false } }
+
+  /// Tells those who watch; called with nothing locked.
+  func announce() {
+    broadcast.send { state.withLock { $0 } }
+    if !isLinked { broadcast.finish() }
+  }
 }
 
 extension LinkedAccount: Hashable {
