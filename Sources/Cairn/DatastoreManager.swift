@@ -94,7 +94,14 @@ public final class DatastoreManager: Sendable {
     let id = "." + Base64ID.encode(random.next(), random.next())
       + Base64ID.encode(random.next(), random.next())
     let datastore = try open(id, creates: true)
-    try datastore.claim()
+    do throws(CairnError) { try datastore.claim() } catch {
+      // Nothing is left of what could not be made whole; the first error says more.
+      do throws(CairnError) {
+        try datastore.close()
+        try removeCopy(id)
+      } catch {}
+      throw error
+    }
     return datastore
   }
 

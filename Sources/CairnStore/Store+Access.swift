@@ -38,8 +38,8 @@ extension Store {
       try guarded.store.requireWritable()
       let list = try guarded.store.accessList()
       let own = try guarded.store.ownEntry(giving: level, to: record, list)
-      if list[record]?.level == .owner || own != nil && record == guarded.store.access.policy?.record
-      {
+      let isOwn = record == guarded.store.access.policy?.record
+      if list[record]?.level == .owner || own != nil && isOwn {
         throw StoreError(
           .disallowed, "the owner of a datastore stays its owner; give roles to others",
           id: record.text)

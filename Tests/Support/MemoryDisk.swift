@@ -79,7 +79,8 @@ package final class MemoryDisk: Disk {
         return inode
       }
     }
-    return MemoryDiskFile(path: path, inode: inode, isWritable: mode != .read && mode != .readPrivate, disk: self)
+    let isWritable = mode != .read && mode != .readPrivate
+    return MemoryDiskFile(path: path, inode: inode, isWritable: isWritable, disk: self)
   }
 
   package func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {

@@ -23,13 +23,16 @@ extension AccountManager {
 
   /// Looks at the list soon after another process has changed it, if the system can say so.
   func startWatching() {
-    guard machine.disk is PosixDisk else { return }
-    do {
+    let isFirst = state.withLock { state in
+      defer { state.isWatching = true }
+      return !state.isWatching
+    }
+    guard isFirst, machine.disk is PosixDisk else { return }
+    do throws(DiskError) {
       // Before anything is linked there is nothing to watch yet.
       try machine.disk.createDirectory(directory)
     } catch { return }
     state.withLock { state in
-      if state.watcher != nil { return }
       state.watcher = DirectoryWatcher(directory: directory) { [weak self] in
         // A hint: whoever asks next gets the error.
         do throws(CairnError) { _ = try self?.refresh() } catch {}

@@ -27,6 +27,7 @@ public final class AccountManager: Sendable {
     var managers: [UInt64: DatastoreManager] = [:]
     var local: DatastoreManager?
     var watcher: DirectoryWatcher?
+    var isWatching = false
     /// What observers are still to be told.
     var changes: [AccountChange] = []
   }
@@ -38,9 +39,9 @@ public final class AccountManager: Sendable {
     weak let account: LinkedAccount?
   }
 
-  /// Reads what is remembered in a directory, which is made when something is first linked, and
-  /// finishes what a crash interrupted. Credentials are kept in files in it, unless there is a
-  /// `credentialStore`.
+  /// Reads what is remembered in a directory, which is made when something is first linked or
+  /// watched, and finishes what a crash interrupted. Credentials are kept in files in it, unless
+  /// there is a `credentialStore`.
   ///
   /// - Throws: `needsNewerVersion` or `corrupt` if the list can't be read; it is left as it is.
   public convenience init(

@@ -13,12 +13,6 @@ public struct Credentials: Hashable, Sendable {
   /// The password, the token, or the secret key. Don't log it.
   public let secret: String
 
-  init(kind: Kind, name: String?, secret: String) {
-    self.kind = kind
-    self.name = name
-    self.secret = secret
-  }
-
   /// A user and a password.
   public static func password(user: String, password: String) -> Credentials {
     Credentials(kind: .password, name: user, secret: password)
@@ -38,6 +32,8 @@ public struct Credentials: Hashable, Sendable {
 extension Credentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// The kind, and nothing else.
   public var description: String { "Credentials(\(kind.rawValue))" }
+  /// The same.
   public var debugDescription: String { description }
+  /// Shows no parts: for `dump` and debuggers.
   public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }

@@ -88,7 +88,8 @@ public final class LinkedAccount: Sendable {
   /// forgets it. Changes that were not published are lost; the folder stays as it is.
   ///
   /// A crash in the middle is made good by the next start. Datastores that another process has open
-  /// are deleted when that process has noticed. Unlinking twice does nothing.
+  /// are deleted when that process has noticed; those that another manager of this process has open
+  /// (one that was made with the account's root), by the next start. Unlinking twice does nothing.
   ///
   /// - Throws: errors of the disk. The account is linked still if `isLinked` says so, otherwise
   ///   only files are left, which the next start removes.

@@ -11,7 +11,8 @@ extension Datastore {
   /// What the user may do in it now: `owner` in a local datastore, in one with a private id, in
   /// what the user created, and where nobody is named as the owner; otherwise the highest of the
   /// roles of the user, of everybody and, in the owner's organisation, of the team. One that is
-  /// closed says what was last known.
+  /// closed says what was last known. Who is in the team is known to the managers of an
+  /// `AccountManager` only.
   public var effectiveRole: Role { Role(store.accessLevel) }
 
   /// Whether the user may change anything. What is refused otherwise throws `disallowed`.
