@@ -4,7 +4,9 @@ package import CairnLog
 package struct StoreError: Error, Sendable {
   package enum Kind: Equatable, Sendable {
     case closed, sizeLimit, badType, illegalArgument, notFound, exists, deleted, readOnly
-    case alreadyOpen, invalidOperation, syncFailed, disallowed
+    case alreadyOpen, invalidOperation, syncFailed
+    /// The user's role does not allow it.
+    case disallowed
     /// Something is wrong with the files; `log` says what.
     case log
   }

@@ -49,9 +49,12 @@ extension AccountManager {
       guard try machine.disk.info(root) != nil else { return true }
       for entry in try machine.disk.list(root) where entry.info.kind == .directory {
         let directory = root + "/" + entry.name
-        // Held while files go, so that nobody opens half a datastore.
-        let lock = try machine.disk.lock(directory + "/" + FileName.lock)
-        defer { lock.unlock() }
+        // Held while files go, so that nobody opens half a datastore. Where there is none nothing
+        // is open.
+        let lockFile = directory + "/" + FileName.lock
+        let isDatastore = try machine.disk.info(lockFile) != nil
+        let lock = isDatastore ? try machine.disk.lock(lockFile) : nil
+        defer { lock?.unlock() }
         let current = directory + "/" + FileName.current
         if try machine.disk.info(current) != nil { try machine.disk.remove(current) }
         try machine.disk.removeTree(directory)
