@@ -23,10 +23,11 @@ extension AccountManager {
 
   /// Removes the files of accounts that were unlinked.
   func removeLeaving() throws(CairnError) {
-    try removal.withLock { _ throws(CairnError) in
+    try removal.withLock { left throws(CairnError) in
       var failure: CairnError?
       var gone: Set<UInt64> = []
-      for id in state.withLock({ $0.file.leaving }) {
+      left = Set(state.withLock { $0.file.leaving })
+      for id in left.sorted() {
         do throws(CairnError) {
           if try removeFiles(of: id) { gone.insert(id) }
         } catch { failure = error }
@@ -37,6 +38,7 @@ extension AccountManager {
           return nil
         }
       }
+      left.subtract(gone)
       if let failure { throw failure }
     }
   }

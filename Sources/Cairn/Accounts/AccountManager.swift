@@ -14,11 +14,16 @@ public final class AccountManager: Sendable {
   public let options: Options
   let machine: Machine
   let credentialStore: any CredentialStore
-  /// Held over reading and writing the list, never over a callback.
-  private let turn = Lock<Void>(())
-  /// Held over the removal of files.
-  let removal = Lock<Void>(())
+  /// What was last read of the list. Held over reading and writing it, never over a callback.
+  private let turn = Lock(Known())
+  /// Unlinked accounts of which files are left. Held over their removal.
+  let removal = Lock<Set<UInt64>>([])
   let state = Lock(State())
+
+  private struct Known {
+    var bytes: [UInt8]?
+    var file = AccountsFile()
+  }
 
   struct State {
     /// The list as it was last read.
@@ -62,7 +67,7 @@ public final class AccountManager: Sendable {
     self.credentialStore =
       credentialStore
       ?? FileCredentialStore(directory: directory + "/" + FileName.secrets, machine: machine)
-    let file = try read()
+    let file = try turn.withLock { known throws(CairnError) in try read(&known) }
     state.withLock { $0.file = file }
     // Whatever can't be removed now is left for the next start.
     do throws(CairnError) { try tidy() } catch {}
@@ -97,19 +102,22 @@ public final class AccountManager: Sendable {
 
   func root(_ id: UInt64) -> String { directory + "/" + FileName.accountRoot(id) }
 
-  private func read() throws(CairnError) -> AccountsFile {
+  /// Reads the list; what it was the last time is not decoded again.
+  private func read(_ known: inout Known) throws(CairnError) -> AccountsFile {
     do throws(LogError) {
       let bytes = try DurableFile.read(path, limit: AccountsFile.bytesMax, disk: machine.disk)
-      guard let bytes else { return AccountsFile() }
-      return try AccountsFile(bytes, path: path)
+      if bytes == known.bytes { return known.file }
+      let file = try bytes.map { bytes throws(LogError) in try AccountsFile(bytes, path: path) }
+      known = Known(bytes: bytes, file: file ?? AccountsFile())
+      return known.file
     } catch { throw CairnError(error) }
   }
 
   /// Reads the list again and does what follows from it.
   @discardableResult
   func refresh() throws(CairnError) -> AccountsFile {
-    let (file, news) = try turn.withLock { _ throws(CairnError) -> (AccountsFile, News) in
-      let file = try read()
+    let (file, news) = try turn.withLock { known throws(CairnError) -> (AccountsFile, News) in
+      let file = try read(&known)
       return (file, adopt(file))
     }
     handle(news)
@@ -122,10 +130,10 @@ public final class AccountManager: Sendable {
   func edit(
     _ body: (inout AccountsFile) throws(CairnError) -> UInt64?
   ) throws(CairnError) -> LinkedAccount? {
-    let (linked, news) = try turn.withLock { _ throws(CairnError) -> (LinkedAccount?, News) in
+    let (linked, news) = try turn.withLock { known throws(CairnError) -> (LinkedAccount?, News) in
       let lock = try lock()
       defer { lock.unlock() }
-      let before = try read()
+      let before = try read(&known)
       var file = before
       let id = try body(&file)
       if file != before { try write(file) }
