@@ -75,6 +75,7 @@ extension CairnError {
     case .closed: .closed
     case .sizeLimit: .sizeLimit
     case .badType: .badType
+    case .badIndex: .badIndex
     case .illegalArgument: .illegalArgument
     case .notFound: .notFound
     case .exists: .exists
