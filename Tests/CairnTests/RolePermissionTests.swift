@@ -42,6 +42,14 @@ import Testing
     { try $0.deleteRole(for: .user("nobody")) },
     { try $0.table("t").setRule(.max, field: "x") },
     { try $0.setDefaultRule(.max) },
+    { try $0.table("t")["r"].list("list").append(3) },
+    { try $0.table("t")["r"].list("list").insert(3, at: 0) },
+    { try $0.table("t")["r"].list("list").insert(contentsOf: [3, 4], at: 0) },
+    { try $0.table("t")["r"].list("list").remove(at: 0) },
+    { try $0.table("t")["r"].list("list").removeLast() },
+    { try $0.table("t")["r"].list("list").replace(at: 0, with: 7) },
+    { try $0.table("t")["r"].list("list").move(from: 0, to: 1) },
+    { try $0.table("t")["r"].list("new").append(1) },
   ]
 
   @Test(arguments: [Role.viewer, .none])
