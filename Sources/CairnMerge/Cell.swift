@@ -76,7 +76,8 @@ extension Cell {
     case CellTag.date: .date(Int64(bitPattern: word))
     case CellTag.string: .string(heap.checkedText(Cell.heapRange(word)))
     case CellTag.bytes: .bytes([UInt8](heap[Cell.heapRange(word)]))
-    case CellTag.list, CellTag.createdList: .list(ListCoding.decodeChecked(heap, Cell.heapRange(word)))
+    case CellTag.list, CellTag.createdList:
+      .list(ListCoding.decodeChecked(heap, Cell.heapRange(word)))
     default: nil
     }
   }

@@ -26,7 +26,8 @@ struct Predicate {
       if other.tag == cell.tag, cell.tag == CellTag.int { return other.word == cell.word }
       guard cell.tag == CellTag.int || cell.tag == CellTag.double else { return false }
       return other.value(otherHeap).map(value.matches) ?? false
-    case CellTag.list, CellTag.createdList: return other.value(otherHeap).map(value.matches) ?? false
+    case CellTag.list, CellTag.createdList:
+      return other.value(otherHeap).map(value.matches) ?? false
     default:
       guard other.tag == cell.tag else { return false }
       return CellTag.isHeap(cell.tag)

@@ -92,6 +92,21 @@ import Testing
     }
   }
 
+  @Test func `a value of an item that lost is reported`() async throws {
+    let devices = try await devices()
+    try list(devices.a).replace(at: 1, with: "y")
+    try devices.a.sync()
+    try await Task.sleep(for: .milliseconds(5))
+    try list(devices.b).replace(at: 1, with: "x")
+    try devices.b.sync()
+    try await devices.a.exchange()
+    try await devices.b.exchange()
+    let conflict = try #require(try devices.b.sync().conflicts.first)
+    #expect(conflict.field == "l" && conflict.visible == "y")
+    #expect(conflict.losers.map(\.value) == ["x"])
+    #expect(conflict.losers.map(\.device) == [devices.b.device])
+  }
+
   @Test func `a whole list that is set beats edits of the list before`() async throws {
     #expect(
       try await result { try $0.append("y") } b: { try $0.record.set("l", ["x"]) } == ["x"])

@@ -145,16 +145,17 @@ package struct ListState: Sendable {
     return move.node == ListState.lost ? nil : move.node
   }
 
-  /// The values of items that lost to a concurrent replacement.
-  package func losers(_ rule: Rule) -> [(visible: FieldValue, value: FieldValue, stamp: Stamp)] {
-    var result: [(visible: FieldValue, value: FieldValue, stamp: Stamp)] = []
-    for item in replaced.keys.sorted() {
-      guard let values = replaced[item], values.count > 1 else { continue }
+  /// The items that were given several values at once, in the order of their names.
+  package func conflicts(_ field: String, _ rule: Rule) -> [FieldConflict] {
+    let items = replaced.keys.filter { replaced[$0]?.count ?? 0 > 1 }
+    return items.sorted { authors.id(of: $0) < authors.id(of: $1) }.compactMap { item in
+      guard let values = replaced[item] else { return nil }
       let visible = ListState.choose(values, rule)
-      for other in values where other.value != visible {
-        result.append((visible, other.value, other.stamp))
-      }
+      let losers = values.filter { $0.value != visible }
+      if losers.isEmpty { return nil }
+      return FieldConflict(
+        field: field, visible: visible,
+        losers: losers.map { FieldConflict.Loser(value: $0.value, stamp: $0.stamp) })
     }
-    return result
   }
 }

@@ -13,6 +13,11 @@ extension Register {
     lists[index].apply(edit, stamp: stamp, context: context)
   }
 
+  /// Conflicts about items of the visible list.
+  func itemConflicts(_ field: String, _ rule: Rule) -> [FieldConflict] {
+    visibleList(rule).map { lists[$0].conflicts(field, rule) } ?? []
+  }
+
   /// Makes the list that an edit names from the value that was put; nil if there is none.
   private mutating func open(for edit: ListEdit) -> Int? {
     for entry in entries where entry.isList && listIndex(entry) == nil {
