@@ -20,7 +20,7 @@ final class BackgroundExchange: Sendable {
     self.events = events
     let shortest = max(0.01, pollSeconds.lowerBound)
     let pause = PollPause(shortest: shortest, longest: max(shortest, pollSeconds.upperBound))
-    if let folder = exchange.folder as? DirectoryFolder {
+    if let folder = exchange.folder.base as? DirectoryFolder {
       watcher = DirectoryWatcher(directory: folder.path + "/" + exchange.directory) {
         events.yield()
       }
@@ -46,6 +46,7 @@ final class BackgroundExchange: Sendable {
           if error.code == .closed { return }
           pause.note(isIdle: true)
           onReport(.failure(error))
+          if error.code == .deleted { return }
         }
       }
     }

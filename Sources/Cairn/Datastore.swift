@@ -19,6 +19,7 @@ public final class Datastore: Sendable {
   let exchanger: Exchange?
   /// Present if others can be given access to it.
   let roleNote: RoleNote?
+  let observers: DatastoreObservers
   private let background = Lock<BackgroundExchange?>(nil)
 
   init(id: String, manager: DatastoreManager, directory: String) throws(CairnError) {
@@ -48,6 +49,7 @@ public final class Datastore: Sendable {
     } else {
       exchanger = nil
     }
+    observers = DatastoreObservers(store, exchanger?.condition)
     do throws(CairnError) { try limitAccess() } catch {
       // Likewise.
       do throws(StoreError) { try store.close() } catch {}
@@ -86,6 +88,7 @@ public final class Datastore: Sendable {
         .illegalArgument, "tables whose ids start with \":\" are the library's own", id: id)
     }
     guard isOpen else { throw CairnError(.closed, "the datastore \(self.id) is closed", id: id) }
+    if store.isDeleted { throw CairnError(Store.deletedError) }
     return Table(datastore: self, id: id)
   }
 
@@ -105,6 +108,11 @@ public final class Datastore: Sendable {
 
   /// When changes were last committed here or, if later, on the device that they came from; nil
   /// for a datastore in which nothing ever was.
+  ///
+  /// It is the time of the newest delta: a `sync()` that commits sets it to now; one that
+  /// incorporates, to when the newest of those changes were committed over there. So it costs no
+  /// write and no record, is the same after reopening, and the same on all devices that have the
+  /// same changes. By a clock that is ahead, it may be in the future.
   public var mtime: Timestamp? {
     store.modified.map(Timestamp.init(millisecondsSince1970:))
   }
@@ -153,6 +161,8 @@ public final class Datastore: Sendable {
   @discardableResult
   public func sync() throws(CairnError) -> SyncResult {
     let outcome: SyncOutcome
+    // Also if it throws half-way: some of it is visible then.
+    defer { observers.tell(remote: true) }
     if let exchanger {
       outcome = try exchanger.sync()
     } else {
@@ -175,6 +185,8 @@ public final class Datastore: Sendable {
     stopExchanging()
     manager.forget(self)
     roleNote?.note(effectiveRole)
+    observers.keepStatus()
+    defer { observers.finish() }
     try wrapped { () throws(StoreError) in try store.close() }
   }
 
@@ -205,7 +217,9 @@ public final class Datastore: Sendable {
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
     guard isOpen else { throw CairnError(.closed, "the datastore \(id) is closed", id: id) }
+    defer { exchanger.condition.tell() }
     background.withLock { running in
+      exchanger.condition.set { $0.isInBackground = true }
       if running == nil {
         running = BackgroundExchange(
           exchanger, pollSeconds: manager.options.pollSeconds, onReport: onReport)
@@ -216,9 +230,11 @@ public final class Datastore: Sendable {
   /// Ends what `startExchanging` began. A round that is under way ends by itself.
   public func stopExchanging() {
     background.withLock { running in
+      exchanger?.condition.set { $0.isInBackground = false }
       running?.stop()
       running = nil
     }
+    exchanger?.condition.tell()
   }
 
   // MARK: upkeep

@@ -24,6 +24,7 @@ package final class Store: Sendable {
   /// The same for those who must not wait: low half of the segment's number, then the end.
   private let durableWord: Atomic<UInt64>
   private let isPoisoned = Atomic<Bool>(false)
+  let onChange = Lock<(@Sendable () -> Void)?>(nil)
   let compaction = Lock<CompactionState>(CompactionState())
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
@@ -33,6 +34,7 @@ package final class Store: Sendable {
     var tail: LogTail
     var current: CurrentFile
     var isOpen = true
+    var isDeleted = false
     /// Own deltas up to here are known to be published.
     var published: UInt64 = 0
     var lastSync: Int64 = 0
@@ -65,16 +67,27 @@ package final class Store: Sendable {
     return Store(opened, options: options, machine: machine)
   }
 
-  /// Runs `body` on the state of an open store.
+  /// Runs `body` on the state of an open store, and tells those who watch if it changed something.
   @inline(__always)
   func withState<R>(
     _ body: (inout Guarded) throws(StoreError) -> R
   ) throws(StoreError) -> R {
-    try state.withLock { guarded throws(StoreError) in
-      guard guarded.isOpen else { throw Store.closedError }
+    var hasNews = false
+    defer { if hasNews { tell() } }
+    return try state.withLock { guarded throws(StoreError) in
+      guard guarded.isOpen, !guarded.isDeleted else { throw Store.refusal(guarded) }
+      let before = guarded.store.journal.localCount
+      defer { hasNews = guarded.store.journal.localCount != before }
       return try body(&guarded)
     }
   }
+
+  static func refusal(_ guarded: Guarded) -> StoreError {
+    guarded.isDeleted ? deletedError : closedError
+  }
+
+  package static let deletedError = StoreError(
+    .deleted, "another device has deleted the datastore: close it, and remove this copy")
 
   static let closedError = StoreError(
     .closed, "the datastore is closed; open it again through its manager")
