@@ -83,6 +83,7 @@ extension CairnError {
     case .readOnly: .readOnly
     case .alreadyOpen: .alreadyOpen
     case .invalidOperation: .invalidOperation
+    case .disallowed: .disallowed
     case .syncFailed: .syncFailed
     case .log: .internal
     }
@@ -108,6 +109,7 @@ extension CairnError {
     case .exists: code = .exists
     case .noSpace: code = .diskSpace
     case .readOnly, .denied: code = .readOnly
+    case .exposed: code = .disallowed
     case .locked: code = .alreadyOpen
     case .notRegular, .io: code = .fileIO
     case .tooManyOpen: code = .system

@@ -17,6 +17,8 @@ public final class Datastore: Sendable {
   let store: Store
   /// Present if the datastore belongs to an account.
   let exchanger: Exchange?
+  /// Present if others can be given access to it.
+  let roleNote: RoleNote?
   let observers: DatastoreObservers
   private let background = Lock<BackgroundExchange?>(nil)
 
@@ -31,6 +33,8 @@ public final class Datastore: Sendable {
         directory, datastore: DatastoreManager.identity(of: id), isLinked: isLinked,
         options: options.stored, machine: machine)
     }
+    let isShared = isLinked && id.hasPrefix(".")
+    roleNote = isShared ? RoleNote(directory: directory, machine: machine) : nil
     if let account = manager.account, let folder = manager.folder {
       do throws(CairnError) {
         exchanger = try Exchange(
@@ -46,6 +50,11 @@ public final class Datastore: Sendable {
       exchanger = nil
     }
     observers = DatastoreObservers(store, exchanger?.condition)
+    do throws(CairnError) { try limitAccess() } catch {
+      // Likewise.
+      do throws(StoreError) { try store.close() } catch {}
+      throw error
+    }
   }
 
   /// Whether a text may be the id of a datastore, private or shareable.
@@ -159,6 +168,7 @@ public final class Datastore: Sendable {
     } else {
       outcome = try wrapped { () throws(StoreError) in try store.sync() }
     }
+    roleNote?.note(effectiveRole)
     if outcome.committed != nil { background.withLock { $0?.hint() } }
     return SyncResult(outcome) { [store] table, field in
       ResolutionRule(store.rule(table: table, field: field))
@@ -174,6 +184,7 @@ public final class Datastore: Sendable {
   public func close() throws(CairnError) {
     stopExchanging()
     manager.forget(self)
+    roleNote?.note(effectiveRole)
     observers.keepStatus()
     defer { observers.finish() }
     try wrapped { () throws(StoreError) in try store.close() }

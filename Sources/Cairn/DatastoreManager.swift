@@ -20,6 +20,8 @@ public final class DatastoreManager: Sendable {
   let machine: Machine
   /// Makes the account's folder; nil for local datastores.
   let folder: (@Sendable () -> any Folder)?
+  /// The user's organisation, as far as it is known.
+  let organization = Lock<String?>(nil)
   private let state = Lock(State())
 
   private struct State {
@@ -54,7 +56,7 @@ public final class DatastoreManager: Sendable {
   }
 
   /// A datastore is never kept where a sync engine copies files behind its back.
-  private static func checkApart(_ root: String, _ folder: String) throws(CairnError) {
+  static func checkApart(_ root: String, _ folder: String) throws(CairnError) {
     let (a, b) = (PathName.absolute(root), PathName.absolute(folder))
     guard a != b, !a.hasPrefix(b + "/"), !b.hasPrefix(a + "/") else {
       throw CairnError(
@@ -91,8 +93,20 @@ public final class DatastoreManager: Sendable {
     let random = machine.random
     let id = "." + Base64ID.encode(random.next(), random.next())
       + Base64ID.encode(random.next(), random.next())
-    return try open(id, creates: true)
+    let datastore = try open(id, creates: true)
+    do throws(CairnError) { try datastore.claim() } catch {
+      // Nothing is left of what could not be made whole; the first error says more.
+      do throws(CairnError) {
+        try datastore.close()
+        try removeCopy(id)
+      } catch {}
+      throw error
+    }
+    return datastore
   }
+
+  /// Those that this manager has opened and nobody has closed.
+  var openDatastores: [Datastore] { state.withLock { Array($0.open.values) } }
 
   private func open(_ id: String, creates: Bool) throws(CairnError) -> Datastore {
     guard Identifier.isValidDatastore(id) else {
@@ -151,7 +165,7 @@ public final class DatastoreManager: Sendable {
           Identifier.isValidDatastore(id),
           try machine.disk.info(root + "/" + entry.name + "/" + FileName.current) != nil
         else { continue }
-        result.append(DatastoreInfo(id: id))
+        result.append(DatastoreInfo(id: id, role: role(of: id)))
       }
       return result.sorted { $0.id < $1.id }
     } catch { throw CairnError(error) }
@@ -230,6 +244,10 @@ public final class DatastoreManager: Sendable {
 public struct DatastoreInfo: Hashable, Sendable {
   /// The datastore's id.
   public var id: String
+  /// What the user may do in it, as far as this device knows: `Datastore.effectiveRole`.
+  public var role: Role
+  /// Whether the user may change it.
+  public var isWritable: Bool { role >= .editor }
 
   /// Whether others can be given access: its id starts with a dot.
   public var isShareable: Bool { id.hasPrefix(".") }

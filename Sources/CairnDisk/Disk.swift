@@ -10,6 +10,9 @@ package protocol Disk: Sendable {
   /// Makes a directory and the parents it lacks, and makes them durable. Fine if it is there.
   func createDirectory(_ path: String) throws(DiskError)
 
+  /// The same for a directory of secrets: if it is made, nobody but the user may look into it.
+  func createPrivateDirectory(_ path: String) throws(DiskError)
+
   /// What is in a directory, sorted by the bytes of the names, without "." and "..".
   ///
   /// A name that is not UTF-8 is shown repaired, so opening it by that name fails with `notFound`.

@@ -9,6 +9,8 @@ package struct DiskError: Error, Equatable, Sendable {
     case readOnly
     case denied
     case locked
+    /// A file of secrets that others may read.
+    case exposed
     /// What is there is of another kind than the call works on: a link, a pipe, a directory,
     /// a file.
     case notRegular
@@ -47,6 +49,7 @@ extension DiskError.Reason {
     case .readOnly: "the file system is read-only"
     case .denied: "permission denied"
     case .locked: "it is in use"
+    case .exposed: "it holds secrets, and others may read it"
     case .notRegular: "it is not the kind of file that belongs there, and links are not followed"
     case .tooManyOpen: "too many files are open"
     case .io(let code): "\(DiskError.text(of: code)) (errno \(code))"
@@ -61,6 +64,7 @@ extension DiskError.Reason {
     case .readOnly: "mount it for writing or choose another place"
     case .denied: "check the owner and the mode of it and of the directories above it"
     case .locked: "close it where it is open and try again"
+    case .exposed: "replace the secrets, and let nobody but its owner read it (chmod 600)"
     case .notRegular: "move away what is there and try again"
     case .tooManyOpen: "close some, or raise the limit (ulimit -n)"
     case .io: "check the disk and the system's log"

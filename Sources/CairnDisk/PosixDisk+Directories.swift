@@ -8,6 +8,15 @@ extension PosixDisk {
   /// Syncs, besides the parent of each directory it made, the parent of the innermost one that was
   /// there: whoever made that one may have been killed before its own sync.
   package func createDirectory(_ path: String) throws(DiskError) {
+    try createDirectory(path, permissions: 0o777)
+  }
+
+  package func createPrivateDirectory(_ path: String) throws(DiskError) {
+    try createDirectory(path, permissions: 0o700)
+  }
+
+  /// The permissions are for the directory itself, not for the parents that it lacks.
+  private func createDirectory(_ path: String, permissions: mode_t) throws(DiskError) {
     try SystemCall.check(path, "make the directory")
     var missing: [String] = []
     var current = FilePath.trimmed(path)
@@ -18,7 +27,7 @@ extension PosixDisk {
     }
     try syncParent(of: current, isNew: false)
     for directory in missing.reversed() {
-      try make(directory)
+      try make(directory, directory == missing.first ? permissions : 0o777)
       try syncParent(of: directory, isNew: true)
     }
   }
@@ -75,9 +84,9 @@ extension PosixDisk {
     return unsafe stat(path, &status) == 0 && FileInfo(status).kind == .directory
   }
 
-  private func make(_ path: String) throws(DiskError) {
+  private func make(_ path: String, _ permissions: mode_t) throws(DiskError) {
     do {
-      try SystemCall.run("make the directory", path) { unsafe mkdir(path, 0o777) }
+      try SystemCall.run("make the directory", path) { unsafe mkdir(path, permissions) }
     } catch {
       // Someone else made it meanwhile.
       if !(error.reason == .exists && isDirectory(path)) { throw error }

@@ -11,15 +11,19 @@ package struct PosixDisk: Disk {
   package func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
     let flags =
       switch mode {
-      case .read: O_RDONLY
+      case .read, .readPrivate: O_RDONLY
       case .readWrite: O_RDWR
-      case .create: O_RDWR | O_CREAT | O_EXCL
+      case .create, .createPrivate: O_RDWR | O_CREAT | O_EXCL
       }
-    let operation = mode == .create ? "create" : "open"
-    let descriptor = try SystemCall.open(operation, path, flags | O_NOFOLLOW)
+    let operation = mode.isCreating ? "create" : "open"
+    let descriptor = try SystemCall.open(
+      operation, path, flags | O_NOFOLLOW, permissions: mode == .createPrivate ? 0o600 : 0o666)
     // From here on the file closes the descriptor, also when it is not a regular one.
     let file = PosixFile(path: path, descriptor: descriptor)
-    try SystemCall.requireRegular(operation, path, descriptor)
+    let status = try SystemCall.requireRegular(operation, path, descriptor)
+    if mode == .readPrivate, status.st_mode & 0o077 != 0 || status.st_uid != geteuid() {
+      throw DiskError(reason: .exposed, operation: operation, path: path)
+    }
     return file
   }
 

@@ -30,12 +30,12 @@ package enum SystemCall {
 
   /// Opens a path. Never for a program that this one starts, and never waiting for a pipe's reader.
   static func open(
-    _ operation: String, _ path: String, _ flags: Int32
+    _ operation: String, _ path: String, _ flags: Int32, permissions: mode_t = 0o666
   ) throws(DiskError) -> Int32 {
     try check(path, operation)
     // The user's umask decides who else may read.
     return try run(operation, path) {
-      openFile(path, flags | O_CLOEXEC | O_NONBLOCK, 0o666)
+      openFile(path, flags | O_CLOEXEC | O_NONBLOCK, permissions)
     }
   }
 

@@ -83,12 +83,13 @@ package struct CurrentFile: Equatable, Sendable {
 /// with a fixed name is ever replaced.
 package enum DurableFile {
   package static func replace(
-    directory: String, name: String, bytes: [UInt8], machine: Machine, durable: Bool = true
+    directory: String, name: String, bytes: [UInt8], machine: Machine, durable: Bool = true,
+    isSecret: Bool = false
   ) throws(LogError) {
     let disk = machine.disk
     let temporary = directory + "/" + FileName.temporary(machine.random.next())
     do throws(DiskError) {
-      let file = try disk.open(temporary, .create)
+      let file = try disk.open(temporary, isSecret ? .createPrivate : .create)
       do throws(DiskError) {
         defer { file.close() }
         try file.write(bytes.span, at: 0)
@@ -105,12 +106,13 @@ package enum DurableFile {
     } catch { throw LogError(error) }
   }
 
-  /// A whole file of at most `limit` bytes; nil if there is none.
+  /// A whole file of at most `limit` bytes; nil if there is none. One of secrets is only read if
+  /// nobody else can.
   package static func read(
-    _ path: String, limit: Int, disk: any Disk
+    _ path: String, limit: Int, disk: any Disk, isSecret: Bool = false
   ) throws(LogError) -> [UInt8]? {
     do {
-      let file = try disk.open(path, .read)
+      let file = try disk.open(path, isSecret ? .readPrivate : .read)
       defer { file.close() }
       let size = try file.size()
       guard size <= UInt64(limit) else {

@@ -9,6 +9,10 @@ package enum FileName {
   package static let inbox = "inbox"
   package static let quarantine = "quarantine"
   package static let folderIdentity = "cairn.json"
+  package static let accounts = "ACCOUNTS"
+  package static let secrets = "secrets"
+  package static let localRoot = "local"
+  package static let role = "ROLE"
 
   private static let segmentSuffix = ".seg"
   private static let snapshotSuffix = ".snap"
@@ -124,6 +128,16 @@ package enum FileName {
   package static func hex(_ number: UInt128) -> String {
     hex(UInt64(truncatingIfNeeded: number >> 64)) + hex(UInt64(truncatingIfNeeded: number))
   }
+
+  // MARK: accounts
+
+  /// Where an account's datastores are.
+  package static func accountRoot(_ id: UInt64) -> String { accountPrefix + hex(id) }
+  private static let accountPrefix = "a-"
+
+  /// The file of an account's credentials.
+  package static func secret(_ id: UInt64) -> String { hex(id) }
+  package static func secret(_ name: String) -> UInt64? { parseHex(name) }
 
   private static func stem(_ name: String, _ suffix: String) -> String? {
     // By bytes: `hasSuffix` takes different bytes that mean the same characters.

@@ -191,6 +191,7 @@ extension Store {
     if isAdopted {
       guarded.store.adopt(base)
       try guarded.store.readRulesOfBase()
+      try guarded.store.readAccess()
     } else {
       try guarded.store.rebase(on: base)
     }

@@ -47,6 +47,7 @@ extension Store {
   /// Deletes a record. One that is not there is left as it is.
   package func delete(table: String, id: RecordName) throws(StoreError) {
     try withState { guarded throws(StoreError) in
+      try guarded.store.requireWritable()
       let number = guarded.store.table(table)
       let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
       guard try guarded.store.isThere(number, place) else { return }
@@ -58,8 +59,9 @@ extension Store {
   package func rollBack() throws(StoreError) {
     try withState { guarded throws(StoreError) in
       guarded.store.rollBack()
-      // A rule that was set holds before its sync; taken back, it holds no more.
+      // What was set of rules and roles holds before its sync; taken back, it holds no more.
       try guarded.store.readRules()
+      try guarded.store.readAccess()
     }
   }
 
@@ -74,6 +76,7 @@ extension Store {
 
   private func setRule(_ rule: Rule, record: String, field: String) throws(StoreError) {
     try withState { guarded throws(StoreError) in
+      try guarded.store.requireWritable()
       let value = FieldValue.int(Int64(rule.rawValue))
       let number = guarded.store.table(RuleBook.table)
       let id = RecordName(record)

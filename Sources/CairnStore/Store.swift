@@ -211,7 +211,9 @@ package final class Store: Sendable {
       guarded.tail.segment = nil
       guarded.tail.doubt?.file.close()
       guarded.tail.doubt = nil
+      let access = guarded.store.access
       guarded.store = StoreState(device: device, isAlone: true)
+      guarded.store.access = access
     }
     lock.unlock()
     if let failure { throw failure }

@@ -5,6 +5,8 @@ package struct StoreError: Error, Sendable {
   package enum Kind: Equatable, Sendable {
     case closed, sizeLimit, badType, badIndex, illegalArgument, notFound, exists, deleted, readOnly
     case alreadyOpen, invalidOperation, syncFailed
+    /// The user's role does not allow it.
+    case disallowed
     /// Something is wrong with the files; `log` says what.
     case log
   }

@@ -13,6 +13,7 @@ extension StoreState {
   mutating func edit(
     _ number: Int, _ id: RecordName, _ field: String, _ operation: ListOperation, limits: Limits
   ) throws(StoreError) {
+    try requireWritable()
     let slot = try existingSlot(number, id)
     let column = try writableColumn(number, field)
     var isAbsent = false

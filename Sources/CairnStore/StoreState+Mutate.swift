@@ -10,6 +10,7 @@ extension StoreState {
   mutating func insert(
     _ number: Int, _ id: RecordName, count: Int, limits: Limits, field: (Int) -> FieldChange
   ) throws(StoreError) {
+    try requireWritable()
     let place = try tables[number].find(id, &ground)
     if try isThere(number, place) {
       throw StoreError(.exists, "the record \(id.text) is in table \(tables[number].name) already")
@@ -119,6 +120,7 @@ extension StoreState {
   mutating func update(
     _ number: Int, _ id: RecordName, _ fields: [FieldChange], limits: Limits
   ) throws(StoreError) {
+    try requireWritable()
     let slot = try existingSlot(number, id)
     var growth = 0
     var pendingGrowth =
@@ -169,6 +171,7 @@ extension StoreState {
   }
 
   mutating func delete(_ number: Int, _ id: RecordName) throws(StoreError) {
+    try requireWritable()
     let slot = try existingSlot(number, id)
     let size = Int(tables[number].sizes[slot])
     tables[number].delete(slot)

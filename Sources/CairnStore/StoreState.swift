@@ -20,6 +20,7 @@ struct StoreState {
     var cell: Cell
   }
   var rules = RuleBook()
+  var access = Access()
   /// What changed, while somebody watches.
   var journal = ChangeJournal()
   /// The indexes that were asked for; each is built when a query first needs it.
@@ -130,15 +131,18 @@ struct StoreState {
       seen: contexts[ground.stamps.device(dot.device)],
       context: isAlone ? VersionVector() : context(dot.device), isAlone: isAlone)
     var changesRules = false
+    var changesAccess = false
     for section in delta.sections {
       let number = table(section.table)
       try tables[number].apply(
         delta, section, heap: heap, names: names, slots: &slots, by: author, &ground, rules,
         &totals)
       if section.table == RuleBook.table { changesRules = true }
+      if section.table == AccessTable.name { changesAccess = true }
     }
     finish(dot, time: delta.time)
     if changesRules { try readRules() }
+    if changesAccess { try readAccess() }
   }
 
   private mutating func finish(_ dot: Dot, time: Int64) {

@@ -57,6 +57,7 @@ extension MemoryDiskState {
       var bytes = file.durable
       for change in file.pending { model.apply(change, to: &bytes, &random) }
       result.files[inode] = MemoryDiskContent(bytes, modified: file.modified)
+      result.files[inode]?.isPrivate = file.isPrivate
     }
     result.dropSecondNames()
     result.recount()

@@ -16,6 +16,11 @@ extension MemoryDisk {
     }
   }
 
+  /// Who may look into a directory is nothing that this disk knows.
+  package func createPrivateDirectory(_ path: String) throws(DiskError) {
+    try createDirectory(path)
+  }
+
   package func syncDirectory(_ path: String) throws(DiskError) {
     try step(
       "sync", path,

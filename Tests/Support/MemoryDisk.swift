@@ -55,12 +55,13 @@ package final class MemoryDisk: Disk {
 
   package func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
     let inode: Int
-    if mode == .create {
+    if mode.isCreating {
       inode = try step("create", path) { state, now throws(DiskError) in
         guard let place = try state.place("create", path), place.inode == nil else {
           throw DiskError(reason: .exists, operation: "create", path: path)
         }
         let inode = state.makeFile(place, now)
+        state.files[inode]?.isPrivate = mode == .createPrivate
         state.count(inode, opens: 1)
         return inode
       }
@@ -71,11 +72,15 @@ package final class MemoryDisk: Disk {
         guard state.files[inode] != nil else {
           throw DiskError(reason: .notRegular, operation: "open", path: path)
         }
+        if mode == .readPrivate, state.files[inode]?.isPrivate == false {
+          throw DiskError(reason: .exposed, operation: "open", path: path)
+        }
         state.count(inode, opens: 1)
         return inode
       }
     }
-    return MemoryDiskFile(path: path, inode: inode, isWritable: mode != .read, disk: self)
+    let isWritable = mode != .read && mode != .readPrivate
+    return MemoryDiskFile(path: path, inode: inode, isWritable: isWritable, disk: self)
   }
 
   package func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {

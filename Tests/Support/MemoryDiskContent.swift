@@ -20,6 +20,8 @@ struct MemoryDiskContent {
   /// Names it has, and handles.
   var links = 0
   var opens = 0
+  /// Nobody but the user may read it.
+  var isPrivate = false
 
   /// A file that has always been there.
   init(_ bytes: MemoryDiskBytes = MemoryDiskBytes(), modified: Int64) {

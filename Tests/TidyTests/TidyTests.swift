@@ -99,7 +99,7 @@ import Testing
         }
         if hasForceUnwrap(line) { problems.append("\(file.place(index)): unwraps by force") }
         // What is ignored is explained.
-        guard line.contains("try?"), index > 0 else { continue }
+        guard line.contains(/\btry\?/), index > 0 else { continue }
         let above = file.lines[index - 1].drop { $0 == " " }
         if !above.hasPrefix("//") { problems.append("\(file.place(index)): try? without a reason") }
       }

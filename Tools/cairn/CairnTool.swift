@@ -21,7 +21,10 @@ struct CairnTool: AsyncParsableCommand {
           GetCommand.self, SetCommand.self, DeleteCommand.self,
         ]),
       CommandGroup(
-        name: "Devices", subcommands: [SyncCommand.self, StatusCommand.self, DevicesCommand.self]),
+        name: "Devices",
+        subcommands: [
+          SyncCommand.self, StatusCommand.self, DevicesCommand.self, RolesCommand.self,
+        ]),
       CommandGroup(
         name: "Files",
         subcommands: [

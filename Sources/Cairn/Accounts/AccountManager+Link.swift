@@ -1,0 +1,82 @@
+internal import CairnDisk
+internal import CairnLog
+
+extension AccountManager {
+  /// Links an account, durably. May be called for several; one with the same user and folder as
+  /// before is the same `LinkedAccount`, and the most recent one from now on. `info` and
+  /// `credentials` take the place of what it had, nil leaves that as it is.
+  ///
+  /// A folder that is not there is made, if the directory above it is there.
+  ///
+  /// - Throws: `illegalArgument` for an empty user or path; `parent` if the folder and the
+  ///   directory of the accounts lie inside one another; `notFound`, `fileIO` or `readOnly` if the
+  ///   folder can't be reached; errors of the credential store. Nothing is linked then.
+  public func link(
+    _ account: Account, info: AccountInfo? = nil, credentials: Credentials? = nil
+  ) throws(CairnError) -> LinkedAccount {
+    let account = try checked(account)
+    let linked = try edit { file throws(CairnError) in
+      let entry: AccountsFile.Entry
+      if let index = file.entries.firstIndex(where: { $0.account == account }) {
+        var known = file.entries.remove(at: index)
+        if let info { known.info = info }
+        entry = known
+      } else {
+        entry = AccountsFile.Entry(id: newId(file), account: account, info: info)
+      }
+      file.entries.append(entry)
+      if let credentials {
+        try credentialStore.setCredentials(credentials, for: FileName.hex(entry.id))
+      }
+      return entry.id
+    }
+    guard let linked else {
+      throw CairnError(.internal, "the account of \(account.user) is not in the list it was put in")
+    }
+    return linked
+  }
+
+  private func newId(_ file: AccountsFile) -> UInt64 {
+    while true {
+      let id = machine.random.next()
+      if id != 0, file.entry(id) == nil, !file.leaving.contains(id) { return id }
+    }
+  }
+
+  private static let userBytesMax = 1024
+
+  /// The account in the one form that it is known by.
+  private func checked(_ account: Account) throws(CairnError) -> Account {
+    guard !account.user.isEmpty, account.user.utf8.count <= AccountManager.userBytesMax else {
+      throw CairnError(
+        .illegalArgument,
+        "an account needs a user of 1 to \(AccountManager.userBytesMax) bytes of UTF-8")
+    }
+    switch account.folder {
+    case .directory(let path):
+      guard !path.isEmpty, !path.utf8.contains(0) else {
+        throw CairnError(.illegalArgument, "an account needs the path of a directory as its folder")
+      }
+      let absolute = PathName.absolute(path)
+      try DatastoreManager.checkApart(directory, absolute)
+      try reach(absolute)
+      return Account(user: account.user, folder: .directory(absolute))
+    }
+  }
+
+  private func reach(_ path: String) throws(CairnError) {
+    do throws(DiskError) {
+      do throws(DiskError) { _ = try machine.disk.list(path) } catch {
+        guard error.reason == .notFound else { throw error }
+        // Only the last part: what is missing above it may be a drive that isn't connected.
+        let above = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        _ = try machine.disk.list(above.isEmpty ? "/" : above)
+        try machine.disk.createDirectory(path)
+      }
+    } catch {
+      var failure = CairnError(error)
+      failure.message = "the folder \(path) can't be reached: \(error)"
+      throw failure
+    }
+  }
+}

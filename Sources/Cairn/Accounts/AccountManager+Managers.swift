@@ -1,0 +1,64 @@
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// The managers of the accounts' datastores.
+extension AccountManager {
+  /// The manager of an account's datastores: the same one at every call until it is shut down, then
+  /// a new one.
+  ///
+  /// - Throws: `shutdown` if the account was unlinked, `illegalArgument` if it is the account of
+  ///   another `AccountManager`.
+  public func manager(for account: LinkedAccount) throws(CairnError) -> DatastoreManager {
+    guard account.accountManager === self else {
+      throw CairnError(
+        .illegalArgument, "the account of \(account.userId) was linked by another AccountManager",
+        id: account.id)
+    }
+    let id = account.number
+    try refresh()
+    let manager = try state.withLock { state throws(CairnError) in
+      if let known = state.managers[id], !known.isShutDown { return known }
+      guard let entry = state.file.entry(id) else {
+        throw AccountManager.unlinkedError(account)
+      }
+      let manager = DatastoreManager(
+        root: root(id), account: entry.account, folder: folder(entry.account), options: options,
+        machine: machine)
+      manager.setOrganization(entry.info?.orgName)
+      state.managers[id] = manager
+      return manager
+    }
+    startWatching()
+    return manager
+  }
+
+  private func folder(_ account: Account) -> @Sendable () -> any Folder {
+    switch account.folder {
+    case .directory(let path): { [machine] in DirectoryFolder(path, machine: machine) }
+    }
+  }
+
+  /// The manager of the datastores that belong to no account and stay on this device: the same one
+  /// at every call until it is shut down, then a new one.
+  public var localManager: DatastoreManager {
+    state.withLock { state in
+      if let known = state.local, !known.isShutDown { return known }
+      let manager = DatastoreManager(
+        root: directory + "/" + FileName.localRoot, account: nil, folder: nil, options: options,
+        machine: machine)
+      state.local = manager
+      return manager
+    }
+  }
+
+  /// Opens the datastore `default` of an account, creating it if it is not there.
+  public func openDefaultDatastore(for account: LinkedAccount) throws(CairnError) -> Datastore {
+    try manager(for: account).openDefaultDatastore()
+  }
+
+  /// Opens the local datastore `default`, creating it if it is not there.
+  public func openDefaultLocalDatastore() throws(CairnError) -> Datastore {
+    try localManager.openDefaultDatastore()
+  }
+}

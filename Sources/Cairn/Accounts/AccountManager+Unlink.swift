@@ -1,0 +1,106 @@
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+extension AccountManager {
+  /// First the list says that the account goes, durably; then its files go; then the list forgets
+  /// it. A crash in between leaves something that the next start finishes.
+  func unlink(_ account: LinkedAccount) throws(CairnError) {
+    try edit { file throws(CairnError) in
+      guard file.entry(account.number) != nil else { return nil }
+      file.entries.removeAll { $0.id == account.number }
+      file.leaving.append(account.number)
+      return nil
+    }
+    do throws(CairnError) { try removeLeaving() } catch {
+      var failure = error
+      failure.message =
+        "the account of \(account.userId) is unlinked, but its files on this device could not be "
+        + "removed; the next start tries again: \(error.message)"
+      throw failure
+    }
+  }
+
+  /// Removes the files of accounts that were unlinked.
+  func removeLeaving() throws(CairnError) {
+    try removal.withLock { left throws(CairnError) in
+      var failure: CairnError?
+      var gone: Set<UInt64> = []
+      left = Set(state.withLock { $0.file.leaving })
+      for id in left.sorted() {
+        do throws(CairnError) {
+          if try removeFiles(of: id) { gone.insert(id) }
+        } catch { failure = error }
+      }
+      if !gone.isEmpty {
+        try edit { file throws(CairnError) in
+          file.leaving.removeAll { gone.contains($0) }
+          return nil
+        }
+      }
+      left.subtract(gone)
+      if let failure { throw failure }
+    }
+  }
+
+  /// False if another process has some of its datastores open: that one will remove them.
+  private func removeFiles(of id: UInt64) throws(CairnError) -> Bool {
+    try credentialStore.removeCredentials(for: FileName.hex(id))
+    let root = root(id)
+    do throws(DiskError) {
+      guard try machine.disk.info(root) != nil else { return true }
+      for entry in try machine.disk.list(root) where entry.info.kind == .directory {
+        let directory = root + "/" + entry.name
+        // Held while files go, so that nobody opens half a datastore. Where there is none nothing
+        // is open.
+        let lockFile = directory + "/" + FileName.lock
+        let isDatastore = try machine.disk.info(lockFile) != nil
+        let lock = isDatastore ? try machine.disk.lock(lockFile) : nil
+        defer { lock?.unlock() }
+        let current = directory + "/" + FileName.current
+        if try machine.disk.info(current) != nil { try machine.disk.remove(current) }
+        try machine.disk.removeTree(directory)
+      }
+      try machine.disk.removeTree(root)
+      try machine.disk.syncDirectory(directory)
+      return true
+    } catch {
+      if error.reason == .locked { return false }
+      throw CairnError(error)
+    }
+  }
+
+  /// Finishes what a crash interrupted: an unlinking; a linking whose credentials were kept
+  /// already; the writing of a file.
+  func tidy() throws(CairnError) {
+    if !state.withLock({ $0.file.leaving.isEmpty }) { try removeLeaving() }
+    if try leftovers(state.withLock { $0.file }).isEmpty { return }
+    // Again with the lock: another process may be linking right now.
+    try edit { file throws(CairnError) in
+      for path in try leftovers(file) {
+        do throws(DiskError) { try machine.disk.remove(path) } catch { throw CairnError(error) }
+      }
+      return nil
+    }
+  }
+
+  private func leftovers(_ file: AccountsFile) throws(CairnError) -> [String] {
+    do throws(DiskError) {
+      guard try machine.disk.info(directory) != nil else { return [] }
+      var paths = try machine.disk.list(directory).map(\.name).filter(FileName.isTemporary)
+        .map { directory + "/" + $0 }
+      guard let files = credentialStore as? FileCredentialStore,
+        try machine.disk.info(files.directory) != nil
+      else { return paths }
+      let known = Set(file.entries.map(\.id) + file.leaving)
+      for entry in try machine.disk.list(files.directory) {
+        // What was kept for an account that never came to be.
+        let isStranger = FileName.secret(entry.name).map { !known.contains($0) }
+        if isStranger ?? FileName.isTemporary(entry.name) {
+          paths.append(files.directory + "/" + entry.name)
+        }
+      }
+      return paths
+    } catch { throw CairnError(error) }
+  }
+}

@@ -1,0 +1,94 @@
+internal import CairnBytes
+internal import CairnLog
+
+/// ACCOUNTS: which accounts are linked. Replaced as a whole.
+///
+///     "CAIRNACC" · version u16 · floor u16 · zero u32 · count · for each account, from least to
+///     most recently linked: id u64 · user string · kind of folder u8 · path string · info u8 ·
+///     names · count · ids u64 of accounts whose files are being removed · XXH3-64 of all before
+struct AccountsFile: Equatable, Sendable {
+  static let magic: [UInt8] = Array("CAIRNACC".utf8)
+  static let bytesMax = 1 << 20
+  private static let headerSize = 16
+  private static let hasInfo: UInt8 = 1
+  private static let hasOrganization: UInt8 = 2
+
+  struct Entry: Equatable, Sendable {
+    /// Random, never 0; the account's name on this device.
+    var id: UInt64
+    var account: Account
+    var info: AccountInfo?
+  }
+
+  /// From least to most recently linked.
+  var entries: [Entry] = []
+  /// Unlinked, but some of their files may be left.
+  var leaving: [UInt64] = []
+
+  init() {}
+
+  func entry(_ id: UInt64) -> Entry? { entries.first { $0.id == id } }
+
+  func encoded() -> [UInt8] {
+    var out = AccountsFile.magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(UInt32(0))
+    out.putVarint(entries.count)
+    for entry in entries {
+      out.put(entry.id)
+      out.putString(entry.account.user)
+      switch entry.account.folder {
+      case .directory(let path):
+        out.put(UInt8(1))
+        out.putString(path)
+      }
+      guard let info = entry.info else {
+        out.put(UInt8(0))
+        continue
+      }
+      let organization = info.orgName == nil ? 0 : AccountsFile.hasOrganization
+      out.put(AccountsFile.hasInfo | organization)
+      out.putString(info.userName)
+      if let name = info.orgName { out.putString(name) }
+    }
+    out.putVarint(leaving.count)
+    for id in leaving { out.put(id) }
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  init(_ bytes: [UInt8], path: String) throws(LogError) {
+    try SmallFile.check(bytes, magic: AccountsFile.magic, what: "accounts", path: path)
+    var reader = ByteReader(bytes, AccountsFile.headerSize..<(bytes.count - 8))
+    do throws(DecodeError) {
+      for _ in 0..<(try reader.count(minimumSize: 12)) {
+        entries.append(try AccountsFile.entry(&reader))
+      }
+      for _ in 0..<(try reader.count(minimumSize: 8)) { leaving.append(try reader.u64()) }
+      guard reader.isAtEnd else { throw .malformed("bytes follow the last account") }
+      let ids = entries.map(\.id) + leaving
+      guard !ids.contains(0), Set(ids).count == ids.count else {
+        throw .malformed("an id is 0 or there twice")
+      }
+    } catch { throw LogError(error, path, at: UInt64(reader.offset), "the list of accounts") }
+  }
+
+  private static func entry(_ reader: inout ByteReader) throws(DecodeError) -> Entry {
+    let id = try reader.u64()
+    let user = try reader.string()
+    let kind = try reader.u8()
+    guard kind == 1 else { throw .newer("an unknown kind of folder") }
+    let path = try reader.string()
+    let flags = try reader.u8()
+    guard flags & ~(hasInfo | hasOrganization) == 0 else { throw .newer("an unknown flag") }
+    guard flags != hasOrganization else { throw .malformed("an organisation without a user") }
+    var info: AccountInfo?
+    if flags & hasInfo != 0 {
+      info = AccountInfo(userName: try reader.string())
+      if flags & hasOrganization != 0 { info?.orgName = try reader.string() }
+    }
+    let account = Account(user: user, folder: .directory(path))
+    return Entry(id: id, account: account, info: info)
+  }
+}

@@ -1,0 +1,60 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// ROLE: what the user may do in a datastore, for lists of datastores that are not open. A note
+/// that can be made again: nothing depends on it, so failures to write or read it are no errors.
+///
+///     "CAIRNROL" · version u16 · floor u16 · zero u32 · role i64 · XXH3-64 of all before
+final class RoleNote: Sendable {
+  static let magic: [UInt8] = Array("CAIRNROL".utf8)
+  static let size = 32
+  private let directory: String
+  private let machine: Machine
+  private let noted = Lock<Role?>(nil)
+
+  init(directory: String, machine: Machine) {
+    self.directory = directory
+    self.machine = machine
+  }
+
+  static func encode(_ role: Role) -> [UInt8] {
+    var out = magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(UInt32(0))
+    out.put(UInt64(bitPattern: role.rawValue))
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  static func decode(_ bytes: [UInt8], path: String) throws(LogError) -> Role {
+    try SmallFile.check(bytes, magic: magic, what: "a role", path: path)
+    guard bytes.count == size else {
+      throw LogError(.corrupt, path, at: UInt64(size), "the length is wrong")
+    }
+    return Role(rounding: Int64(bitPattern: bytes.u64(at: 16)))
+  }
+
+  func read() -> Role? {
+    let path = directory + "/" + FileName.role
+    do {
+      let bytes = try DurableFile.read(path, limit: RoleNote.size, disk: machine.disk)
+      return try bytes.map { bytes throws(LogError) in try RoleNote.decode(bytes, path: path) }
+    } catch { return nil }
+  }
+
+  func note(_ role: Role) {
+    noted.withLock { noted in
+      if noted == role { return }
+      noted = role
+      if read() == role { return }
+      do {
+        try DurableFile.replace(
+          directory: directory, name: FileName.role, bytes: RoleNote.encode(role),
+          machine: machine, durable: false)
+      } catch {}
+    }
+  }
+}

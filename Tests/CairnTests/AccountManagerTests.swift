@@ -1,0 +1,176 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// Accounts are remembered, in order, in every run.
+@Suite struct AccountManagerTests {
+  private let place: TemporaryDirectory
+
+  init() throws { place = try TemporaryDirectory() }
+
+  private var directory: String { place.path("accounts") }
+  private func manager() throws -> AccountManager { try AccountManager(directory: directory) }
+  private func account(_ user: String = "ann", _ folder: String = "folder") -> Account {
+    Account(user: user, folder: .directory(place.path(folder)))
+  }
+
+  @Test func `before anything is linked there is nothing, and nothing is made`() throws {
+    let accounts = try manager()
+    #expect(try accounts.linkedAccount == nil)
+    #expect(try accounts.linkedAccounts.isEmpty)
+    #expect(try PosixDisk().info(directory) == nil)
+  }
+
+  @Test func `accounts are remembered from the least to the most recent one`() throws {
+    do {
+      let accounts = try manager()
+      let info = AccountInfo(userName: "Ann", orgName: "Quarry")
+      try #expect(accounts.link(account(), info: info).userId == "ann")
+      try #expect(accounts.link(account("bob")).isLinked)
+      try #expect(accounts.link(account("ann", "other")).info == nil)
+    }
+    let accounts = try manager()
+    let all = try accounts.linkedAccounts
+    #expect(all.map(\.userId) == ["ann", "bob", "ann"])
+    #expect(try accounts.linkedAccount == all.last)
+    #expect(all.map(\.info?.displayName) == ["Ann (Quarry)", nil, nil])
+    #expect(Set(all.map(\.id)).count == 3 && Set(all.map(\.root)).count == 3)
+    #expect(all.first?.folder == .directory(place.path("folder")))
+  }
+
+  @Test func `the same user and folder is the same account, and the most recent one`() throws {
+    let accounts = try manager()
+    let first = try accounts.link(account(), info: AccountInfo(userName: "Ann"))
+    let second = try accounts.link(account("bob"))
+    #expect(try accounts.linkedAccount === second)
+    let same = Account(user: "ann", folder: .directory(place.path("x/../folder/")))
+    #expect(try accounts.link(same) === first)
+    #expect(try accounts.linkedAccounts == [second, first])
+    #expect(first.info?.displayName == "Ann")
+    #expect(try accounts.link(account(), info: AccountInfo(userName: "Anna")) === first)
+    #expect(first.info?.displayName == "Anna")
+    #expect(try manager().linkedAccounts.map(\.id) == [second.id, first.id])
+  }
+
+  @Test func `what an account manager holds is the same object for all who ask`() throws {
+    let accounts = try manager()
+    let linked = try accounts.link(account())
+    #expect(try accounts.linkedAccount === linked)
+    #expect(try accounts.linkedAccounts.first === linked)
+    let id = linked.id
+    #expect(try manager().linkedAccount?.id == id)
+  }
+
+  @Test func `a folder and the accounts do not lie inside one another`() throws {
+    let accounts = try manager()
+    for path in ["accounts", "accounts/sub", ""] {
+      let inside = Account(user: "ann", folder: .directory(place.path(path)))
+      #expect(code { _ = try accounts.link(inside) } == .parent, "\(path)")
+    }
+    #expect(try accounts.linkedAccounts.isEmpty)
+  }
+
+  @Test func `a folder that can't be reached is not linked`() throws {
+    let accounts = try manager()
+    let file = try PosixDisk().open(place.path("file"), .create)
+    file.close()
+    #expect(code { _ = try accounts.link(account("ann", "file")) } == .fileIO)
+    #expect(code { _ = try accounts.link(account("ann", "no/such")) } == .notFound)
+    #expect(try PosixDisk().info(place.path("no")) == nil)
+    #expect(code { _ = try accounts.link(account("")) } == .illegalArgument)
+    let long = String(repeating: "a", count: 1025)
+    #expect(code { _ = try accounts.link(account(long)) } == .illegalArgument)
+    let nowhere = Account(user: "ann", folder: .directory(""))
+    #expect(code { _ = try accounts.link(nowhere) } == .illegalArgument)
+    #expect(try accounts.linkedAccounts.isEmpty)
+    // What is missing is made, if only its last part is.
+    try #expect(accounts.link(account("ann", "new")).isLinked)
+    #expect(try PosixDisk().info(place.path("new"))?.kind == .directory)
+  }
+
+  @Test func `names of users never become names of files`() throws {
+    let accounts = try manager()
+    let users = ["../../evil", "a/b", ".", "ä \u{0} b", "CON"]
+    for user in users { try #expect(accounts.link(account(user)).userId == user) }
+    let names = try PosixDisk().list(directory).map(\.name)
+    #expect(names == ["ACCOUNTS", "LOCK"])
+    let again = try manager()
+    #expect(try again.linkedAccounts.map(\.userId) == users)
+    for linked in try again.linkedAccounts {
+      try again.openDefaultDatastore(for: linked).close()
+      let name = try #require(linked.root.split(separator: "/").last)
+      #expect(name == "a-" + linked.id)
+    }
+  }
+
+  @Test func `the manager of an account is one until it is shut down`() throws {
+    let accounts = try manager()
+    let ann = try accounts.link(account())
+    let bob = try accounts.link(account("bob"))
+    let manager = try accounts.manager(for: ann)
+    #expect(try accounts.manager(for: ann) === manager)
+    #expect(try DatastoreManager.manager(for: ann) === manager)
+    #expect(try accounts.manager(for: bob) !== manager)
+    #expect(manager.account == ann.account && !manager.isLocal && manager.root == ann.root)
+    let datastore = try accounts.openDefaultDatastore(for: ann)
+    #expect(datastore.manager === manager && datastore.id == "default")
+    try manager.shutDown()
+    #expect(!datastore.isOpen)
+    let next = try accounts.manager(for: ann)
+    #expect(next !== manager && !next.isShutDown)
+    #expect(code { _ = try manager.openDefaultDatastore() } == .shutdown)
+    let other = try self.manager()
+    #expect(code { _ = try other.manager(for: ann) } == .illegalArgument)
+  }
+
+  @Test func `local datastores have a manager of their own`() throws {
+    let accounts = try manager()
+    let local = accounts.localManager
+    #expect(local.isLocal && local.account == nil && accounts.localManager === local)
+    let datastore = try accounts.openDefaultLocalDatastore()
+    try datastore.table("t").insert(["x": 1], id: "r")
+    try datastore.sync()
+    try local.shutDown()
+    #expect(accounts.localManager !== local)
+    #expect(try accounts.openDefaultLocalDatastore().table("t").count == 1)
+  }
+
+  @Test func `what an account's devices write they exchange`() async throws {
+    let one = try AccountManager(directory: place.path("one"))
+    let two = try AccountManager(directory: place.path("two"))
+    let a = try one.openDefaultDatastore(for: one.link(account()))
+    let b = try two.openDefaultDatastore(for: two.link(account()))
+    try a.table("t").insert(["x": 1], id: "r")
+    try a.sync()
+    try await a.exchange()
+    try await b.exchange()
+    try b.sync()
+    #expect(try b.table("t")["r"].int("x") == 1)
+  }
+
+  @Test func `another manager on the same directory sees what was linked`() throws {
+    let (one, two) = (try manager(), try manager())
+    let linked = try one.link(account())
+    let seen = try #require(try two.linkedAccount)
+    #expect(seen.id == linked.id && seen != linked)
+    try seen.setInfo(AccountInfo(userName: "Ann"))
+    #expect(try one.linkedAccounts.first?.info?.userName == "Ann")
+    #expect(linked.info?.userName == "Ann")
+  }
+}
+
+/// One test for each place of the whole process, so that nobody else uses it meanwhile.
+@Suite(.serialized) struct AccountSharedTests {
+  @Test func `the app's managers have a convenient place`() throws {
+    let place = try TemporaryDirectory()
+    let accounts = try AccountManager(directory: place.path("accounts"))
+    AccountManager.shared = accounts
+    DatastoreManager.shared = accounts.localManager
+    #expect(AccountManager.shared === accounts)
+    #expect(DatastoreManager.shared === accounts.localManager)
+    AccountManager.shared = nil
+    DatastoreManager.shared = nil
+    #expect(AccountManager.shared === nil && DatastoreManager.shared === nil)
+  }
+}

@@ -1,0 +1,125 @@
+import Cairn
+import CairnDisk
+import Synchronization
+import TestSupport
+import Testing
+
+/// Whoever wants to know is told what happens to accounts, here and elsewhere.
+@Suite(.timeLimit(.minutes(1))) struct AccountObservationTests {
+  private let place: TemporaryDirectory
+
+  init() throws { place = try TemporaryDirectory() }
+
+  private func manager() throws -> AccountManager {
+    try AccountManager(directory: place.path("accounts"))
+  }
+  private func account(_ user: String = "ann") -> Account {
+    Account(user: user, folder: .directory(place.path("folder")))
+  }
+
+  @Test func `links and unlinks are told in order`() async throws {
+    let accounts = try manager()
+    var changes = accounts.accountChanges.makeAsyncIterator()
+    let ann = try accounts.link(account())
+    #expect(await changes.next() == [.linked(ann)])
+    let bob = try accounts.link(account("bob"))
+    #expect(try accounts.link(account()) === ann)
+    #expect(await changes.next() == [.linked(bob), .linked(ann)])
+    try ann.setInfo(AccountInfo(userName: "Ann"))
+    #expect(await changes.next() == [.infoChanged(ann)])
+    try ann.setInfo(AccountInfo(userName: "Ann"))
+    try ann.unlink()
+    #expect(await changes.next() == [.unlinked(ann)])
+  }
+
+  @Test func `what nobody reads is one change an account`() async throws {
+    let accounts = try manager()
+    var changes = accounts.accountChanges.makeAsyncIterator()
+    let ann = try accounts.link(account())
+    for number in 0..<50 { try ann.setInfo(AccountInfo(userName: "Ann \(number)")) }
+    #expect(await changes.next() == [.linked(ann)])
+    for number in 0..<50 { try ann.setInfo(AccountInfo(userName: "Anna \(number)")) }
+    #expect(await changes.next() == [.infoChanged(ann)])
+    #expect(ann.info?.userName == "Anna 49")
+  }
+
+  /// Runs what it is given when it is told to.
+  private final class Queue: Sendable {
+    private let waiting = Lock<[@Sendable () -> Void]>([])
+    var scheduler: Scheduler { { body in self.waiting.withLock { $0.append(body) } } }
+    func run() {
+      while true {
+        let next = waiting.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        guard let next else { return }
+        next()
+      }
+    }
+  }
+
+  @Test func `a handler is called as long as somebody holds its observation`() throws {
+    let accounts = try manager()
+    let queue = Queue()
+    let heard = Lock<[AccountChange]>([])
+    let observation = accounts.onAccountChange(on: queue.scheduler) { changes in
+      // A handler may use the manager.
+      let known = (try? accounts.linkedAccounts.count) ?? -1
+      #expect(known >= 0)
+      heard.withLock { $0 += changes }
+    }
+    let ann = try accounts.link(account())
+    queue.run()
+    try ann.unlink()
+    queue.run()
+    #expect(heard.withLock { $0 } == [.linked(ann), .unlinked(ann)])
+    observation.cancel()
+    _ = try accounts.link(account("bob"))
+    queue.run()
+    #expect(heard.withLock { $0.count } == 2)
+  }
+
+  @Test func `an account tells what becomes of it`() async throws {
+    let accounts = try manager()
+    let ann = try accounts.link(account())
+    var statuses = ann.changes.makeAsyncIterator()
+    let info = AccountInfo(userName: "Ann", orgName: "Quarry")
+    try ann.setInfo(info)
+    let status = await statuses.next()
+    #expect(status?.info == info && status?.isLinked == true)
+    try ann.unlink()
+    #expect(await statuses.next()?.isLinked == false)
+    #expect(await statuses.next() == nil)
+  }
+
+  @Test func `what another manager does is told when somebody asks`() async throws {
+    let (here, elsewhere) = (try manager(), try manager())
+    let ann = try here.link(account())
+    let datastore = try here.openDefaultDatastore(for: ann)
+    var changes = here.accountChanges.makeAsyncIterator()
+    let queue = Queue()
+    let last = Lock<LinkedAccount.Status?>(nil)
+    let observation = ann.onChange(on: queue.scheduler) { status in
+      last.withLock { $0 = status }
+    }
+    try #require(try elsewhere.linkedAccount).unlink()
+    #expect(try here.linkedAccounts.isEmpty)
+    #expect(await changes.next() == [.unlinked(ann)])
+    queue.run()
+    #expect(last.withLock { $0 }?.isLinked == false)
+    #expect(!datastore.isOpen)
+    withExtendedLifetime(observation) {}
+  }
+
+  #if os(Linux)
+    @Test func `what another process does is told without asking`() async throws {
+      let (here, elsewhere) = (try manager(), try manager())
+      var changes = here.accountChanges.makeAsyncIterator()
+      _ = try elsewhere.link(account())
+      let linked = try #require(await changes.next()?.first)
+      #expect(linked.account.userId == "ann")
+      let datastore = try here.openDefaultDatastore(for: linked.account)
+      try #require(try elsewhere.linkedAccount).unlink()
+      #expect(await changes.next() == [.unlinked(linked.account)])
+      #expect(!datastore.isOpen && !linked.account.isLinked)
+    }
+  #endif
+}

@@ -1,0 +1,186 @@
+import CairnDisk
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Unlinking takes everything of an account from this device, and nothing from the folder.
+@Suite struct AccountUnlinkTests {
+  /// An account with credentials and a datastore that is open, and has published something.
+  private func prepared(
+    _ bench: AccountWorkbench
+  ) async throws -> (AccountManager, LinkedAccount, Datastore) {
+    let accounts = try bench.manager()
+    let info = AccountInfo(userName: "Ann")
+    let linked = try accounts.link(bench.account, info: info, credentials: bench.credentials)
+    let datastore = try accounts.openDefaultDatastore(for: linked)
+    try datastore.table("t").insert(["x": 1], id: "r")
+    try datastore.sync()
+    try await datastore.exchange()
+    return (accounts, linked, datastore)
+  }
+
+  @Test func `everything on this device goes and the folder stays`() async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, datastore) = try await prepared(bench)
+    let manager = datastore.manager
+    let folder = AccountWorkbench.folderFiles(bench.disk)
+    #expect(folder.count == 3)
+    try linked.unlink()
+    #expect(!linked.isLinked && !datastore.isOpen && manager.isShutDown)
+    #expect(try accounts.linkedAccounts.isEmpty)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    #expect(AccountWorkbench.folderFiles(bench.disk) == folder)
+    #expect(bench.disk.heldLocks == 0 && bench.disk.openFiles == 0)
+    #expect(code { _ = try manager.openDefaultDatastore() } == .shutdown)
+    #expect(code { _ = try accounts.manager(for: linked) } == .shutdown)
+    #expect(code { try linked.setInfo(nil) } == .shutdown)
+    #expect(code { _ = try linked.credentials() } == .shutdown)
+    #expect(code { _ = try datastore.table("t") } == .closed)
+    try linked.unlink()
+  }
+
+  @Test func `linked again it is another account that fetches everything`() async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, _) = try await prepared(bench)
+    try linked.unlink()
+    let again = try accounts.link(bench.account)
+    #expect(again != linked && again.id != linked.id && again.info == nil)
+    #expect(try again.credentials() == nil)
+    let datastore = try accounts.openDefaultDatastore(for: again)
+    #expect(try datastore.table("t").count == 0)
+    try await datastore.exchange()
+    try datastore.sync()
+    #expect(try datastore.table("t")["r"].int("x") == 1)
+  }
+
+  @Test func `other accounts and local datastores stay`() async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, _) = try await prepared(bench)
+    let bob = try accounts.link(Account(user: "bob", folder: linked.folder))
+    let theirs = try accounts.openDefaultDatastore(for: bob)
+    try accounts.openDefaultLocalDatastore().close()
+    try linked.unlink()
+    #expect(bob.isLinked && theirs.isOpen)
+    #expect(try accounts.linkedAccounts == [bob])
+    try theirs.close()
+    #expect(try accounts.localManager.listDatastores().map(\.id) == ["default"])
+  }
+
+  @Test func `a power cut in the middle leaves all of it or nothing`() async throws {
+    var step = 0
+    var states: Set<Int> = []
+    while true {
+      step += 1
+      let bench = try AccountWorkbench()
+      let (accounts, linked, _) = try await prepared(bench)
+      let folder = AccountWorkbench.folderFiles(bench.disk)
+      bench.disk.powerOff(before: bench.disk.operations + step)
+      let failure = code { try linked.unlink() }
+      if !bench.disk.isOff {
+        #expect(failure == nil)
+        break
+      }
+      for model in CrashModel.all(seeds: 0..<4) {
+        let disk = bench.disk.crash(keep: model)
+        let next = try AccountWorkbench.manager(disk)
+        let left = try next.linkedAccounts
+        states.insert(left.count)
+        #expect(AccountWorkbench.folderFiles(disk) == folder)
+        guard let account = left.first else {
+          #expect(AccountWorkbench.files(disk) == [], "step \(step), \(model)")
+          continue
+        }
+        #expect(account.id == linked.id && account.info?.userName == "Ann")
+        #expect(try account.credentials() == bench.credentials)
+        let datastore = try next.openDefaultDatastore(for: account)
+        #expect(try datastore.table("t")["r"].int("x") == 1)
+        try datastore.close()
+        #expect(code { try account.unlink() } == nil)
+        #expect(AccountWorkbench.files(disk) == [])
+      }
+      withExtendedLifetime(accounts) {}
+    }
+    #expect(step > 15)
+    #expect(states == [0, 1])
+  }
+
+  @Test func `a power cut while linking leaves no credentials without an account`() throws {
+    var step = 0
+    var states: Set<Int> = []
+    while true {
+      step += 1
+      let bench = try AccountWorkbench()
+      let accounts = try bench.manager()
+      bench.disk.powerOff(before: bench.disk.operations + step)
+      let failure = code {
+        _ = try accounts.link(bench.account, credentials: bench.credentials)
+      }
+      if !bench.disk.isOff {
+        #expect(failure == nil)
+        break
+      }
+      for model in CrashModel.all(seeds: 0..<4) {
+        let disk = bench.disk.crash(keep: model)
+        let left = try AccountWorkbench.manager(disk).linkedAccounts
+        states.insert(left.count)
+        #expect(AccountWorkbench.files(disk).count == left.count, "step \(step), \(model)")
+        #expect(try left.first?.credentials() == (left.isEmpty ? nil : bench.credentials))
+      }
+    }
+    #expect(step > 8)
+    #expect(states == [0, 1])
+  }
+
+  @Test func `what is acknowledged survives any power cut`() async throws {
+    let bench = try AccountWorkbench()
+    let (_, linked, _) = try await prepared(bench)
+    for model in CrashModel.all(seeds: 0..<4) {
+      let next = try AccountWorkbench.manager(bench.disk.crash(keep: model))
+      #expect(try next.linkedAccounts.map(\.id) == [linked.id])
+    }
+    try linked.unlink()
+    for model in CrashModel.all(seeds: 0..<4) {
+      let disk = bench.disk.crash(keep: model)
+      #expect(try AccountWorkbench.manager(disk).linkedAccounts.isEmpty)
+      #expect(AccountWorkbench.files(disk) == [])
+    }
+  }
+
+  @Test func `files that can't be removed now go at the next start`() async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, _) = try await prepared(bench)
+    bench.disk.intercept { $0.verb == "remove the directory" ? .io(errno: 5) : nil }
+    #expect(code { try linked.unlink() } == .fileIO)
+    #expect(!linked.isLinked)
+    #expect(try accounts.linkedAccounts.isEmpty)
+    bench.disk.heal()
+    #expect(try bench.manager(7).linkedAccounts.isEmpty)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+  }
+
+  @Test func `a list that can't be written leaves the account linked`() async throws {
+    let bench = try AccountWorkbench()
+    let (_, linked, datastore) = try await prepared(bench)
+    bench.disk.intercept { $0.verb == "create" ? .noSpace : nil }
+    #expect(code { try linked.unlink() } == .diskSpace)
+    #expect(linked.isLinked && datastore.isOpen)
+    bench.disk.heal()
+    #expect(try datastore.table("t").count == 1)
+  }
+
+  @Test func `datastores in use elsewhere are removed when they are free`() async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, datastore) = try await prepared(bench)
+    // Another process with the same directory.
+    let other = try bench.manager(5)
+    try #require(try other.linkedAccount).unlink()
+    #expect(datastore.isOpen && linked.isLinked)
+    #expect(try datastore.table("t").count == 1)
+    #expect(AccountWorkbench.files(bench.disk).contains { $0.hasSuffix("/p-default/CURRENT") })
+    // It looks at the list.
+    #expect(try accounts.linkedAccount == nil)
+    #expect(!datastore.isOpen && !linked.isLinked && datastore.manager.isShutDown)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+  }
+}

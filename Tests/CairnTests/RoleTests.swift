@@ -1,0 +1,172 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// Roles are given, listed and taken away.
+@Suite struct RoleTests {
+  private let bench: RoleWorkbench
+
+  init() throws { bench = try RoleWorkbench() }
+
+  @Test func `unknown numbers round down`() {
+    let expected: [(Int64, Role)] = [
+      (.min, .none), (-1, .none), (0, .none), (999, .none), (1000, .viewer), (1999, .viewer),
+      (2000, .editor), (2999, .editor), (3000, .owner), (.max, .owner),
+    ]
+    for (number, role) in expected { #expect(Role(rounding: number) == role, "\(number)") }
+    #expect(Role.allCases.map(\.rawValue) == [0, 1000, 2000, 3000])
+    #expect(Role.allCases.sorted() == [.none, .viewer, .editor, .owner])
+  }
+
+  @Test func `who creates a datastore owns it, also after a rollback and in the next run`() throws {
+    let manager = try bench.manager("ann")
+    let datastore = try manager.createDatastore()
+    #expect(try datastore.listRoles() == [.user("ann"): .owner])
+    #expect(datastore.effectiveRole == .owner && datastore.isWritable && datastore.isShareable)
+    #expect(datastore.unsyncedChangesSize == 0)
+    #expect(datastore.recordCount == 1 && datastore.size == 1200)
+    #expect(try datastore.tables().isEmpty)
+    try datastore.rollback()
+    try datastore.close()
+    let again = try manager.openDatastore(datastore.id)
+    #expect(try again.role(for: .user("ann")) == .owner)
+    #expect(code { _ = try again.table(":acl") } == .illegalArgument)
+  }
+
+  @Test func `roles are given and taken away`() throws {
+    let datastore = try bench.manager("ann").createDatastore()
+    #expect(try datastore.role(for: .publicAccess) == .none)
+    try datastore.setRole(.viewer, for: .publicAccess)
+    try datastore.setRole(.editor, for: .user("bob"))
+    #expect(try datastore.role(for: .publicAccess) == .viewer)
+    let all: [Principal: Role] = [
+      .user("ann"): .owner, .user("bob"): .editor, .publicAccess: .viewer,
+    ]
+    #expect(try datastore.listRoles() == all)
+    #expect(datastore.recordCount == 3 && datastore.size == 1600)
+    try datastore.rollback()
+    #expect(try datastore.listRoles() == [.user("ann"): .owner])
+    try datastore.setRole(.editor, for: .user("bob"))
+    try datastore.sync()
+    try datastore.setRole(.editor, for: .user("bob"))
+    #expect(try !datastore.sync().committed)
+    try datastore.setRole(.none, for: .user("bob"))
+    #expect(try datastore.role(for: .user("bob")) == .none)
+    try datastore.deleteRole(for: .user("bob"))
+    try datastore.deleteRole(for: .team)
+    #expect(try datastore.listRoles() == [.user("ann"): .owner])
+    #expect(datastore.size == 1200)
+  }
+
+  @Test(arguments: [
+    "b", "Ann", "0", "bob@example.com", "ä/ö", "a b", "=41", "/", "a=b", "..", "\u{0}\n",
+    String(repeating: "x", count: 63), String(repeating: "x", count: 64),
+    String(repeating: "ü", count: 500), String(repeating: "A", count: 21),
+  ])
+  func `any text can be a user`(_ user: String) throws {
+    let owner = try bench.manager("ann").createDatastore()
+    try owner.setRole(.viewer, for: .user(user))
+    #expect(try owner.role(for: .user(user)) == .viewer)
+    #expect(try owner.listRoles() == [.user("ann"): .owner, .user(user): .viewer])
+    try owner.sync()
+    let own = try bench.manager(user, device: "other").createDatastore()
+    #expect(try own.listRoles() == [.user(user): .owner])
+    #expect(own.effectiveRole == .owner)
+    #expect(code { try own.setRole(.viewer, for: .user(user)) } == .disallowed)
+  }
+
+  @Test func `a user needs an id`() throws {
+    let datastore = try bench.manager("ann").createDatastore()
+    #expect(code { try datastore.setRole(.viewer, for: .user("")) } == .illegalArgument)
+    #expect(code { _ = try datastore.role(for: .user("")) } == .illegalArgument)
+  }
+
+  @Test func `nobody can be made an owner, and no owner be changed`() throws {
+    let datastore = try bench.manager("ann").createDatastore()
+    for principal: Principal in [.team, .publicAccess, .user("bob"), .user("ann")] {
+      #expect(code { try datastore.setRole(.owner, for: principal) } == .illegalArgument)
+    }
+    for role: Role in [.none, .viewer, .editor] {
+      #expect(code { try datastore.setRole(role, for: .user("ann")) } == .disallowed)
+    }
+    #expect(code { try datastore.deleteRole(for: .user("ann")) } == .disallowed)
+    #expect(datastore.unsyncedChangesSize == 0)
+  }
+
+  @Test func `a private datastore has no roles, and says so`() throws {
+    let datastore = try bench.manager("ann").openDefaultDatastore()
+    #expect(!datastore.isShareable)
+    #expect(datastore.effectiveRole == .owner && datastore.isWritable)
+    let calls: [(Datastore) throws -> Void] = [
+      { _ = try $0.listRoles() }, { _ = try $0.role(for: .publicAccess) },
+      { try $0.setRole(.viewer, for: .publicAccess) }, { try $0.deleteRole(for: .team) },
+    ]
+    for call in calls {
+      let error = #expect(throws: CairnError.self) { try call(datastore) }
+      #expect(error?.code == .invalidOperation && error?.isProgrammingError == true)
+      #expect(error?.message.contains("shareable") == true)
+    }
+  }
+
+  @Test func `in a local datastore roles can be prepared, and bind nobody`() throws {
+    let manager = try DatastoreManager(root: bench.place.path("local"))
+    let datastore = try manager.createDatastore()
+    #expect(datastore.recordCount == 0)
+    try datastore.setRole(.viewer, for: .publicAccess)
+    try datastore.setRole(.viewer, for: .team)
+    try datastore.sync()
+    #expect(datastore.effectiveRole == .owner && datastore.isWritable)
+    #expect(try datastore.listRoles() == [.publicAccess: .viewer, .team: .viewer])
+    try datastore.table("t").insert(["x": 1])
+  }
+
+  @Test func `a role that finds no room leaves no trace`() throws {
+    var options = Options()
+    options.limits.datastoreBytes = 1400
+    let account = Account(user: "ann", folder: .directory(bench.place.path("folder")))
+    let manager = try DatastoreManager(
+      root: bench.place.path("small"), account: account, options: options)
+    // Nobody's yet: the first role brings its owner with it, and that is one too many.
+    let datastore = try manager.openOrCreateDatastore(".nobodys")
+    try datastore.table("t").insert([:])
+    try datastore.sync()
+    #expect(code { try datastore.setRole(.viewer, for: .publicAccess) } == .sizeLimit)
+    #expect(try datastore.listRoles().isEmpty)
+    #expect(datastore.size == 1100)
+    #expect(try !datastore.sync().committed)
+  }
+
+  @Test func `a closed datastore has the role that was last known`() async throws {
+    let owner = try bench.manager("ann").createDatastore()
+    try owner.setRole(.viewer, for: .publicAccess)
+    try owner.sync()
+    let manager = try bench.manager("bob")
+    let guest = try await bench.join(owner, as: "bob", manager: manager)
+    #expect(guest.effectiveRole == .viewer)
+    #expect(try manager.listDatastores().map(\.role) == [.viewer])
+    try guest.close()
+    #expect(guest.effectiveRole == .viewer && !guest.isWritable)
+    #expect(code { _ = try guest.listRoles() } == .closed)
+    #expect(code { try guest.setRole(.none, for: .team) } == .closed)
+    // Without opening it.
+    for lists in [manager, try bench.manager("bob")] {
+      let info = try #require(try lists.listDatastores().first)
+      #expect(info.role == .viewer && !info.isWritable && info.isShareable)
+    }
+    try manager.openDefaultDatastore().close()
+    let infos = try manager.listDatastores()
+    #expect(infos.map(\.isWritable).sorted { !$0 && $1 } == [false, true])
+  }
+
+  @Test func `a datastore that can't get its owner is not created`() throws {
+    var options = Options()
+    options.limits.datastoreBytes = 1150
+    let account = Account(user: "ann", folder: .directory(bench.place.path("folder")))
+    let manager = try DatastoreManager(
+      root: bench.place.path("tiny"), account: account, options: options)
+    #expect(code { _ = try manager.createDatastore() } == .sizeLimit)
+    #expect(try manager.listDatastores().isEmpty)
+    #expect(try PosixDisk().list(bench.place.path("tiny")).isEmpty)
+  }
+}
