@@ -32,7 +32,14 @@ package final class Store: Sendable {
     var store: StoreState
     var tail: LogTail
     var current: CurrentFile
+    /// Whether it can be used.
     var isOpen = true
+    /// Whether the files are held: from opening to closing.
+    var hasFiles = true
+    /// Why it can't be used, if not because it was closed.
+    var ending: StoreError?
+    /// `deltas` of the summary that was last given out.
+    var summarized: UInt64 = 0
     /// Own deltas up to here are known to be published.
     var published: UInt64 = 0
     var lastSync: Int64 = 0
@@ -71,7 +78,7 @@ package final class Store: Sendable {
     _ body: (inout Guarded) throws(StoreError) -> R
   ) throws(StoreError) -> R {
     try state.withLock { guarded throws(StoreError) in
-      guard guarded.isOpen else { throw Store.closedError }
+      guard guarded.isOpen else { throw guarded.ending ?? Store.closedError }
       return try body(&guarded)
     }
   }
@@ -79,7 +86,27 @@ package final class Store: Sendable {
   static let closedError = StoreError(
     .closed, "the datastore is closed; open it again through its manager")
 
+  /// Whether it can be used.
   package var isOpen: Bool { state.withLock { $0.isOpen } }
+  /// Whether `close` has given the files back.
+  package var isClosed: Bool { state.withLock { !$0.hasFiles } }
+
+  /// What every use of the store throws; nil while it can be used.
+  package var ending: StoreError? {
+    state.withLock { guarded in
+      guarded.isOpen ? nil : guarded.ending ?? Store.closedError
+    }
+  }
+
+  /// Ends the use of an open store for a reason of its own: every later call throws `ending`, also
+  /// after `close`, which is still to be called. A store that is closed stays merely closed.
+  package func end(_ ending: StoreError) {
+    state.withLock { guarded in
+      guard guarded.isOpen else { return }
+      guarded.isOpen = false
+      guarded.ending = ending
+    }
+  }
 
   // MARK: durability
 
@@ -178,8 +205,9 @@ package final class Store: Sendable {
     var failure: StoreError?
     // From here on nobody can begin anything that would have to be made durable.
     let end = state.withLock { guarded -> LogPosition? in
-      guard guarded.isOpen else { return nil }
+      guard guarded.hasFiles else { return nil }
       guarded.isOpen = false
+      guarded.hasFiles = false
       guarded.store.rollBack()
       if !guarded.tail.hasWritten { return .start }
       return LogPosition(
