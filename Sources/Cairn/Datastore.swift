@@ -1,4 +1,5 @@
 internal import CairnDisk
+internal import CairnLog
 internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
@@ -14,35 +15,48 @@ public final class Datastore: Sendable {
   public let id: String
   /// The manager that opened it.
   public let manager: DatastoreManager
+  /// How often its id had been deleted when it was created.
+  let generation: UInt32
   let store: Store
+  /// What lists show of it.
+  let info: InfoKeeper
   /// Present if the datastore belongs to an account.
   let exchanger: Exchange?
   private let background = Lock<BackgroundExchange?>(nil)
 
-  init(id: String, manager: DatastoreManager, directory: String) throws(CairnError) {
+  init(
+    id: String, generation: UInt32, manager: DatastoreManager, directory: String
+  ) throws(CairnError) {
     self.id = id
+    self.generation = generation
     self.manager = manager
     let options = manager.options
     let machine = manager.machine
     let isLinked = manager.account != nil
     store = try wrapped { () throws(StoreError) in
       try Store.open(
-        directory, datastore: DatastoreManager.identity(of: id), isLinked: isLinked,
+        directory,
+        datastore: DatastoreManager.identity(of: id, generation: generation), isLinked: isLinked,
         options: options.stored, machine: machine)
     }
-    if let account = manager.account, let folder = manager.folder {
-      do throws(CairnError) {
+    do throws(CairnError) {
+      info = try InfoKeeper(store, machine: machine)
+      if let account = manager.account, let folder = manager.folder {
         exchanger = try Exchange(
-          store: store, datastoreID: id, user: account.user, folder: folder(),
+          store: store, datastoreID: id,
+          directory: FileName.directory(datastore: id, generation: generation),
+          user: account.user, folder: folder(),
           graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
           machine: machine)
-      } catch {
-        // The store's own error would hide why it could not be opened.
-        do throws(StoreError) { try store.close() } catch {}
-        throw error
+        // A new one is in the account's list at once, empty.
+        info.notePublished(store.published)
+      } else {
+        exchanger = nil
       }
-    } else {
-      exchanger = nil
+    } catch {
+      // The store's own error would hide why it could not be opened.
+      do throws(StoreError) { try store.close() } catch {}
+      throw error
     }
   }
 
@@ -52,7 +66,7 @@ public final class Datastore: Sendable {
   public static func isValidShareableId(_ id: String) -> Bool { Identifier.isValidShareable(id) }
 
   /// Whether it has not been closed.
-  public var isOpen: Bool { store.isOpen }
+  public var isOpen: Bool { !store.isClosed }
   /// Whether others can be given access: its id starts with a dot.
   public var isShareable: Bool { id.hasPrefix(".") }
   /// This device's name in the datastore: 16 hex digits.
@@ -76,7 +90,7 @@ public final class Datastore: Sendable {
       throw CairnError(
         .illegalArgument, "tables whose ids start with \":\" are the library's own", id: id)
     }
-    guard isOpen else { throw CairnError(.closed, "the datastore \(self.id) is closed", id: id) }
+    try checkUsable(id)
     return Table(datastore: self, id: id)
   }
 
@@ -100,15 +114,13 @@ public final class Datastore: Sendable {
     store.modified.map(Timestamp.init(millisecondsSince1970:))
   }
 
-  private static let infoTable = ":info"
-  private static let infoRecord = RecordName("info")
 
   /// A name for people, nil if it has none. Synced like data.
   public var title: String? {
     get throws(CairnError) {
       let value = try wrapped { () throws(StoreError) in
         try store.value(
-          table: Datastore.infoTable, id: Datastore.infoRecord, field: "title")
+          table: StoreSummary.infoTable, id: StoreSummary.infoRecord, field: StoreSummary.titleField)
       }
       if case .string(let title) = value { return title }
       return nil
@@ -118,12 +130,12 @@ public final class Datastore: Sendable {
   /// Sets the title, or removes it with nil. Like any change it needs a `sync()`.
   public func setTitle(_ title: String?) throws(CairnError) {
     try wrapped { () throws(StoreError) in
-      let fields = [(field: "title", value: title.map(FieldValue.string))]
-      let table = Datastore.infoTable
-      if try store.exists(table: table, id: Datastore.infoRecord) {
-        try store.update(table: table, id: Datastore.infoRecord, fields)
+      let fields = [(field: StoreSummary.titleField, value: title.map(FieldValue.string))]
+      let table = StoreSummary.infoTable
+      if try store.exists(table: table, id: StoreSummary.infoRecord) {
+        try store.update(table: table, id: StoreSummary.infoRecord, fields)
       } else if title != nil {
-        try store.insert(table: table, id: Datastore.infoRecord, fields)
+        try store.insert(table: table, id: StoreSummary.infoRecord, fields)
       }
     }
   }
@@ -150,6 +162,11 @@ public final class Datastore: Sendable {
       outcome = try wrapped { () throws(StoreError) in try store.sync() }
     }
     if outcome.committed != nil { background.withLock { $0?.hint() } }
+    if let summary = outcome.summary,
+      info.note(summary, published: exchanger == nil ? nil : store.published)
+    {
+      manager.noteList()
+    }
     return SyncResult(outcome) { [store] table, field in
       ResolutionRule(store.rule(table: table, field: field))
     }
@@ -164,7 +181,28 @@ public final class Datastore: Sendable {
   public func close() throws(CairnError) {
     stopExchanging()
     manager.forget(self)
+    // While the files are still ours.
+    if !store.isClosed { info.save() }
     try wrapped { () throws(StoreError) in try store.close() }
+    if store.ending?.kind == .deleted { _ = try manager.sweep() }
+  }
+
+  /// It was deleted on another device: from now on every use throws `deleted`, and its files go when
+  /// it is closed. Returns false if that is known already.
+  func markDeleted() -> Bool {
+    if store.ending != nil { return false }
+    stopExchanging()
+    store.end(
+      StoreError(
+        .deleted, "the datastore \(id) was deleted on another device; close it. Created again, it "
+          + "is another one", id: id))
+    return true
+  }
+
+  private func checkUsable(_ id: String) throws(CairnError) {
+    guard var ending = store.ending else { return }
+    ending.id = id
+    throw CairnError(ending)
   }
 
   // MARK: exchange
@@ -180,7 +218,9 @@ public final class Datastore: Sendable {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
-    return try await exchanger.run()
+    let report = try await exchanger.run()
+    if !store.isClosed { info.notePublished(store.published) }
+    return report
   }
 
   /// Exchanges in the background from now on: at once, after each commit, when the folder changes,
@@ -193,12 +233,15 @@ public final class Datastore: Sendable {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
-    guard isOpen else { throw CairnError(.closed, "the datastore \(id) is closed", id: id) }
+    try checkUsable(id)
     background.withLock { running in
-      if running == nil {
-        running = BackgroundExchange(
-          exchanger, pollSeconds: manager.options.pollSeconds, onReport: onReport)
-      }
+      if running != nil { return }
+      running = BackgroundExchange(
+        exchanger, pollSeconds: manager.options.pollSeconds,
+        round: { [weak self] () async throws(CairnError) in
+          guard let self else { throw CairnError(.closed, "the datastore is gone") }
+          return try await exchange()
+        }, onReport: onReport)
     }
   }
 

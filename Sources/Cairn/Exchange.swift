@@ -43,12 +43,12 @@ final class Exchange: Sendable {
   }
 
   init(
-    store: Store, datastoreID: String, user: String, folder: any Folder,
+    store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
     graceMilliseconds: Int64, machine: Machine
   ) throws(CairnError) {
     self.store = store
     self.datastoreID = datastoreID
-    directory = FileName.directory(datastore: datastoreID)
+    self.directory = directory
     self.user = user
     self.folder = folder
     self.graceMilliseconds = graceMilliseconds
@@ -88,8 +88,9 @@ final class Exchange: Sendable {
   }
 
   private func round() async throws(CairnError) -> ExchangeReport {
-    guard store.isOpen else {
-      throw CairnError(.closed, "the datastore \(datastoreID) is closed", id: datastoreID)
+    if var ending = store.ending {
+      ending.id = datastoreID
+      throw CairnError(ending)
     }
     var report = ExchangeReport()
     let wasKnown = memory.withLock { $0.folderIdentity != nil }
@@ -203,7 +204,7 @@ final class Exchange: Sendable {
 }
 
 /// Lets one round run at a time, in the order in which they were asked for.
-private actor ExchangeTurn {
+actor ExchangeTurn {
   private var last: Task<Void, Never>?
 
   func run<R: Sendable>(_ body: @escaping @Sendable () async -> R) async -> R {

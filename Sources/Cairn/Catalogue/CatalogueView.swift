@@ -1,4 +1,4 @@
-package import CairnBytes
+internal import CairnBytes
 internal import CairnStore
 
 /// What a device sees of a datastore: for lists, which are made without opening it.

@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
 
@@ -14,6 +15,11 @@ final class InfoKeeper: Sendable {
     var info: InfoFile?
     /// What the file says.
     var saved: InfoFile?
+
+    mutating func notePublished(_ published: UInt64) {
+      guard let info, published >= info.ownDeltas else { return }
+      self.info?.published = info.view
+    }
   }
 
   /// Reads the file, and sees to it that it fits the store, in which nothing is pending yet.
@@ -43,7 +49,7 @@ final class InfoKeeper: Sendable {
       let hasNewTitle = state.info?.view.title != view.title
       state.info = InfoFile(
         view: view, ownDeltas: summary.ownDeltas, published: state.info?.published)
-      if let published { State.notePublished(&state, published) }
+      if let published { state.notePublished(published) }
       return hasNewTitle
     }
     if hasNewTitle { save() }
@@ -52,7 +58,7 @@ final class InfoKeeper: Sendable {
 
   /// After an exchange.
   func notePublished(_ published: UInt64) {
-    state.withLock { State.notePublished(&$0, published) }
+    state.withLock { $0.notePublished(published) }
     save()
   }
 
@@ -67,12 +73,5 @@ final class InfoKeeper: Sendable {
         state.saved = info
       } catch {}
     }
-  }
-}
-
-extension InfoKeeper.State {
-  fileprivate static func notePublished(_ state: inout Self, _ published: UInt64) {
-    guard let info = state.info, published >= info.ownDeltas else { return }
-    state.info?.published = info.view
   }
 }

@@ -1,0 +1,3 @@
+extension DatastoreManager {
+  func settleMigration() throws(CairnError) {}
+}
