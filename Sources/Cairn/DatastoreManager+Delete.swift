@@ -107,7 +107,7 @@ extension DatastoreManager {
   /// Ends the use of datastores that were deleted, and moves copies that are closed to the trash.
   /// Returns the ids that it is about.
   func sweep() throws(CairnError) -> [String] {
-    guard !isLocal else { return [] }
+    guard !isLocal, !isShutDown else { return [] }
     var result: Set<String> = []
     let known = try installation.read()
     for copy in try copies() {
@@ -116,6 +116,10 @@ extension DatastoreManager {
       let open = state.withLock { $0.open[copy.id] }
       if let open, open.generation == copy.generation, open.isOpen {
         if open.markDeleted() { result.insert(copy.id) }
+        continue
+      }
+      if try rescue(copy, generation: generation) {
+        result.insert(copy.id)
       } else if try discard(copy) {
         result.insert(copy.id)
       }

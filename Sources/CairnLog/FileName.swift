@@ -11,7 +11,6 @@ package enum FileName {
   package static let folderIdentity = "cairn.json"
   package static let info = "INFO"
   package static let trash = "trash"
-  package static let migration = "migration"
   package static let journal = "MIGRATION"
   /// What an installation knows of the account's datastores, in the root.
   package static let installation = "CATALOGUE"
@@ -94,6 +93,19 @@ package enum FileName {
   package static func temporary(_ random: UInt64) -> String { hex(random) + temporarySuffix }
   package static func isTemporary(_ name: String) -> Bool {
     stem(name, temporarySuffix).flatMap(parseHex) != nil
+  }
+
+  /// The directory in which a datastore is put together before it gets its place.
+  package static func staging(_ token: UInt64, _ directory: String) -> String {
+    "m\(hex(token))-\(directory)"
+  }
+
+  /// Which work a staging directory belongs to.
+  package static func stagingToken(_ name: String) -> UInt64? {
+    guard name.utf8.count > 18, name.utf8.first == UInt8(ascii: "m"),
+      name.utf8.dropFirst(17).first == UInt8(ascii: "-")
+    else { return nil }
+    return parseHex(String(name.dropFirst().prefix(16)))
   }
 
   // MARK: datastores

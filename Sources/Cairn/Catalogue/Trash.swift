@@ -6,17 +6,22 @@ struct Trash: Sendable {
   /// What others deleted stays on this device for so long: 30 days.
   static let keepMilliseconds: Int64 = 30 * 24 * 3600 * 1000
 
+  /// Staging directories that no journal names any more are left for so long: a week.
+  private static let staleMilliseconds: Int64 = 7 * 24 * 3600 * 1000
+
   let root: String
   let machine: Machine
 
   /// Removes a directory of the root for good. In one step it is no datastore any more.
   func destroy(_ directory: String) throws(CairnError) {
+    do { try remove(directory) } catch { throw CairnError(error) }
+  }
+
+  func remove(_ directory: String) throws(DiskError) {
     let gone = root + "/" + FileName.temporary(machine.random.next())
-    do throws(DiskError) {
-      try machine.disk.rename(root + "/" + directory, to: gone)
-      try machine.disk.syncDirectory(root)
-      try machine.disk.removeTree(gone)
-    } catch { throw CairnError(error) }
+    try machine.disk.rename(root + "/" + directory, to: gone)
+    try machine.disk.syncDirectory(root)
+    try machine.disk.removeTree(gone)
   }
 
   /// Moves a directory of the root to `trash/<time>/`.
@@ -40,8 +45,14 @@ struct Trash: Sendable {
     let now = machine.clock.now()
     do {
       if try machine.disk.info(root) == nil { return }
+      // While a move is under way, its staging directories are all there is.
+      if try machine.disk.info(root + "/" + FileName.journal) != nil { return }
       for entry in try machine.disk.list(root) where entry.info.kind == .directory {
-        guard FileName.isTemporary(entry.name) else { continue }
+        // What was being put together may be just now, by another process.
+        let isStale =
+          FileName.stagingToken(entry.name) != nil
+          && now - entry.info.modified > Trash.staleMilliseconds
+        guard FileName.isTemporary(entry.name) || isStale else { continue }
         try machine.disk.removeTree(root + "/" + entry.name)
       }
       let trash = root + "/" + FileName.trash
