@@ -120,7 +120,8 @@ public final class Datastore: Sendable {
     get throws(CairnError) {
       let value = try wrapped { () throws(StoreError) in
         try store.value(
-          table: StoreSummary.infoTable, id: StoreSummary.infoRecord, field: StoreSummary.titleField)
+          table: StoreSummary.infoTable, id: StoreSummary.infoRecord,
+          field: StoreSummary.titleField)
       }
       if case .string(let title) = value { return title }
       return nil
@@ -187,8 +188,8 @@ public final class Datastore: Sendable {
     if store.ending?.kind == .deleted { _ = try manager.sweep() }
   }
 
-  /// It was deleted on another device: from now on every use throws `deleted`, and its files go when
-  /// it is closed. Returns false if that is known already.
+  /// It was deleted on another device: from now on every use throws `deleted`, and its files go
+  /// when it is closed. Returns false if that is known already.
   func markDeleted() -> Bool {
     if store.ending != nil { return false }
     stopExchanging()

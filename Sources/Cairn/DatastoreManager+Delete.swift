@@ -73,6 +73,7 @@ extension DatastoreManager {
       defer { lock.unlock() }
       try body(entry, try device(name))
       try trash.destroy(name)
+      trash.purge()
     }
   }
 
@@ -109,6 +110,8 @@ extension DatastoreManager {
   func sweep() throws(CairnError) -> [String] {
     guard !isLocal, !isShutDown else { return [] }
     var result: Set<String> = []
+    // Not while another root has to be told what became of its datastores.
+    let isMoving = try MigrationJournal.read(root, disk: machine.disk) != nil
     let known = try installation.read()
     for copy in try copies() {
       let generation = known.entry(copy.id).generation
@@ -118,6 +121,7 @@ extension DatastoreManager {
         if open.markDeleted() { result.insert(copy.id) }
         continue
       }
+      if isMoving { continue }
       if try rescue(copy, generation: generation) {
         result.insert(copy.id)
       } else if try discard(copy) {

@@ -342,7 +342,7 @@ import Testing
     #expect(try manager.openOrCreateDatastore("here").recordCount == 0)
   }
 
-  @Test func `an account's datastore is uncached and fetched again`() async throws {
+  @Test func `an account's datastore is uncached, not deleted, and fetched again`() async throws {
     let manager = try linked()
     let datastore = try manager.openDefaultDatastore()
     try datastore.add("published")

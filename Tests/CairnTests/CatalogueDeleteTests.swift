@@ -164,7 +164,7 @@ import Testing
     let device = try a.openDatastore("n")
     let name = device.device
     #expect(code { try a.uncacheDatastore("n") } == .alreadyOpen)
-    try device.add("not published")
+    try device.add("not-published")
     try device.close()
     try a.uncacheDatastore("n")
     #expect(bench.files("/a/p-n") == [])

@@ -67,7 +67,8 @@ import Testing
       case 6: try close(name, id)
       case 7, 8: try await refresh(name)
       case 9, 10:
-        guard let datastore = open[name]?[id], await datastore.exchangeError() == nil else { return }
+        guard let datastore = open[name]?[id], await datastore.exchangeError() == nil
+        else { return }
         try datastore.sync()
       default:
         // The app ends and starts again.

@@ -152,7 +152,7 @@ import Testing
     #expect(await changes.next()?.map(\.title) == ["title", "Other"])
     try datastore.close()
     try a.uncacheDatastore("n")
-    #expect(await changes.next()?.map(\.id) == ["other"])
+    #expect(await changes.next()?.map(\.isOnDevice) == [false, false])
     try a.shutDown()
     #expect(await changes.next() == nil)
   }

@@ -1,8 +1,8 @@
 /// What is said of one datastore id: its generation, and what is seen of it if it exists.
 ///
 /// Deleting raises the generation; all generations below are deleted for good. Creating the
-/// datastore again takes the generation as it is, so that two devices which do both at once mean the
-/// same datastore.
+/// datastore again takes the generation as it is: two devices that do both at once mean the same
+/// datastore.
 package struct CatalogueEntry: Hashable, Sendable {
   /// So many times it can be deleted and created again.
   package static let generationMax: UInt32 = 1 << 20

@@ -41,6 +41,7 @@ extension DatastoreManager {
         try requireClosed(own)
         try target.requireClosed(other)
         report.datastores = try move(to: target)
+        trash.purge()
         own.isShutDown = true
       }
     }
@@ -60,6 +61,14 @@ extension DatastoreManager {
   ) throws(CairnError) -> [MigrationReport.Moved] {
     let copies = try copies().sorted { $0.id < $1.id }
     if copies.isEmpty { return [] }
+    if let other = try MigrationJournal.read(target.root, disk: machine.disk)?.other,
+      try isThereARoot(other)
+    {
+      throw CairnError(
+        .invalidOperation,
+        "what was moved from \(other) to \(target.root) may still be there, too: use its manager "
+          + "once before anything else is moved", file: target.root + "/" + FileName.journal)
+    }
     let token = machine.random.next()
     let staging = MigrationStaging(root: target.root, token: token, machine: machine)
     let intent = MigrationJournal(
@@ -139,7 +148,7 @@ extension DatastoreManager {
 
   /// Everything is staged in this root: it goes into its places.
   private func complete(_ journal: MigrationJournal) throws(CairnError) {
-    if journal.isInstalled { return }
+    if journal.isInstalled { return try forget(journal) }
     // Who wrote it may have been killed before its name was durable.
     do { try machine.disk.syncDirectory(root) } catch { throw CairnError(error) }
     let staging = MigrationStaging(root: root, token: journal.token, machine: machine)
@@ -151,6 +160,18 @@ extension DatastoreManager {
     try done.write(root, machine: machine)
   }
 
+  /// Everything is in its place: the file goes once the other root has been told.
+  private func forget(_ journal: MigrationJournal) throws(CairnError) {
+    guard try isThereARoot(journal.other),
+      try MigrationJournal.read(journal.other, disk: machine.disk)?.token != journal.token
+    else { return }
+    try MigrationJournal.remove(root, disk: machine.disk)
+  }
+
+  private func isThereARoot(_ path: String) throws(CairnError) -> Bool {
+    do { return try machine.disk.info(path) != nil } catch { throw CairnError(error) }
+  }
+
   /// This root's datastores may have been moved: the other root knows.
   private func settle(
     _ journal: MigrationJournal, target: DatastoreManager?
@@ -160,9 +181,7 @@ extension DatastoreManager {
     if let target, target.root != journal.other { roots.append(target.root) }
     var isAnyThere = false
     for other in roots {
-      do throws(DiskError) {
-        if try machine.disk.info(other) == nil { continue }
-      } catch { throw CairnError(error) }
+      guard try isThereARoot(other) else { continue }
       isAnyThere = true
       guard let found = try MigrationJournal.read(other, disk: machine.disk), found.isTarget,
         found.token == journal.token
