@@ -43,13 +43,19 @@ extension DatastoreManager {
         .invalidOperation, "\(id) is a local datastore: its only copy is here; delete it", id: id)
     }
     try checkUsable()
+    try removeCopy(id)
+    noteList()
+  }
+
+  /// Removes the copy on this device, and says nothing to others.
+  func removeCopy(_ id: String) throws(CairnError) {
     try withClosedCopy(id) { (entry, device) throws(CairnError) in
       guard let device else { throw missing(id) }
+      if isLocal { return }
       try installation.update { file in
         _ = file.devices.insert(OwnDevice(id, entry.generation, device))
       }
     }
-    noteList()
   }
 
   private func missing(_ id: String) -> CairnError {
