@@ -60,7 +60,7 @@ let package = Package(
     tests("CairnBytesTests", ["CairnBytes"]),
     tests("CairnDiskTests", ["CairnDisk"]),
     tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),
-    tests("CairnMergeTests", ["CairnMerge", "CairnBytes"]),
+    tests("CairnMergeTests", ["CairnMerge", "CairnBytes"], exclude: ["Traces"]),
     tests("CairnStoreTests", ["CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
     tests(
       "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),

@@ -76,6 +76,7 @@ extension CairnError {
     case .shutdown: .shutdown
     case .sizeLimit: .sizeLimit
     case .badType: .badType
+    case .badIndex: .badIndex
     case .illegalArgument: .illegalArgument
     case .notFound: .notFound
     case .exists: .exists

@@ -113,8 +113,8 @@ extension Record {
     }
   }
 
-  /// The field as a list.
-  public func list(_ field: String) throws(CairnError) -> [Value]? {
+  /// The field as a whole list. For editing items see `list(_:)`.
+  public func listValues(_ field: String) throws(CairnError) -> [Value]? {
     if case .list(let items) = try stored(field) { items.map(Value.init) } else { nil }
   }
 

@@ -13,7 +13,8 @@ public struct SyncResult: Sendable {
     public var isDeleted: Bool
   }
 
-  /// A field that was changed on several devices at once, with the changes that lost.
+  /// A field that was changed on several devices at once, with the changes that lost; or an item of
+  /// a list that several devices replaced, with the values of that item.
   public struct Conflict: Hashable, Sendable {
     /// A value (nil: a removal) that is not shown, and who wrote it when.
     public struct Loser: Hashable, Sendable {

@@ -12,9 +12,12 @@ package struct Base: Content {
   package init(stamp: Stamp, born: [Dot], value: FieldValue?, covered: [RunningTotal]) {
     self.stamp = stamp
     self.born = born
-    self.value = value
+    // Nothing is added to a list: which one it is makes no difference.
+    if case .list = value { self.value = .list([]) } else { self.value = value }
     self.covered = covered
   }
+
+  var isList: Bool { if case .list = value { true } else { false } }
 
   /// How much of a total the value contains.
   func contained(of total: Total) -> Number {

@@ -59,6 +59,13 @@ extension Cell {
     }
   }
 
+  /// Stores a list that was begun by editing; its items are appended to `heap`.
+  package init(created items: [FieldValue], heap: inout [UInt8]) {
+    let start = heap.count
+    ListCoding.encode(items, into: &heap)
+    self.init(tag: CellTag.createdList, word: Cell.heapWord(start..<heap.count))
+  }
+
   /// The value, built anew; nil for an absent or missing cell.
   package func value(_ heap: [UInt8]) -> FieldValue? {
     switch tag {
@@ -69,7 +76,8 @@ extension Cell {
     case CellTag.date: .date(Int64(bitPattern: word))
     case CellTag.string: .string(heap.checkedText(Cell.heapRange(word)))
     case CellTag.bytes: .bytes([UInt8](heap[Cell.heapRange(word)]))
-    case CellTag.list: .list(ListCoding.decodeChecked(heap, Cell.heapRange(word)))
+    case CellTag.list, CellTag.createdList:
+      .list(ListCoding.decodeChecked(heap, Cell.heapRange(word)))
     default: nil
     }
   }
@@ -77,7 +85,7 @@ extension Cell {
   /// The size that a value counts with: only text, bytes and lists count.
   package func valueSize(_ heap: [UInt8]) -> Int {
     if tag < CellTag.string { return 0 }
-    if tag == CellTag.list { return ListCoding.size(heap, Cell.heapRange(word)) }
+    if CellTag.isList(tag) { return ListCoding.size(heap, Cell.heapRange(word)) }
     return Int(word & 0xFF_FFFF)
   }
 

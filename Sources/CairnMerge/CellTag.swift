@@ -12,12 +12,20 @@ package enum CellTag {
   package static let string: UInt8 = 7
   package static let bytes: UInt8 = 8
   package static let list: UInt8 = 9
+  /// A list that came to be by editing an absent field: those of several devices are one list.
+  package static let createdList: UInt8 = 10
   /// The largest tag that is defined.
-  package static let last: UInt8 = 9
+  package static let last: UInt8 = 10
+  /// A list that is being edited: the word says where it is. In memory only, never stored.
+  package static let editedList: UInt8 = 0xFE
 
   /// Whether the word of such a cell refers to bytes in a heap.
   @inlinable @inline(always)
   package static func isHeap(_ tag: UInt8) -> Bool { tag >= string }
+
+  /// Whether such a cell's bytes are items.
+  @inlinable @inline(always)
+  package static func isList(_ tag: UInt8) -> Bool { tag == list || tag == createdList }
 
   /// Whether such a cell holds a value.
   @inlinable @inline(always)

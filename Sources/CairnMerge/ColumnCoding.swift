@@ -176,7 +176,7 @@ package enum ColumnCoding {
       switch delta.tags[cell] {
       case CellTag.string:
         guard reader.bytes.isUTF8(range) else { throw .malformed("text is not UTF-8") }
-      case CellTag.list: _ = try ListCoding.decode(reader.bytes, range)
+      case CellTag.list, CellTag.createdList: _ = try ListCoding.decode(reader.bytes, range)
       default: break
       }
       delta.words[cell] = Cell.heapWord(range)

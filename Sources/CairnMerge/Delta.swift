@@ -24,6 +24,10 @@ package struct Delta: Sendable {
   package var covered: [Int: [RunningTotal]] = [:]
   /// By cell: the author's running total after an addition.
   package var totals: [Int: Addition] = [:]
+  /// By cell: what an edit of a list does.
+  package var edits: [Int: ListEdit] = [:]
+  /// By cell: what is done to a list that nobody else edits.
+  package var splices: [Int: ListSplices] = [:]
 
   package init() {}
 
@@ -75,12 +79,19 @@ package struct Delta: Sendable {
     }
   }
 
-  /// How a column writes. Embedded in formats: DO NOT CHANGE THESE NUMBERS. 3 and up are kept for
-  /// operations inside lists.
+  /// How a column writes. Embedded in formats: DO NOT CHANGE THESE NUMBERS.
   package enum Operation: UInt8, Sendable {
     case put = 0
     case putCovering = 1
     case add = 2
+    /// Steps over items by position: in datastores that nobody else writes to. Its cells have no
+    /// values.
+    case splice = 3
+    /// Changes of items by name. Its cells have no values.
+    case edit = 4
+
+    /// Whether the column's cells are values.
+    package var hasValues: Bool { self != .splice && self != .edit }
   }
 
   /// What a record's entry says, beyond the fields that are written. Embedded in formats.
@@ -106,6 +117,8 @@ package struct Delta: Sendable {
     if !born.isEmpty { born.removeAll() }
     if !covered.isEmpty { covered.removeAll() }
     if !totals.isEmpty { totals.removeAll() }
+    if !edits.isEmpty { edits.removeAll() }
+    if !splices.isEmpty { splices.removeAll() }
   }
 
   package var isEmpty: Bool { records.isEmpty }

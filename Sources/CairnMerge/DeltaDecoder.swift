@@ -13,16 +13,17 @@ package struct DeltaDecoder: Sendable {
 
   package init() {}
 
-  /// Decodes the next delta into `delta` (emptied first); its heap is `reader.bytes`. The dot is
-  /// the caller's to set: it stands outside the bytes.
+  /// Decodes the next delta into `delta` (emptied first); its heap is `reader.bytes`. Its dot
+  /// stands outside the bytes.
   package mutating func decode(
-    _ reader: inout ByteReader, into delta: inout Delta
+    _ reader: inout ByteReader, dot: Dot, into delta: inout Delta
   ) throws(DecodeError) {
     delta.removeAll()
+    delta.dot = dot
     delta.time = lastTime &+ (try reader.zigzag())
     lastTime = delta.time
     let dependencies = try reader.count(minimumSize: 2)
-    for _ in 0..<dependencies { delta.dependencies.append(try dot(&reader)) }
+    for _ in 0..<dependencies { delta.dependencies.append(try self.dot(&reader)) }
     let tables = try reader.count(minimumSize: 4)
     guard tables <= FormatBounds.tablesInDelta else { throw .limit }
     for _ in 0..<tables { try section(&reader, into: &delta) }
@@ -178,7 +179,12 @@ package struct DeltaDecoder: Sendable {
     }
     guard delta.rows.count <= FormatBounds.cellsInDelta else { throw .limit }
     let cells = start..<delta.rows.count
-    try ColumnCoding.decode(cells.count, time: delta.time, &reader, into: &delta)
+    if operation.hasValues {
+      try ColumnCoding.decode(cells.count, time: delta.time, &reader, into: &delta)
+    } else {
+      delta.tags.append(contentsOf: repeatElement(CellTag.none, count: cells.count))
+      delta.words.append(contentsOf: repeatElement(0, count: cells.count))
+    }
     try extras(operation, cells, &reader, into: &delta)
     delta.columns.append(Delta.Column(field: names[field], operation: operation, cells: cells))
   }
@@ -205,7 +211,21 @@ package struct DeltaDecoder: Sendable {
         let since = try reader.varint()
         delta.totals[cell] = Delta.Addition(since: since, total: try ColumnCoding.number(&reader))
       }
+    case .splice:
+      for cell in cells {
+        delta.splices[cell] = try ListSplicesCoding.decode(reader.bytes, try reader.blob())
+      }
+    case .edit: for cell in cells { delta.edits[cell] = try edit(delta.dot, &reader) }
     }
+  }
+
+  private mutating func edit(
+    _ dot: Dot, _ reader: inout ByteReader
+  ) throws(DecodeError) -> ListEdit {
+    var devices: [DeviceID] = []
+    for _ in 0..<(try reader.count()) { devices.append(try device(&reader)) }
+    let range = try reader.blob()
+    return try ListEditCoding.decode(reader.bytes, range, dot: dot, devices: devices)
   }
 
   private mutating func running(_ reader: inout ByteReader) throws(DecodeError) -> RunningTotal {

@@ -145,7 +145,9 @@ package struct DeltaEncoder: Sendable {
         previous = delta.rows[cell]
       }
     }
-    ColumnCoding.encode(delta, cells, heap: heap, into: &out)
+    if column.operation.hasValues {
+      ColumnCoding.encode(delta, cells, heap: heap, into: &out)
+    }
     switch column.operation {
     case .put: break
     case .putCovering:
@@ -159,6 +161,21 @@ package struct DeltaEncoder: Sendable {
         let addition = delta.totals[cell]
         out.putVarint(addition?.since ?? delta.dot.sequence)
         ColumnCoding.put(addition?.total ?? .zero, into: &out)
+      }
+    case .splice:
+      for cell in cells {
+        var bytes: [UInt8] = []
+        ListSplicesCoding.encode(delta.splices[cell] ?? ListSplices(), into: &bytes)
+        out.putBlob(bytes)
+      }
+    case .edit:
+      for cell in cells {
+        var bytes: [UInt8] = []
+        let devices = ListEditCoding.encode(
+          delta.edits[cell] ?? ListEdit(), dot: delta.dot, into: &bytes)
+        out.putVarint(devices.count)
+        for device in devices { put(device: device, into: &out) }
+        out.putBlob(bytes)
       }
     }
   }

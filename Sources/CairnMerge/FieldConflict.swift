@@ -13,6 +13,12 @@ package struct FieldConflict: Hashable, Sendable {
     /// Milliseconds since 1970 by that device's clock.
     package var time: Int64
 
+    init(value: FieldValue?, stamp: Stamp) {
+      self.value = value
+      device = stamp.dot.device
+      time = stamp.time
+    }
+
     init(_ entry: Entry) {
       value = entry.value
       device = entry.stamp.dot.device

@@ -55,9 +55,9 @@ package struct PackReader: Sendable {
     }
     let range = try reader.blob()
     var part = ByteReader(reader.bytes, range)
-    try decoder.decode(&part, into: &delta)
+    let dot = Dot(device: header.device, sequence: nextSequence)
+    try decoder.decode(&part, dot: dot, into: &delta)
     guard part.isAtEnd else { throw .malformed("bytes after a delta's end") }
-    delta.dot = Dot(device: header.device, sequence: nextSequence)
     nextSequence += 1
     return true
   }

@@ -15,6 +15,9 @@ extension RecordState {
       if !isKilled(born: born, context: context) {
         presences.insert(inOrder: Presence(stamp: stamp, born: born))
       }
+    case .write(let field, .edit(let edit)):
+      // It lives and dies with the list that it edits.
+      fields[field]?.apply(edit, stamp: stamp, context: context)
     case .write(let field, let write):
       var register = register(field)
       register.cover(with: write, by: stamp.dot.device, context: context)

@@ -21,15 +21,17 @@ extension RecordState {
     return size
   }
 
-  /// The fields where a concurrent value lost, sorted by name.
+  /// The fields where a concurrent value lost, sorted by name, and items of lists where one did.
   package func conflicts(rule: (String) -> Rule) -> [FieldConflict] {
-    fields.keys.sorted().compactMap { field in
+    fields.keys.sorted().flatMap { field -> [FieldConflict] in
       let register = register(field)
+      let items = register.itemConflicts(field, rule(field))
       let losers = register.losers(rule(field))
-      if losers.isEmpty { return nil }
-      return FieldConflict(
+      if losers.isEmpty { return items }
+      let whole = FieldConflict(
         field: field, visible: register.visible(rule(field)),
         losers: losers.map { FieldConflict.Loser($0) })
+      return [whole] + items
     }
   }
 }

@@ -4,6 +4,9 @@ package import CairnBytes
 ///
 ///     tombstones · presences · fields, each a count and its parts
 ///
+/// The kind of an entry says 1 for an addition, 2 for a created list, and 4 if the list was edited:
+/// its state follows behind the register.
+///
 /// Devices are written in full: such records are rare.
 package enum RecordStateCoding {
   package static func encode(_ state: RecordState, into out: inout [UInt8]) {
@@ -26,7 +29,8 @@ package enum RecordStateCoding {
     out.putVarint(register.entries.count)
     for entry in register.entries {
       put(entry.stamp, entry.born, into: &out)
-      out.put(UInt8(entry.isAdd ? 1 : 0))
+      let isEdited = register.listIndex(entry) != nil
+      out.put((entry.isAdd ? 1 : 0) | (entry.isCreated ? 2 : 0) | (isEdited ? UInt8(4) : 0))
       put(entry.value, into: &out)
     }
     out.putVarint(register.bases.count)
@@ -42,6 +46,7 @@ package enum RecordStateCoding {
       out.putVarint(total.since)
       ColumnCoding.put(total.total, into: &out)
     }
+    for list in register.lists { ListStateCoding.encode(list, into: &out) }
   }
 
   private static func put(_ dot: Dot, into out: inout [UInt8]) {
@@ -99,12 +104,17 @@ package enum RecordStateCoding {
 
   private static func register(_ reader: inout ByteReader) throws(DecodeError) -> Register {
     var register = Register()
+    var edited: [Entry] = []
     for _ in 0..<(try reader.count(minimumSize: 13)) {
       let (stamp, born) = try stamp(&reader)
-      let isAdd = try reader.u8()
-      guard isAdd <= 1 else { throw .malformed("an entry's kind") }
+      let kind = try reader.u8()
+      guard kind <= 7, kind & 3 != 3 else { throw .malformed("an entry's kind") }
       let value = try value(&reader)
-      register.entries.append(Entry(stamp: stamp, born: born, value: value, isAdd: isAdd == 1))
+      let entry = Entry(
+        stamp: stamp, born: born, value: value, isAdd: kind & 1 != 0, isCreated: kind & 2 != 0)
+      guard kind < 2 || entry.isList else { throw .malformed("an entry's kind") }
+      if kind & 4 != 0 { edited.append(entry) }
+      register.entries.append(entry)
     }
     for _ in 0..<(try reader.count(minimumSize: 13)) {
       let (stamp, born) = try stamp(&reader)
@@ -119,7 +129,27 @@ package enum RecordStateCoding {
       let total = try ColumnCoding.number(&reader)
       register.totals.append(Total(stamp: stamp, born: born, since: since, total: total))
     }
+    try lists(of: edited, &reader, into: &register)
     return register
+  }
+
+  private static func lists(
+    of edited: [Entry], _ reader: inout ByteReader, into register: inout Register
+  ) throws(DecodeError) {
+    for entry in edited where !entry.isCreated {
+      let list = try ListStateCoding.decode(&reader)
+      guard !list.isCreated, list.rootDots == [entry.dot] else {
+        throw .malformed("a list of another entry")
+      }
+      register.lists.append(list)
+    }
+    let created = edited.filter(\.isCreated).map(\.dot)
+    guard !created.isEmpty else { return }
+    let list = try ListStateCoding.decode(&reader)
+    guard list.isCreated, list.rootDots == created,
+      created.count == register.entries.filter(\.isCreated).count
+    else { throw .malformed("a list of other entries") }
+    register.lists.append(list)
   }
 
   private static func dot(_ reader: inout ByteReader) throws(DecodeError) -> Dot {
@@ -137,7 +167,7 @@ package enum RecordStateCoding {
 
   private static func value(_ reader: inout ByteReader) throws(DecodeError) -> FieldValue? {
     let tag = try reader.u8()
-    guard tag >= CellTag.absent, tag <= CellTag.last else { throw .malformed("a value's type") }
+    guard tag >= CellTag.absent, tag <= CellTag.list else { throw .malformed("a value's type") }
     if !CellTag.isHeap(tag) {
       let word = tag >= CellTag.int ? try reader.u64() : 0
       return Cell(tag: tag, word: word).value([])

@@ -14,6 +14,7 @@ extension Register {
     result.entries.sort { $0.stamp < $1.stamp }
     result.bases.sort { $0.stamp < $1.stamp }
     result.totals.sort { $0.device < $1.device }
+    if !a.lists.isEmpty || !b.lists.isEmpty { result.joinLists(a, aSide, b, bSide) }
     return result
   }
 

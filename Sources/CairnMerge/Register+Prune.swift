@@ -28,7 +28,9 @@ extension Register {
   /// Every device that goes on adding has seen a base behind the fence, and has begun a new run
   /// after it unless a total here says otherwise: the rest of what it contains is never asked for.
   private mutating func settleBase(_ fence: VersionVector) {
-    guard bases.count == 1, var base = bases.first, fence.contains(base.dot) else { return }
+    guard bases.count == 1, var base = bases.first, fence.contains(base.dot), !base.isList else {
+      return
+    }
     base.stamp = .settled
     base.covered.removeAll { covered in
       !totals.contains { $0.device == covered.device && $0.since <= covered.last }
@@ -36,9 +38,12 @@ extension Register {
     bases = base.value == nil && base.covered.isEmpty ? [] : [base]
   }
 
+  /// A list keeps its stamp: edits still to come name its items by it.
+  ///
   /// A settled removal says no more than a field that was never written.
   private mutating func settleEntry(_ fence: VersionVector) {
-    guard entries.count == 1, var entry = entries.first, fence.contains(entry.dot) else { return }
+    guard entries.count == 1, var entry = entries.first, fence.contains(entry.dot), !entry.isList
+    else { return }
     entry.stamp = .settled
     entries = entry.value == nil ? [] : [entry]
   }

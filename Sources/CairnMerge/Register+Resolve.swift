@@ -4,45 +4,98 @@ extension Register {
   package func visible(_ rule: Rule) -> FieldValue? {
     switch outcome(rule) {
     case .none: nil
-    case .winner(let index): entries[index].value
+    case .winner(let index): value(index, rule)
+    case .created: .list(createdValues(rule))
     case .sum(let number): number.value
+    }
+  }
+
+  /// Which of `lists` is what is visible; nil if that is a value or a list that nobody edited.
+  package func visibleList(_ rule: Rule) -> Int? {
+    if lists.isEmpty { return nil }
+    switch outcome(rule) {
+    case .none, .sum: return nil
+    case .winner(let index): return listIndex(entries[index])
+    case .created: return lists[lists.count - 1].isCreated ? lists.count - 1 : nil
+    }
+  }
+
+  /// Whether what is visible is a list that was begun by editing.
+  package func isVisibleCreated(_ rule: Rule) -> Bool {
+    if case .created = outcome(rule) { true } else { false }
+  }
+
+  /// The entry whose value is visible, or one of those that created the visible list.
+  func visibleEntry(_ rule: Rule) -> Entry? {
+    switch outcome(rule) {
+    case .none, .sum: nil
+    case .winner(let index): entries[index]
+    case .created: entries.first(where: \.isCreated)
     }
   }
 
   /// The surviving writes whose values are not part of what is visible, in commit order. A value
   /// equal to the winner's has not lost anything.
   package func losers(_ rule: Rule) -> [Entry] {
-    guard case .winner(let index) = outcome(rule) else { return [] }
-    return entries.filter { $0.value != entries[index].value }
+    guard case .winner(let winner) = outcome(rule) else { return [] }
+    if entries.count == 1 { return [] }
+    let visible = value(winner, rule)
+    return entries.indices.compactMap { index in
+      var entry = entries[index]
+      entry.value = value(index, rule)
+      return entry.value == visible ? nil : entry
+    }
+  }
+
+  /// What an entry stands for now: of a list that was edited, its items.
+  private func value(_ index: Int, _ rule: Rule) -> FieldValue? {
+    let entry = entries[index]
+    guard !lists.isEmpty, let list = listIndex(entry) else { return entry.value }
+    return .list(lists[list].values(rule))
+  }
+
+  private func createdValues(_ rule: Rule) -> [FieldValue] {
+    if let list = lists.last, list.isCreated { return list.values(rule) }
+    return entries.flatMap { entry -> [FieldValue] in
+      if case .list(let items) = entry.value { items } else { [] }
+    }
   }
 
   private enum Outcome {
     case none
     case winner(Int)
+    /// All that is left are lists begun by editing: they are one.
+    case created
     case sum(Number)
   }
 
-  /// One survivor stands for itself under every rule, exactly as it was written.
+  /// One survivor stands for itself under every rule, exactly as it was written. A whole value or
+  /// a removal beats lists that were begun concurrently.
   private func outcome(_ rule: Rule) -> Outcome {
-    if entries.count < 2 { return entries.isEmpty ? .none : .winner(0) }
+    if entries.count < 2 {
+      guard let entry = entries.first else { return .none }
+      return entry.isCreated ? .created : .winner(0)
+    }
+    let plain = entries.indices.filter { !entries[$0].isCreated }
+    guard let first = plain.first, let last = plain.last else { return .created }
     switch rule {
-    case .remote: return .winner(0)
-    case .local: return .winner(entries.count - 1)
-    case .max: return .winner(first { $0 > 0 })
-    case .min: return .winner(first { $0 < 0 })
+    case .remote: return .winner(first)
+    case .local: return .winner(last)
+    case .max: return .winner(best(plain) { $0 > 0 })
+    case .min: return .winner(best(plain) { $0 < 0 })
     case .sum:
-      guard entries.allSatisfy({ $0.value.flatMap(Number.init) != nil }), let sum else {
-        return .winner(0)
-      }
+      guard plain.count > 1, plain.allSatisfy({ entries[$0].value.flatMap(Number.init) != nil }),
+        let sum
+      else { return .winner(first) }
       return .sum(sum)
     }
   }
 
   /// The first entry in commit order that no other one is better than.
-  private func first(where isBetter: (Int) -> Bool) -> Int {
-    var best = 0
-    for index in entries.indices.dropFirst()
-    where isBetter(FieldValue.ordered(entries[index].value, entries[best].value)) {
+  private func best(_ candidates: [Int], where isBetter: (Int) -> Bool) -> Int {
+    var best = candidates[0]
+    for index in candidates.dropFirst()
+    where isBetter(FieldValue.ordered(value(index, .remote), value(best, .remote))) {
       best = index
     }
     return best

@@ -14,6 +14,9 @@ extension Register {
     return .put(value, covered: covered)
   }
 
+  /// The write that begins a list in an absent field.
+  package func create(_ items: [FieldValue]) -> Write { .create(items, covered: covered) }
+
   /// The difference is taken to the sum and not to the visible value. The two are the same but for
   /// rounding and for survivors that are no numbers, and then the sum comes out right from here on.
   private func addition(of number: Number, dot: Dot) -> Write? {

@@ -10,17 +10,27 @@ package struct Register: Hashable, Sendable {
   package var bases: [Base]
   /// What each device has added, at most one each, sorted by device.
   package var totals: [Total]
+  /// The lists among the entries that were edited, in their order; last the one that was created,
+  /// which all `isCreated` entries are the roots of.
+  package var lists: [ListState] = []
 
-  package init(entries: [Entry] = [], bases: [Base] = [], totals: [Total] = []) {
+  package init(
+    entries: [Entry] = [], bases: [Base] = [], totals: [Total] = [], lists: [ListState] = []
+  ) {
     self.entries = entries
     self.bases = bases
     self.totals = totals
+    self.lists = lists
   }
 
   /// A field with one writer and no additions.
-  package init(_ value: FieldValue?, stamp: Stamp = .settled, born: [Dot] = []) {
+  package init(
+    _ value: FieldValue?, stamp: Stamp = .settled, born: [Dot] = [], isCreated: Bool = false
+  ) {
     self.init(
-      entries: [Entry(stamp: stamp, born: born, value: value, isAdd: false)],
+      entries: [
+        Entry(stamp: stamp, born: born, value: value, isAdd: false, isCreated: isCreated)
+      ],
       bases: [Base(stamp: stamp, born: born, value: value, covered: [])])
   }
 
@@ -29,8 +39,11 @@ package struct Register: Hashable, Sendable {
   /// The one write that is all there is to know, if `init(_:stamp:born:)` would make this register
   /// from it: no conflict, no additions.
   package var only: Entry? {
-    guard entries.count == 1, totals.isEmpty, let entry = entries.first, !entry.isAdd,
-      self == Register(entry.value, stamp: entry.stamp, born: entry.born)
+    guard entries.count == 1, totals.isEmpty, lists.isEmpty, let entry = entries.first,
+      !entry.isAdd,
+      self
+        == Register(
+          entry.value, stamp: entry.stamp, born: entry.born, isCreated: entry.isCreated)
     else { return nil }
     return entry
   }

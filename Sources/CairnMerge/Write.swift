@@ -6,12 +6,18 @@ package enum Write: Hashable, Sendable {
   /// Adds to a number. `result` is what the author got, `total` all that the author's device has
   /// added in the run of additions that started with its delta `since`, this one included.
   case add(result: FieldValue, total: Number, since: UInt64)
+  /// Begins a list where there was none. Lists that several devices begin at once are one list.
+  case create([FieldValue], covered: [RunningTotal])
+  /// Changes items of the list that its author saw.
+  case edit(ListEdit)
 
-  /// The value that the author wrote.
+  /// The value that the author wrote; none for an edit, which writes no value of its own.
   package var value: FieldValue? {
     switch self {
     case .put(let value, _): value
     case .add(let result, _, _): result
+    case .create(let items, _): .list(items)
+    case .edit: nil
     }
   }
 }

@@ -102,7 +102,7 @@ struct BlockColumn: Sendable {
         throw .malformed("ends of a heap column")
       }
       let range = (heap.lowerBound + previous)..<(heap.lowerBound + end)
-      if tag == CellTag.list { _ = try ListCoding.decode(bytes, range) }
+      if CellTag.isList(tag) { _ = try ListCoding.decode(bytes, range) }
       if tag == CellTag.string, end < heap.count, bytes[range.upperBound] & 0xC0 == 0x80 {
         throw .malformed("a text ends within a character")
       }
@@ -123,7 +123,7 @@ struct BlockColumn: Sendable {
       guard range.upperBound <= heap.count else { throw .malformed("a heap range") }
       let place = (heap.lowerBound + range.lowerBound)..<(heap.lowerBound + range.upperBound)
       if tag == CellTag.string, !bytes.isUTF8(place) { throw .malformed("text is not UTF-8") }
-      if tag == CellTag.list { _ = try ListCoding.decode(bytes, place) }
+      if CellTag.isList(tag) { _ = try ListCoding.decode(bytes, place) }
     }
   }
 

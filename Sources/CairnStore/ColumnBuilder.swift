@@ -75,7 +75,7 @@ struct ColumnBuilder: Sendable {
     case CellTag.int where uniform: putNumbers(.ints, words.map(Int64.init(bitPattern:)), &out)
     case CellTag.date where uniform: putNumbers(.dates, words.map(Int64.init(bitPattern:)), &out)
     case CellTag.double where uniform: putDoubles(&out)
-    case CellTag.string where uniform, CellTag.bytes where uniform, CellTag.list where uniform:
+    case CellTag.string...CellTag.last where uniform:
       putHeap(tag, &out)
     default:
       if tags.allSatisfy({ $0 == CellTag.no || $0 == CellTag.yes }) {

@@ -14,7 +14,7 @@ struct Ground {
   /// Copies a cell of another heap into this one.
   @inline(__always)
   mutating func adopt(_ cell: Cell, from other: [UInt8]) -> Cell {
-    guard CellTag.isHeap(cell.tag) else { return cell }
+    guard CellTag.isHeap(cell.tag), cell.tag != CellTag.editedList else { return cell }
     let start = heap.count
     heap.put(other, Cell.heapRange(cell.word))
     return Cell(tag: cell.tag, word: Cell.heapWord(start..<heap.count))

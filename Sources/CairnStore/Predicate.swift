@@ -26,7 +26,8 @@ struct Predicate {
       if other.tag == cell.tag, cell.tag == CellTag.int { return other.word == cell.word }
       guard cell.tag == CellTag.int || cell.tag == CellTag.double else { return false }
       return other.value(otherHeap).map(value.matches) ?? false
-    case CellTag.list: return other.value(otherHeap).map(value.matches) ?? false
+    case CellTag.list, CellTag.createdList:
+      return other.value(otherHeap).map(value.matches) ?? false
     default:
       guard other.tag == cell.tag else { return false }
       return CellTag.isHeap(cell.tag)
@@ -47,7 +48,7 @@ struct Predicate {
       for row in 0..<block.rowCount where column.number(row, bytes) == wanted {
         rows.append(row)
       }
-    case .heap where cell.tag == column.tag && cell.tag != CellTag.list:
+    case .heap where cell.tag == column.tag && !CellTag.isList(cell.tag):
       let length = heap.count
       for row in 0..<block.rowCount {
         let range = column.heapRange(row, bytes)

@@ -37,9 +37,9 @@ struct SegmentReplay {
     _ payload: [UInt8], _ frame: Frame, into state: inout StoreState
   ) throws(DecodeError) {
     var reader = ByteReader(payload)
-    try decoder.decode(&reader, into: &delta)
+    let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
+    try decoder.decode(&reader, dot: dot, into: &delta)
     guard reader.isAtEnd else { throw .malformed("bytes after a delta's end") }
-    delta.dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
     while slots.count < decoder.records.count { slots.append(0) }
     if state.vector.contains(delta.dot) { return }
     guard state.canApply(delta) else { throw .malformed("a delta before it is missing") }

@@ -175,6 +175,7 @@ struct SnapshotBuild {
   /// A record in conflict; a plain row if nothing is left to remember.
   private mutating func fill(_ name: RecordName, _ full: RecordState) {
     var state = full
+    state.closeLists()
     state.prune(fence)
     row.hash = 0
     if state.isEmpty { return }
@@ -183,7 +184,7 @@ struct SnapshotBuild {
       row.presence = plain.presence
       for (field, entry) in plain.fields {
         // Text goes through the heap like everybody's.
-        let cell = Cell(entry.value, heap: &source.ground.heap)
+        let cell = source.ground.cell(entry)
         add(fields.number(field), cell, entry.stamp, isBase: false)
       }
       return
@@ -206,8 +207,11 @@ struct SnapshotBuild {
     begin(table.ids[slot])
     row.presence = settled(source.ground.stamps[table.presences[slot]])
     for column in table.columns.indices {
-      let cell = table.columns[column].cell(slot)
+      var cell = table.columns[column].cell(slot)
       if cell.isNone { continue }
+      if cell.tag == CellTag.editedList {
+        cell = source.ground.cell(of: table.lists[Int(cell.word)])
+      }
       let stamp = source.ground.stamps[table.columns[column].stamp(slot)]
       add(slotFields[column], cell, stamp, isBase: false)
     }

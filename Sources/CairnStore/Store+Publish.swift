@@ -43,8 +43,8 @@ extension Store {
         do throws(DecodeError) {
           let payload = try frame.payload(bytes)
           var reader = ByteReader(payload)
-          try decoder.decode(&reader, into: &delta)
-          delta.dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
+          let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
+          try decoder.decode(&reader, dot: dot, into: &delta)
           guard frame.sequence >= writer.nextSequence else { continue }
           guard frame.sequence == writer.nextSequence, delta.dot.device == device else {
             throw .malformed("an own delta is missing before this one")

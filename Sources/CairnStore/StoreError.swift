@@ -3,7 +3,7 @@ package import CairnLog
 /// Why a store refused, in terms of what was asked of it.
 package struct StoreError: Error, Sendable {
   package enum Kind: Equatable, Sendable {
-    case closed, shutdown, sizeLimit, badType, illegalArgument, notFound, exists, deleted, readOnly
+    case closed, shutdown, sizeLimit, badType, badIndex, illegalArgument, notFound, exists, deleted, readOnly
     case alreadyOpen, invalidOperation, syncFailed
     /// Something is wrong with the files; `log` says what.
     case log

@@ -144,8 +144,8 @@ package struct StoreInspection {
         switch FrameKind(rawValue: frame.kind) {
         case .delta:
           var reader = ByteReader(payload)
-          try decoder.decode(&reader, into: &delta)
-          delta.dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
+          let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
+          try decoder.decode(&reader, dot: dot, into: &delta)
           body(describe(delta, bytes: payload.count, segment, frame, isFetched: false))
         case .pack: try packs(payload, segment, frame, body)
         case .seal, nil: throw .malformed("a frame of an unknown kind")

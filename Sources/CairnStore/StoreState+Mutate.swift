@@ -70,7 +70,7 @@ extension StoreState {
   /// The column that a field is written to. A name is checked when it is first used: a name that
   /// has a column is a good one.
   @inline(__always)
-  private mutating func writableColumn(
+  mutating func writableColumn(
     _ number: Int, _ field: String
   ) throws(StoreError) -> Int {
     if let known = tables[number].findColumn(field) { return known }
@@ -127,11 +127,11 @@ extension StoreState {
     for (field, value) in fields {
       let column = try newTarget(number, field)
       targets.append(Target(column: column, cell: .none))
-      let (old, isPending) = try sizeNow(number, slot, column)
+      let (old, oldPending) = try sizeNow(number, slot, column)
       let new = try fieldSize(field, value)
       growth += new - old
       // A removal counts as a change of a field without a value.
-      pendingGrowth += max(new, Sizes.field) - (isPending ? max(old, Sizes.field) : 0)
+      pendingGrowth += max(new, Sizes.field) - oldPending
     }
     let size = Int(tables[number].sizes[slot]) + growth
     try check(
@@ -147,18 +147,25 @@ extension StoreState {
   @inline(__always)
   private mutating func sizeNow(
     _ number: Int, _ slot: Int, _ column: Int
-  ) throws(StoreError) -> (size: Int, isPending: Bool) {
+  ) throws(StoreError) -> (size: Int, pending: Int) {
     let cell = tables[number].columns[column].cell(slot)
     let isPending = tables[number].isPending(slot, column)
-    if cell.tag >= CellTag.no, cell.tag < CellTag.string { return (Sizes.field, isPending) }
+    if cell.tag >= CellTag.no, cell.tag < CellTag.string {
+      return (Sizes.field, isPending ? Sizes.field : 0)
+    }
+    if cell.tag == CellTag.editedList, !isPending {
+      return (
+        Sizes.field + tables[number].listSize(slot, column),
+        tables[number].pendingListSize(slot, column)
+      )
+    }
     if cell.tag != CellTag.none {
-      let size =
-        CellTag.isValue(cell.tag) ? Sizes.field + cell.valueSize(ground.heap) : 0
-      return (size, isPending)
+      let size = tables[number].pendingFieldSize(slot, column, ground)
+      return (size, isPending ? max(size, Sizes.field) : 0)
     }
     // Pending without a cell: the record was deleted and inserted again, and the change's size
     // with it.
-    return (try tables[number].view(.slot(slot), column, &ground).fieldSize, false)
+    return (try tables[number].view(.slot(slot), column, &ground).fieldSize, 0)
   }
 
   mutating func delete(_ number: Int, _ id: RecordName) throws(StoreError) {
@@ -173,7 +180,7 @@ extension StoreState {
       changeSize: (existed ? Sizes.change : 0) - before)
   }
 
-  private mutating func finish(
+  mutating func finish(
     _ number: Int, _ slot: Int, size: Int, records: Int, changeSize: Int
   ) {
     let pending = tables[number].pend(slot)
@@ -188,7 +195,7 @@ extension StoreState {
 
   /// Limits hold for what grows; equal to a limit is allowed.
   @inline(__always)
-  private func check(
+  func check(
     _ limits: Limits, _ number: Int, _ id: RecordName, recordSize: Int, growth: Int,
     pendingGrowth: Int
   ) throws(StoreError) {

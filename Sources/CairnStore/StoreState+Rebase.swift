@@ -43,7 +43,8 @@ extension TableState {
         let cell = columns[column].cell(slot)
         let stamp = columns[column].stamp(slot)
         if cell.isNone, stamp == StampTable.settled { continue }
-        table.set(target, column, new.adopt(cell, from: old.heap), stamp: stamp)
+        table.set(
+          target, column, table.move(cell, of: self, old, to: &new), stamp: stamp)
       }
     }
     try table.movePending(from: self, moved, old, &new)
@@ -60,9 +61,13 @@ extension TableState {
       pendingRecords.append(copy)
       pendingMarks[slot] = UInt32(pendingRecords.count)
     }
+    for (key, size) in old.pendingLists {
+      guard let slot = moved[Int(key.slot)] else { continue }
+      pendingLists[ListKey(slot: slot, column: Int(key.column), root: key.root)] = size
+    }
     for entry in old.undo {
       guard let slot = moved[Int(entry.slot)] else { continue }
-      let cell = new.adopt(entry.cell, from: ground.heap)
+      let cell = move(entry.cell, of: old, ground, to: &new)
       undo.append(
         Undo(
           slot: UInt32(slot), column: entry.column, stamp: entry.stamp, tag: cell.tag,

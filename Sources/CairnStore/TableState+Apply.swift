@@ -94,6 +94,11 @@ extension TableState {
     _ refreshed: inout Set<Int>
   ) throws(StoreError) {
     let target = self.column(column.field, &ground, rules)
+    if !column.operation.hasValues {
+      try applyLists(
+        column, target, of: delta, slots, by: author, &ground, rules, &totals, &refreshed)
+      return
+    }
     for index in column.cells {
       let slot = Int(slots[Int(delta.records[Int(delta.rows[index])].reference)]) - 1
       let cell = Cell(tag: delta.tags[index], word: delta.words[index])
@@ -107,6 +112,8 @@ extension TableState {
       let write: Write
       if column.operation == .add, let value, let running = delta.totals[index] {
         write = .add(result: value, total: running.total, since: running.since)
+      } else if cell.tag == CellTag.createdList, case .list(let items) = value {
+        write = .create(items, covered: delta.covered[index] ?? [])
       } else {
         write = .put(value, covered: delta.covered[index] ?? [])
       }
@@ -172,7 +179,9 @@ extension TableState {
         }
       }
       if view.cell.isNone { continue }
-      state.fields[fieldNames[column]] = Register(view.value, stamp: ground.stamps[number])
+      state.fields[fieldNames[column]] = Register(
+        view.value, stamp: ground.stamps[number],
+        isCreated: view.cell.tag == CellTag.createdList)
     }
     return state
   }
@@ -208,13 +217,11 @@ extension TableState {
     let exists = isPending || state.exists
     for column in columns.indices {
       if isPending, self.isPending(slot, column) {
-        size += CellView(cell: columns[column].cell(slot), heap: ground.heap).fieldSize
+        size += pendingFieldSize(slot, column, ground)
         continue
       }
-      let value = exists ? state.visible(fieldNames[column], rule: columns[column].rule) : nil
-      if let value {
-        set(slot, column, Cell(value, heap: &ground.heap), stamp: StampTable.settled)
-        size += Sizes.field(value)
+      if exists, state.fields[fieldNames[column]] != nil {
+        size += showAgain(slot, column, &ground)
       } else if columns[column].tag(slot) != CellTag.none {
         set(slot, column, .none, stamp: StampTable.settled)
       }

@@ -19,7 +19,9 @@ extension TableState {
     into delta: inout Delta, _ scope: inout CommitScope, _ ground: inout Ground,
     _ rules: RuleBook
   ) throws(StoreError) {
+    flattenNewLists(&ground)
     let included = try includedCells(&ground)
+    collectLists(isAlone: scope.isAlone)
     let firstRecord = delta.records.count
     addRecords(into: &delta, &scope)
     guard delta.records.count > firstRecord else { return }
@@ -29,6 +31,7 @@ extension TableState {
     for column in columns.indices where !buckets[column].isEmpty {
       try addColumn(column, buckets[column], into: &delta, scope, &ground, rules)
     }
+    addListColumns(into: &delta)
     delta.sections.append(
       Delta.Section(
         table: name, records: firstRecord..<delta.records.count,
@@ -67,6 +70,7 @@ extension TableState {
     _ old: Undo, _ cell: Cell, _ ground: inout Ground
   ) throws(StoreError) -> Bool {
     let slot = Int(old.slot)
+    if old.tag == CellTag.editedList { return false }
     // Writing the visible value of a conflict again decides the conflict.
     if isComplex(slot),
       (complex[slot]?.fields[fieldNames[Int(old.column)]]?.entries.count ?? 0) > 1
@@ -110,6 +114,8 @@ extension TableState {
     if scope.isAlone { return nil }
     // A delete in this very delta comes before its insert, and covers all earlier ones.
     if pending.deleted { return pending.inserted ? [scope.dot] : nil }
+    // An edit of a list lives and dies with the list.
+    if !pending.inserted, hasOnlyLists(pending.slot) { return nil }
     guard let state = complex[pending.slot] else { return nil }
     return pending.inserted ? state.bornOfInsert : state.bornOfUpdate
   }
@@ -138,8 +144,9 @@ extension TableState {
       writes[entry.undo] = write
       switch write {
       case .add: byOperation[.add, default: []].append(entry)
-      case .put(_, let covered):
+      case .put(_, let covered), .create(_, let covered):
         byOperation[covered.isEmpty ? .put : .putCovering, default: []].append(entry)
+      case .edit: break
       }
     }
     for operation in [Delta.Operation.put, .putCovering, .add] {
@@ -148,10 +155,11 @@ extension TableState {
       emit(column, operation, entries, into: &delta)
       for (offset, entry) in entries.enumerated() {
         switch writes[entry.undo] {
-        case .put(_, let covered): if !covered.isEmpty { delta.covered[first + offset] = covered }
+        case .put(_, let covered), .create(_, let covered):
+          if !covered.isEmpty { delta.covered[first + offset] = covered }
         case .add(_, let total, let since):
           delta.totals[first + offset] = Delta.Addition(since: since, total: total)
-        case nil: break
+        case .edit, nil: break
         }
       }
     }
@@ -178,7 +186,8 @@ extension TableState {
     _ column: Int, _ old: Undo, _ scope: CommitScope, ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) -> Write {
     let slot = Int(old.slot)
-    let value = columns[column].cell(slot).value(ground.heap)
+    let cell = columns[column].cell(slot)
+    let value = cell.value(ground.heap)
     let register: Register
     let pending = pendingRecords[Int(pendingMarks[slot]) - 1]
     if let state = complex[slot], !pending.deleted {
@@ -193,6 +202,9 @@ extension TableState {
       }
       register = before.cell.isNone ? Register() : Register(before.value)
     }
+    if cell.tag == CellTag.createdList, case .list(let items) = value {
+      return register.create(items)
+    }
     return register.write(value, rule: columns[column].rule, dot: scope.dot)
   }
 
@@ -205,6 +217,8 @@ extension TableState {
     if !scope.isAlone, let section {
       try commitComplex(delta, section, stamp: stamp, scope, &ground, rules)
     }
+    commitLists(stamp: stamp, context: scope.context, isAlone: scope.isAlone)
+    let written = Set(undo.map { Int($0.slot) })
     for old in undo {
       let slot = Int(old.slot)
       if columns[Int(old.column)].stamp(slot) == StampTable.pending {
@@ -215,7 +229,10 @@ extension TableState {
       if presences[pending.slot] == StampTable.pending { presences[pending.slot] = stampNumber }
       pendingMarks[pending.slot] = 0
     }
-    let slots = pendingRecords.map(\.slot).filter(isComplex)
+    let slots = pendingRecords.filter {
+      isComplex($0.slot) && ($0.inserted || $0.deleted || written.contains($0.slot))
+    }.map(\.slot)
+    freeReplacedLists()
     forgetPending()
     for slot in slots { refresh(slot, &ground, rules) }
   }
@@ -226,7 +243,8 @@ extension TableState {
     _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
     var needed = Set(
-      pendingRecords.filter { $0.deleted || isComplex($0.slot) }.map(\.slot))
+      pendingRecords.filter { $0.deleted || isComplex($0.slot) && !hasOnlyLists($0.slot) }
+        .map(\.slot))
     var slotOfRow: [UInt32: Int] = [:]
     for pending in pendingRecords where pending.row != .max {
       slotOfRow[pending.row] = pending.slot
@@ -254,7 +272,7 @@ extension TableState {
         complex[slot]?.apply(.insert, stamp: stamp, context: scope.context, born: born)
       }
     }
-    for column in delta.columns[section.columns] {
+    for column in delta.columns[section.columns] where column.operation.hasValues {
       for cell in column.cells {
         let row = delta.rows[cell]
         guard let slot = slotOfRow[row], needed.contains(slot) else { continue }
@@ -273,10 +291,14 @@ extension TableState {
     if column.operation == .add, let value, let running = delta.totals[cell] {
       return .add(result: value, total: running.total, since: running.since)
     }
+    if delta.tags[cell] == CellTag.createdList, case .list(let items) = value {
+      return .create(items, covered: delta.covered[cell] ?? [])
+    }
     return .put(value, covered: delta.covered[cell] ?? [])
   }
 
-  private mutating func makeComplex(
+  /// Gives a slot its full state, with the cells that it had before the pending delta.
+  mutating func makeComplex(
     _ slot: Int, beforePending old: [Int: Undo], _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
     let pending = pendingRecords[Int(pendingMarks[slot]) - 1]

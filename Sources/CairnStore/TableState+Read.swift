@@ -58,6 +58,7 @@ extension TableState {
     case .base(let row): return try baseView(row, column, &ground)
     case .slot(let slot):
       let cell = columns[column].cell(slot)
+      if cell.tag == CellTag.editedList { return listView(slot, column) }
       if cell.tag != CellTag.none || !seesBase(slot) {
         return CellView(cell: cell, heap: ground.heap)
       }

@@ -18,6 +18,7 @@ extension TableState {
   @inline(__always)
   mutating func put(_ slot: Int, _ column: Int, _ cell: Cell) {
     let stamp = columns[column].stamp(slot)
+    if columns[column].tag(slot) == CellTag.editedList { leaveList(slot, column) }
     if stamp != StampTable.pending {
       let old = columns[column].cell(slot)
       undo.append(
@@ -58,6 +59,7 @@ extension TableState {
 
   /// Takes all pending changes back.
   mutating func rollBack() {
+    rollBackLists()
     for old in undo.reversed() {
       columns[Int(old.column)].set(Int(old.slot), old.cell, stamp: old.stamp)
     }
@@ -73,5 +75,7 @@ extension TableState {
   mutating func forgetPending() {
     undo.removeAll(keepingCapacity: true)
     pendingRecords.removeAll(keepingCapacity: true)
+    if !pendingLists.isEmpty { pendingLists.removeAll(keepingCapacity: true) }
+    if !listChanges.isEmpty { listChanges.removeAll(keepingCapacity: true) }
   }
 }

@@ -33,6 +33,14 @@ struct TableState {
   var index = SlotIndex()
   /// Records in conflict, deleted ones that are not forgotten yet, and those with sums.
   var complex: [Int: RecordState] = [:]
+  /// Lists that are being edited, by the word of their cells: those of records that keep a full
+  /// state are there.
+  var lists: [ListState] = []
+  var freeLists: [Int] = []
+  /// Committed lists with pending edits, and what these count with in the pending delta.
+  var pendingLists: [ListKey: Int] = [:]
+  /// What `collect` has found to say about them.
+  var listChanges: [ListKey: ListChange] = [:]
   /// Rows of the base that have a slot, by block: 64 rows a word.
   var shadows: [UInt32: [UInt64]] = [:]
 

@@ -46,9 +46,11 @@ struct CellTests {
       [
         CellTag.none, CellTag.absent, CellTag.no, CellTag.yes, CellTag.int, CellTag.double,
         CellTag.date, CellTag.string, CellTag.bytes, CellTag.list,
-      ] == Array(0...9))
-    #expect(CellTag.last == 9)
-    #expect([Delta.Operation.put, .putCovering, .add].map(\.rawValue) == [0, 1, 2])
+        CellTag.createdList,
+      ] == Array(0...10))
+    #expect(CellTag.last == 10)
+    let operations: [Delta.Operation] = [.put, .putCovering, .add, .splice, .edit]
+    #expect(operations.map(\.rawValue) == [0, 1, 2, 3, 4])
     #expect(Delta.Flags.insert | Delta.Flags.delete | Delta.Flags.born == Delta.Flags.known)
   }
 }

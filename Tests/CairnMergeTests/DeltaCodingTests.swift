@@ -24,7 +24,7 @@ struct DeltaCodingTests {
     var delta = Delta()
     for (bytes, content) in scope(seed: seed, count: 12) {
       var reader = ByteReader(bytes)
-      try decoder.decode(&reader, into: &delta)
+      try decoder.decode(&reader, dot: delta.dot, into: &delta)
       delta.dot = content.dot
       #expect(reader.isAtEnd)
       #expect(DeltaContent(delta, heap: bytes, names: decoder.records) == content)
@@ -46,7 +46,7 @@ struct DeltaCodingTests {
       resumed.encode(delta, heap: sample.heap, into: &again)
       #expect(bytes == again)
       var reader = ByteReader(bytes)
-      try decoder.decode(&reader, into: &decoded)
+      try decoder.decode(&reader, dot: decoded.dot, into: &decoded)
       // What was decoded is encoded the same, too.
       var copy = DeltaEncoder(resuming: DeltaDecoder())
       var first: [UInt8] = []
@@ -92,7 +92,7 @@ struct DeltaCodingTests {
       var delta = Delta()
       var reader = ByteReader(bytes, 0..<length)
       #expect(throws: DecodeError.self, "\(length) of \(bytes.count)") {
-        try decoder.decode(&reader, into: &delta)
+        try decoder.decode(&reader, dot: delta.dot, into: &delta)
       }
     }
   }
@@ -138,7 +138,7 @@ struct DeltaCodingTests {
     var delta = Delta()
     var reader = ByteReader(bytes)
     do {
-      try decoder.decode(&reader, into: &delta)
+      try decoder.decode(&reader, dot: delta.dot, into: &delta)
       // Whoever believes it can read every cell.
       _ = DeltaContent(delta, heap: bytes, names: decoder.records)
     } catch {}

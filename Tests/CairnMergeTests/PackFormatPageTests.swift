@@ -50,7 +50,7 @@ struct PackFormatPageTests {
     var decoder = DeltaDecoder()
     var read = Delta()
     var reader = ByteReader(bytes)
-    try decoder.decode(&reader, into: &read)
+    try decoder.decode(&reader, dot: read.dot, into: &read)
     read.dot = delta.dot
     #expect(reader.isAtEnd)
     #expect(

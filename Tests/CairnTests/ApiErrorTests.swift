@@ -202,7 +202,8 @@ import Testing
     let record = try table.insert(["i": 1, "d": 1.0, "b": true, "s": "1"], id: "r")
     #expect(try record.double("i") == nil && record.int("d") == nil && record.int("b") == nil)
     #expect(try record.bool("i") == nil && record.string("i") == nil && record.bytes("s") == nil)
-    #expect(try record.date("i") == nil && record.list("s") == nil && record.int("none") == nil)
+    #expect(try record.date("i") == nil && record.listValues("s") == nil)
+    #expect(try record.int("none") == nil)
     #expect(try table.query(["i": 1.0]).count == 1 && table.query(["b": 1]).count == 0)
   }
 

@@ -19,6 +19,18 @@ struct TwoDevices {
     ).openOrCreateDatastore(id)
   }
 
+  private init(_ place: TemporaryDirectory, _ a: Datastore, _ b: Datastore) {
+    (self.place, self.a, self.b) = (place, a, b)
+  }
+
+  /// Both closed and opened again.
+  func reopened() throws -> TwoDevices {
+    try a.close()
+    try b.close()
+    return TwoDevices(
+      place, try a.manager.openDatastore(a.id), try b.manager.openDatastore(b.id))
+  }
+
   /// Commits and exchanges until nothing moves any more.
   func meet() async throws {
     for _ in 0..<3 {

@@ -1,0 +1,194 @@
+internal import CairnMerge
+internal import CairnStore
+
+/// A list in a field of a record: a handle that always shows what the list is now.
+///
+/// Edits change items and not the whole value, so what several devices do at once merges without
+/// conflict: each keeps its insertions, runs that were typed at one place stay together, deleting
+/// beats moving and replacing, and an item that several devices moved is there once. Setting the
+/// field to a whole list, or removing it, beats edits made at the same time. Like all changes,
+/// edits show at once and last with the next `sync()`.
+///
+/// Indexes count from 0. An edit costs O(log n), and in the log and the folder some 20 bytes and
+/// what it puts in. May be used from any thread; each call is atomic by itself.
+///
+/// As a collection it reads what is there at the moment of each call: where other threads edit the
+/// list meanwhile, take `values` once and read that.
+public struct RecordList: Sendable {
+  /// The record that it is in.
+  public let record: Record
+  /// The field that it is in.
+  public let field: String
+
+  init(record: Record, field: String) {
+    self.record = record
+    self.field = field
+  }
+
+  private var store: Store { record.table.datastore.store }
+
+  /// All items, at one moment; empty if the field is absent or the record deleted.
+  ///
+  /// - Throws: `badType` if the field holds something else by now; `closed`.
+  public var values: [Value] {
+    get throws(CairnError) {
+      let value = try wrapped { () throws(StoreError) in
+        try store.value(table: record.table.id, id: record.id.name, field: field)
+      }
+      guard let value else { return [] }
+      guard case .list(let items) = value else { throw notAList }
+      return items.map(Value.init)
+    }
+  }
+
+  private var notAList: CairnError {
+    CairnError(
+      .badType,
+      "field \(field) of record \(record.id) in table \(record.table.id) holds no list any more",
+      id: field)
+  }
+
+  /// The item at an index.
+  ///
+  /// - Throws: `badIndex` if there is none.
+  public func value(at index: Int) throws(CairnError) -> Value {
+    let value = try wrapped { () throws(StoreError) in
+      try store.listItem(
+        table: record.table.id, id: record.id.name, field: field, at: index)
+    }
+    guard let value else {
+      throw CairnError(
+        .badIndex,
+        "there is no item \(index) in field \(field) of record \(record.id) in table "
+          + record.table.id, id: field)
+    }
+    return Value(value)
+  }
+
+  // MARK: edits
+
+  /// Puts an item before the one at an index, or, at `count`, at the end.
+  ///
+  /// - Throws: `badIndex`; `badType` if the field holds no list, or the value is one; `deleted`;
+  ///   `sizeLimit`. The list is as before then.
+  public func insert(_ value: Value, at index: Int) throws(CairnError) {
+    try check(value)
+    try edit(.insert(value.stored, at: index))
+  }
+
+  /// Puts several items before the one at an index, as one change.
+  public func insert(
+    contentsOf values: some Collection<Value>, at index: Int
+  ) throws(CairnError) {
+    for value in values { try check(value) }
+    if values.isEmpty { return }
+    try edit(.insertAll(values.map(\.stored), at: index))
+  }
+
+  /// Puts an item at the end.
+  public func append(_ value: Value) throws(CairnError) {
+    try check(value)
+    try edit(.append(value.stored))
+  }
+
+  /// Takes an item out.
+  public func remove(at index: Int) throws(CairnError) { try edit(.remove(at: index)) }
+
+  /// Takes the last item out.
+  ///
+  /// - Throws: `badIndex` if the list is empty.
+  public func removeLast() throws(CairnError) { try edit(.removeLast) }
+
+  /// Gives an item another value. Two devices that replace one item at once have a conflict, which
+  /// the field's rule decides (`sum` as `remote`).
+  public func replace(at index: Int, with value: Value) throws(CairnError) {
+    try check(value)
+    try edit(.replace(at: index, value.stored))
+  }
+
+  /// Takes an item out and puts it in again so that it ends at `target`.
+  public func move(from source: Int, to target: Int) throws(CairnError) {
+    try edit(.move(from: source, to: target))
+  }
+
+  private func edit(_ operation: ListOperation) throws(CairnError) {
+    do {
+      try store.edit(
+        table: record.table.id, id: record.id.name, field: field, operation)
+    } catch { throw CairnError(error) }
+  }
+
+  private func check(_ value: Value) throws(CairnError) {
+    if case .list = value {
+      throw CairnError(
+        .badType, "field \(field): a list can't hold lists; keep them in fields or records of "
+          + "their own", id: field)
+    }
+  }
+}
+
+extension RecordList: Hashable {
+  /// Whether both stand for the same field of the same record.
+  public static func == (a: RecordList, b: RecordList) -> Bool {
+    a.record == b.record && a.field == b.field
+  }
+
+  /// Hashes what `==` compares.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(record)
+    hasher.combine(field)
+  }
+}
+
+extension RecordList: RandomAccessCollection {
+  /// 0.
+  public var startIndex: Int { 0 }
+
+  /// The same as `count`.
+  public var endIndex: Int { count }
+
+  /// How many items there are; 0 if the field is absent or holds something else, the record is
+  /// deleted, or the datastore closed.
+  public var count: Int {
+    do throws(StoreError) {
+      return try store.listCount(
+        table: record.table.id, id: record.id.name, field: field) ?? 0
+    } catch { return 0 }
+  }
+
+  /// The item at an index, which must be below `count`, as in every collection: an index that is
+  /// not there ends the process. `value(at:)` throws instead.
+  public subscript(index: Int) -> Value {
+    do throws(CairnError) { return try value(at: index) } catch {
+      // As an array of these items would.
+      return Array(self)[index]
+    }
+  }
+
+  /// Walks over the items that are there now, whatever happens to the list meanwhile.
+  public func makeIterator() -> IndexingIterator<[Value]> {
+    do throws(CairnError) { return try values.makeIterator() } catch { return [].makeIterator() }
+  }
+}
+
+extension Record {
+  /// The list in a field, for editing; an absent field counts as an empty list, and holds one from
+  /// the first insertion on.
+  ///
+  /// Lists that several devices begin in an absent field at once become one list, with the items of
+  /// all: unlike whole lists that are set, of which one wins.
+  ///
+  /// - Throws: `badType` if the field holds something else, `deleted`, `illegalArgument`.
+  public func list(_ field: String) throws(CairnError) -> RecordList {
+    try table.check(field, nil)
+    if try isDeleted {
+      throw CairnError(
+        .deleted, "the record \(id) of table \(table.id) is deleted; it has no lists", id: "\(id)")
+    }
+    let list = RecordList(record: self, field: field)
+    _ = try wrapped { () throws(StoreError) in
+      try table.datastore.store.listCount(table: table.id, id: id.name, field: field)
+    }
+    return list
+  }
+}

@@ -1,0 +1,68 @@
+/// Which delta made which nodes: names and stamps of slots, and slots of names.
+///
+/// The nodes of one delta have consecutive slots, so there is one batch a delta and not one name a
+/// node.
+struct ListAuthors: Sendable {
+  /// By batch: its first slot, ascending, and its delta.
+  private(set) var firsts: [UInt32] = []
+  private(set) var stamps: [Stamp] = []
+  private var devices: [DeviceID] = []
+  /// By number of device: its batches, by ascending sequence.
+  private var batches: [[UInt32]] = []
+
+  /// Adds a delta's nodes. Deltas of one device come in the order of their sequences.
+  mutating func append(first: UInt32, _ stamp: Stamp) {
+    let batch = UInt32(firsts.count)
+    firsts.append(first)
+    stamps.append(stamp)
+    if let device = devices.firstIndex(of: stamp.dot.device) {
+      batches[device].append(batch)
+    } else {
+      devices.append(stamp.dot.device)
+      batches.append([batch])
+    }
+  }
+
+  func batch(of slot: UInt32) -> Int {
+    if let last = firsts.last, slot >= last { return firsts.count - 1 }
+    var low = 0
+    var high = firsts.count
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if firsts[middle] <= slot { low = middle } else { high = middle }
+    }
+    return low
+  }
+
+  func stamp(of slot: UInt32) -> Stamp { stamps[batch(of: slot)] }
+
+  func id(of slot: UInt32) -> NodeID {
+    let batch = batch(of: slot)
+    return NodeID(stamps[batch].dot, slot - firsts[batch])
+  }
+
+  /// The slot of a name, nil if no such node was ever here. `count` is the number of all slots.
+  func slot(of id: NodeID, count: Int) -> UInt32? {
+    guard let batch = batch(of: id.dot) else { return nil }
+    let end = batch + 1 < firsts.count ? firsts[batch + 1] : UInt32(count)
+    guard id.index < end - firsts[batch] else { return nil }
+    return firsts[batch] + id.index
+  }
+
+  func batch(of dot: Dot) -> Int? {
+    guard let device = devices.firstIndex(of: dot.device) else { return nil }
+    let known = batches[device]
+    var low = 0
+    var high = known.count
+    while low < high {
+      let middle = (low + high) / 2
+      if stamps[Int(known[middle])].dot.sequence < dot.sequence {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    guard low < known.count, stamps[Int(known[low])].dot == dot else { return nil }
+    return Int(known[low])
+  }
+}

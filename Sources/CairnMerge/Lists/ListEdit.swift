@@ -1,0 +1,66 @@
+/// What one delta does to one list: the smallest set of changes with the same effect.
+///
+/// Everything is said by node names and never by position, so that it means the same whatever
+/// others have done meanwhile.
+package struct ListEdit: Hashable, Sendable {
+  /// On which side of its parent a node hangs in the tree of a list. Embedded in formats.
+  package enum Side: UInt8, Hashable, Sendable {
+    case right = 0
+    case left = 1
+  }
+
+  /// Nodes that follow one another: the first hangs on its parent, each other one to the right of
+  /// the one before it.
+  package struct Chain: Hashable, Sendable {
+    package var parent: NodeID
+    package var side: Side
+    package var count: UInt32
+    /// Which of them are new places of items that were there before, by number in the chain. The
+    /// others are new items.
+    package var moves: [Move]
+
+    package init(parent: NodeID, side: Side, count: UInt32, moves: [Move] = []) {
+      self.parent = parent
+      self.side = side
+      self.count = count
+      self.moves = moves
+    }
+  }
+
+  package struct Move: Hashable, Sendable {
+    package var offset: UInt32
+    package var item: NodeID
+
+    package init(offset: UInt32, item: NodeID) {
+      self.offset = offset
+      self.item = item
+    }
+  }
+
+  /// Items with consecutive numbers of one delta.
+  package struct Span: Hashable, Sendable {
+    package var first: NodeID
+    package var count: UInt32
+
+    package init(first: NodeID, count: UInt32) {
+      self.first = first
+      self.count = count
+    }
+  }
+
+  package var chains: [Chain] = []
+  /// Values of the new items, in the order of the chains.
+  package var inserted = ListItems()
+  package var deleted: [Span] = []
+  /// Items that get other values.
+  package var replaced: [NodeID] = []
+  /// Those values, in the same order.
+  package var replacements = ListItems()
+
+  package init() {}
+
+  package var isEmpty: Bool { chains.isEmpty && deleted.isEmpty && replaced.isEmpty }
+
+  /// How many nodes it adds.
+  package var nodeCount: Int { chains.reduce(0) { $0 + Int($1.count) } }
+}

@@ -1,0 +1,33 @@
+package import CairnBytes
+
+/// Splices as bytes: count · (skipped · deleted · inserted) … · items.
+package enum ListSplicesCoding {
+  package static func encode(_ splices: ListSplices, into out: inout [UInt8]) {
+    out.putVarint(splices.steps.count)
+    for step in splices.steps {
+      out.putVarint(step.skipped)
+      out.putVarint(step.deleted)
+      out.putVarint(step.inserted)
+    }
+    ListItemsCoding.encode(splices.inserted, into: &out)
+  }
+
+  package static func decode(
+    _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> ListSplices {
+    var reader = ByteReader(bytes, range)
+    var splices = ListSplices()
+    var inserted = 0
+    for _ in 0..<(try reader.count(minimumSize: 3)) {
+      let step = ListSplices.Step(
+        skipped: try reader.count(limit: 1 << 30), deleted: try reader.count(limit: 1 << 30),
+        inserted: try reader.count(limit: FormatBounds.cellsInDelta))
+      inserted += step.inserted
+      guard inserted <= FormatBounds.cellsInDelta else { throw .limit }
+      splices.steps.append(step)
+    }
+    splices.inserted = try ListItemsCoding.decode(inserted, &reader)
+    guard reader.isAtEnd else { throw .malformed("bytes after the splices of a list") }
+    return splices
+  }
+}

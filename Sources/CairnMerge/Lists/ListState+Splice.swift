@@ -1,0 +1,86 @@
+/// Lists that only this device edits: their deltas say positions, and nothing is remembered of
+/// what is deleted.
+extension ListState {
+  /// The pending edits of a plain list, nil if they make no difference. They stay pending.
+  package mutating func collectSplices() -> ListSplices? {
+    dropNullMoves()
+    guard let pending else { return nil }
+    var splices = ListSplices()
+    // What was taken out so far less what was put in, and how far the steps reach in the old list.
+    var balance = 0
+    var passed = 0
+    for (node, isOld, isNow) in changedNodes(pending) {
+      let index = rope.visibleIndex(of: node) + balance
+      if splices.steps.isEmpty || index != passed {
+        splices.steps.append(
+          ListSplices.Step(skipped: index - passed, deleted: 0, inserted: 0))
+        passed = index
+      }
+      let last = splices.steps.count - 1
+      if isOld {
+        splices.steps[last].deleted += 1
+        passed += 1
+        balance += 1
+      }
+      if isNow {
+        splices.steps[last].inserted += 1
+        splices.inserted.append(Int(item(of: node)), of: items)
+        balance -= 1
+      }
+    }
+    return splices.isEmpty ? nil : splices
+  }
+
+  /// Nodes that differ, in the order of the list: whether they were items before, and are now.
+  private func changedNodes(_ pending: Pending) -> [(UInt32, isOld: Bool, isNow: Bool)] {
+    var result: [(UInt32, isOld: Bool, isNow: Bool)] = []
+    for slot in pending.committed..<UInt32(items.count) where rope.contains(slot) {
+      result.append((slot, isOld: false, isNow: true))
+    }
+    for (item, before) in pending.touched {
+      let isGone = items.tags[Int(item)] == ListItems.none
+      if isGone {
+        result.append((item, isOld: true, isNow: false))
+      } else if pending.moved[item] == nil,
+        !items.equal(items.cell(Int(item)), before, of: items)
+      {
+        result.append((item, isOld: true, isNow: true))
+      }
+    }
+    for item in pending.moved.keys where items.tags[Int(item)] != ListItems.none {
+      result.append((item, isOld: true, isNow: false))
+    }
+    let placed = result.map { (position: rope.position(of: $0.0), change: $0) }
+    return placed.sorted { $0.position < $1.position }.map(\.change)
+  }
+
+  /// What was pending in a plain list holds from now on.
+  package mutating func commitPlain() {
+    guard let pending else { return }
+    for item in pending.touched.keys where items.tags[Int(item)] == ListItems.none {
+      rope.remove(item)
+    }
+    for (item, node) in pending.moved {
+      items.set(Int(node), items.cell(Int(item)))
+      items.set(Int(item), Cell(tag: ListItems.none))
+      rope.remove(item)
+    }
+    self.pending = nil
+    // What was deleted leaves its slots behind.
+    if items.count > 2 * count + 1024 { reset(to: values(.remote)) }
+  }
+
+  /// Applies the steps of a delta to a plain list that is long enough for them.
+  package mutating func apply(_ splices: ListSplices) {
+    var index = 0
+    var source = 0
+    for step in splices.steps {
+      index += step.skipped
+      for _ in 0..<step.deleted { remove(at: index) }
+      insert((source..<source + step.inserted).map(splices.inserted.value), at: index)
+      source += step.inserted
+      index += step.inserted
+    }
+    commitPlain()
+  }
+}

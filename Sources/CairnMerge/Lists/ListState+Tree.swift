@@ -1,0 +1,155 @@
+/// The tree whose walk is the order of the list.
+extension ListState {
+  static func key(_ parent: UInt32, _ side: ListEdit.Side) -> UInt32 {
+    parent << 1 | UInt32(side.rawValue)
+  }
+
+  /// The children on one side, in commit order.
+  func siblings(_ parent: UInt32, _ side: ListEdit.Side) -> [UInt32] {
+    let key = ListState.key(parent, side)
+    var result = children[key] ?? []
+    guard side == .right, hasNextInChain(parent) else { return result }
+    let stamp = authors.stamp(of: parent + 1)
+    let index = result.firstIndex { stamp < authors.stamp(of: $0) } ?? result.endIndex
+    result.insert(parent + 1, at: index)
+    return result
+  }
+
+  /// Whether the next slot hangs to the right of this one.
+  @inline(__always)
+  func hasNextInChain(_ slot: UInt32) -> Bool {
+    Int(slot) + 1 < parents.count && parents[Int(slot) + 1] == slot << 1
+  }
+
+  /// Whether anything hangs to the right of a node.
+  func hasRightChildren(_ slot: UInt32) -> Bool {
+    hasNextInChain(slot) || children[ListState.key(slot, .right)] != nil
+  }
+
+  /// The node after which a new child comes in the list; nil if it comes first of all.
+  ///
+  /// Children of a node on one side are always concurrent to one another, so commit order decides
+  /// between their subtrees.
+  func anchor(_ parent: UInt32, _ side: ListEdit.Side, _ stamp: Stamp) -> UInt32? {
+    let siblings = siblings(parent, side)
+    if let before = siblings.last(where: { authors.stamp(of: $0) < stamp }) {
+      return lastOfSubtree(before)
+    }
+    switch (side, siblings.first) {
+    case (.right, _): return parent
+    case (.left, nil): return rope.previous(parent)
+    case (.left, let first?): return rope.previous(firstOfSubtree(first))
+    }
+  }
+
+  private func lastOfSubtree(_ slot: UInt32) -> UInt32 {
+    var last = slot
+    while true {
+      if children[ListState.key(last, .right)] == nil {
+        guard hasNextInChain(last) else { return last }
+        last += 1
+      } else if let child = siblings(last, .right).last {
+        last = child
+      } else {
+        return last
+      }
+    }
+  }
+
+  private func firstOfSubtree(_ slot: UInt32) -> UInt32 {
+    var first = slot
+    while let child = children[ListState.key(first, .left)]?.first { first = child }
+    return first
+  }
+
+  /// Adds consecutive slots to the tree and to the order, the first as a child of a node, each
+  /// other one to the right of the one before it. `isPlaced`: they are in the order already.
+  mutating func attach(
+    _ slots: Range<UInt32>, to parent: UInt32, _ side: ListEdit.Side, stamp: Stamp, isPlaced: Bool
+  ) {
+    let anchor = isPlaced ? nil : anchor(parent, side, stamp)
+    let key = ListState.key(parent, side)
+    if key != (slots.lowerBound &- 1) << 1 {
+      var siblings = children[key] ?? []
+      let index = siblings.firstIndex { stamp < authors.stamp(of: $0) } ?? siblings.endIndex
+      siblings.insert(slots.lowerBound, at: index)
+      children[key] = siblings
+    }
+    parents.append(key)
+    for slot in slots.dropFirst() { parents.append((slot - 1) << 1) }
+    if !isPlaced { rope.insert(slots, after: anchor, visible: true) }
+  }
+
+  // MARK: roots
+
+  /// Adds the root of a list that was put or created, with its items.
+  mutating func addRoot(_ values: [FieldValue], stamp: Stamp) {
+    let first = UInt32(items.count)
+    authors.append(first: first, stamp)
+    let index = roots.firstIndex { stamp < authors.stamp(of: $0) } ?? roots.endIndex
+    let anchor = index < roots.count ? rope.previous(roots[index]) : rope.last
+    roots.insert(first, at: index)
+    items.append(Cell(tag: ListItems.none))
+    for value in values { items.append(value) }
+    let end = UInt32(items.count)
+    parents.append(ListState.rootParent)
+    for slot in first + 1..<end + 1 where slot < end { parents.append((slot - 1) << 1) }
+    rope.insert(first..<first + 1, after: anchor, visible: false)
+    if end > first + 1 { rope.insert(first + 1..<end, after: first, visible: true) }
+    bytes += (Int(first) + 1..<Int(end)).reduce(0) { $0 + items.size($1) }
+  }
+
+  package func hasRoot(_ dot: Dot) -> Bool {
+    roots.contains { authors.stamp(of: $0).dot == dot }
+  }
+
+  package var rootDots: [Dot] { roots.map { authors.stamp(of: $0).dot } }
+
+  /// Forgets a root that was covered or deleted: its items, wherever they are now, and all places
+  /// under it. Items of other roots that were moved there are nowhere.
+  mutating func removeRoot(_ dot: Dot) {
+    guard let index = roots.firstIndex(where: { authors.stamp(of: $0).dot == dot }) else { return }
+    let root = roots[index]
+    let end = index + 1 < roots.count ? roots[index + 1] : nil
+    roots.remove(at: index)
+    var region: [UInt32] = []
+    var next: UInt32? = root
+    while let node = next, node != end {
+      region.append(node)
+      next = rope.next(node)
+    }
+    for node in region where node != root && items.tags[Int(node)] != ListItems.place {
+      kill(node)
+    }
+    for node in region {
+      if rope.isVisible(node) { lose(node) }
+      for side in [ListEdit.Side.left, .right] { children[ListState.key(node, side)] = nil }
+      rope.remove(node)
+    }
+    for (item, survivors) in moves where survivors.contains(where: { !contains($0.node) }) {
+      moves[item] = survivors.map { move in
+        contains(move.node) ? move : Move(stamp: move.stamp, node: ListState.lost)
+      }
+    }
+  }
+
+  private func contains(_ node: UInt32) -> Bool { node != ListState.lost && rope.contains(node) }
+
+  /// An item of another root loses the place that it had here.
+  private mutating func lose(_ node: UInt32) {
+    bytes -= items.size(Int(item(of: node)))
+    rope.setVisible(node..<node + 1, false)
+  }
+
+  /// Deletes an item for good; its nodes stay.
+  mutating func kill(_ item: UInt32) {
+    guard isAlive(item) else { return }
+    if let node = currentNode(item), rope.isVisible(node) {
+      bytes -= items.size(Int(item))
+      rope.setVisible(node..<node + 1, false)
+    }
+    items.set(Int(item), Cell(tag: ListItems.none))
+    if !moves.isEmpty { moves[item] = nil }
+    if !replaced.isEmpty { replaced[item] = nil }
+  }
+}

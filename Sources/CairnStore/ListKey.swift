@@ -1,0 +1,24 @@
+import CairnMerge
+
+/// A list with pending edits: a field of a record in the overlay and, since a field in conflict has
+/// several lists, the delta that this one began with.
+struct ListKey: Hashable {
+  var slot: UInt32
+  var column: UInt32
+  /// `Stamp.settled`'s for a list that is not in its record's state.
+  var root: Dot
+
+  init(slot: Int, column: Int, root: Dot) {
+    self.slot = UInt32(slot)
+    self.column = UInt32(column)
+    self.root = root
+  }
+
+  func isOf(_ slot: Int, _ column: Int) -> Bool { self.slot == slot && self.column == column }
+}
+
+/// What a commit says about a list.
+enum ListChange {
+  case splices(ListSplices)
+  case edit(ListEdit)
+}

@@ -1,0 +1,364 @@
+import CairnLog
+import CairnMerge
+
+/// Lists that are being edited. Their cells say `editedList`, and the word says where the list is:
+/// in `lists`, or in the record's full state. Everything else sees ordinary values.
+///
+/// - In a datastore that nobody else writes to, and for a list that is not committed yet, the list
+///   is a plain one in `lists`.
+/// - A committed list of a datastore that others write to is part of the record's full state.
+extension TableState {
+  /// The cell of a list that is in its record's state.
+  static let listInState = Cell(tag: CellTag.editedList, word: .max)
+
+  /// Runs `body` on the list of a cell that says `editedList`, in place.
+  @inline(__always)
+  mutating func withList<R>(
+    _ slot: Int, _ column: Int, _ body: (inout ListState) -> R
+  ) -> R? {
+    let cell = columns[column].cell(slot)
+    guard cell.tag == CellTag.editedList else { return nil }
+    if cell.word != TableState.listInState.word { return body(&lists[Int(cell.word)]) }
+    let rule = columns[column].rule
+    return complex[slot]?.fields[fieldNames[column]]?.withVisibleList(rule, body)
+  }
+
+  /// The key of the list that a cell shows.
+  mutating func listKey(_ slot: Int, _ column: Int) -> ListKey {
+    let isInState = columns[column].cell(slot) == TableState.listInState
+    let root = isInState ? withList(slot, column) { $0.rootDots.first } ?? nil : nil
+    return ListKey(slot: slot, column: column, root: root ?? Stamp.settled.dot)
+  }
+
+  /// Runs `body` on a list with pending edits, whether or not it is visible now.
+  private mutating func withPending<R>(_ key: ListKey, _ body: (inout ListState) -> R) -> R? {
+    let (slot, column) = (Int(key.slot), Int(key.column))
+    if key.root == Stamp.settled.dot { return withList(slot, column, body) }
+    return complex[slot]?.fields[fieldNames[column]]?.withList(root: key.root, body)
+  }
+
+  mutating func addList(_ list: ListState) -> Cell {
+    if let free = freeLists.popLast() {
+      lists[free] = list
+      return Cell(tag: CellTag.editedList, word: UInt64(free))
+    }
+    lists.append(list)
+    return Cell(tag: CellTag.editedList, word: UInt64(lists.count - 1))
+  }
+
+  private mutating func free(_ cell: Cell) {
+    guard cell.tag == CellTag.editedList, cell.word != TableState.listInState.word else { return }
+    lists[Int(cell.word)] = ListState(plain: [], isCreated: false)
+    freeLists.append(Int(cell.word))
+  }
+
+  // MARK: reading
+
+  /// A list that is being edited, as a value.
+  mutating func listView(_ slot: Int, _ column: Int) -> CellView {
+    let rule = columns[column].rule
+    var heap: [UInt8] = []
+    let cell = withList(slot, column) { list in
+      let values = list.values(rule)
+      return list.isCreated
+        ? Cell(created: values, heap: &heap) : Cell(.list(values), heap: &heap)
+    }
+    return CellView(cell: cell ?? .none, heap: heap)
+  }
+
+  /// What a list that is being edited counts with, without the field's 100.
+  mutating func listSize(_ slot: Int, _ column: Int) -> Int {
+    let rule = columns[column].rule
+    return withList(slot, column) { $0.size(rule) } ?? 0
+  }
+
+  /// Whether a list is one of several values of its field.
+  func isContested(_ slot: Int, _ column: Int) -> Bool {
+    (complex[slot]?.fields[fieldNames[column]]?.entries.count ?? 0) > 1
+  }
+
+  /// Shows what a field of a record with a full state is now. Returns its size.
+  mutating func showAgain(_ slot: Int, _ column: Int, _ ground: inout Ground) -> Int {
+    guard let register = complex[slot]?.fields[fieldNames[column]] else { return 0 }
+    let rule = columns[column].rule
+    if let list = register.visibleList(rule) {
+      set(slot, column, TableState.listInState, stamp: StampTable.settled)
+      return Sizes.field + register.lists[list].size(rule)
+    }
+    guard let value = register.visible(rule) else {
+      if columns[column].tag(slot) != CellTag.none {
+        set(slot, column, .none, stamp: StampTable.settled)
+      }
+      return 0
+    }
+    set(slot, column, cell(value, of: register, &ground), stamp: StampTable.settled)
+    return Sizes.field(value)
+  }
+
+  /// What pending edits of a field's lists count with in the pending delta.
+  func pendingListSize(_ slot: Int, _ column: Int) -> Int {
+    pendingLists.reduce(0) { $0 + ($1.key.isOf(slot, column) ? $1.value : 0) }
+  }
+
+  /// What a pending field counts with.
+  mutating func pendingFieldSize(_ slot: Int, _ column: Int, _ ground: Ground) -> Int {
+    let cell = columns[column].cell(slot)
+    if cell.tag == CellTag.editedList { return Sizes.field + listSize(slot, column) }
+    return CellTag.isValue(cell.tag) ? Sizes.field + cell.valueSize(ground.heap) : 0
+  }
+
+  /// The cell of a value that a register shows.
+  func cell(_ value: FieldValue, of register: Register?, _ ground: inout Ground) -> Cell {
+    if case .list(let items) = value, let entry = register?.entries.first, entry.isCreated {
+      return Cell(created: items, heap: &ground.heap)
+    }
+    return Cell(value, heap: &ground.heap)
+  }
+
+  // MARK: opening
+
+  /// Makes the list of a field ready to be edited. `view` is what the field holds now: a list.
+  mutating func openList(
+    _ slot: Int, _ column: Int, _ view: CellView, isAlone: Bool, _ ground: inout Ground,
+    _ rules: RuleBook
+  ) throws(StoreError) {
+    if columns[column].tag(slot) == CellTag.editedList { return }
+    let isNew = isPending(slot, column)
+    if isAlone || isNew {
+      guard case .list(let items) = view.value else { return }
+      let stamp = try stamp(slot, column, &ground)
+      let cell = addList(
+        ListState(plain: items, isCreated: view.cell.tag == CellTag.createdList))
+      set(slot, column, cell, stamp: stamp)
+      return
+    }
+    if !isComplex(slot) {
+      var old: [Int: Undo] = [:]
+      for entry in undo where Int(entry.slot) == slot { old[Int(entry.column)] = entry }
+      let pending = pend(slot)
+      try makeComplex(slot, beforePending: old, &ground, rules)
+      // It stays so when the edit is taken back.
+      pendingRecords[pending].flagsBefore |= Flag.complex | Flag.hidesBase
+      refresh(slot, &ground, rules)
+    }
+    let rule = columns[column].rule
+    guard complex[slot]?.fields[fieldNames[column]]?.openVisible(rule) != nil else { return }
+    set(slot, column, TableState.listInState, stamp: StampTable.settled)
+  }
+
+  /// Puts a new list into an absent field.
+  mutating func createList(_ slot: Int, _ column: Int) {
+    put(slot, column, addList(ListState(plain: [], isCreated: true)))
+  }
+
+  /// Something else takes the place of a list: edits of it that are pending were for nothing.
+  mutating func leaveList(_ slot: Int, _ column: Int) {
+    for key in pendingLists.keys where key.isOf(slot, column) {
+      withPending(key) { $0.rollBack() }
+      pendingLists[key] = nil
+    }
+    if isPending(slot, column) { free(columns[column].cell(slot)) }
+  }
+
+  // MARK: commits
+
+  /// Lists that nobody has seen yet go into the delta as values.
+  mutating func flattenNewLists(_ ground: inout Ground) {
+    for entry in undo {
+      let (slot, column) = (Int(entry.slot), Int(entry.column))
+      let cell = columns[column].cell(slot)
+      guard cell.tag == CellTag.editedList, isPending(slot, column) else { continue }
+      let flat = ground.cell(of: lists[Int(cell.word)])
+      free(cell)
+      set(slot, column, flat, stamp: StampTable.pending)
+    }
+  }
+
+  /// Finds out what there is to say about committed lists with pending edits.
+  mutating func collectLists(isAlone: Bool) {
+    listChanges.removeAll(keepingCapacity: true)
+    for key in pendingLists.keys {
+      let slot = Int(key.slot)
+      let change = withPending(key) { list -> ListChange? in
+        if isAlone { return list.collectSplices().map(ListChange.splices) }
+        return list.collect().map(ListChange.edit)
+      }
+      if case let change?? = change {
+        listChanges[key] = change
+        if pendingMarks[slot] != 0 { pendingRecords[Int(pendingMarks[slot]) - 1].row = 0 }
+      } else {
+        withPending(key) { $0.rollBack() }
+      }
+    }
+  }
+
+  /// Appends a column for each field with edited lists.
+  func addListColumns(into delta: inout Delta) {
+    if listChanges.isEmpty { return }
+    let rows = listChanges.map { key, change in
+      (
+        column: Int(key.column),
+        row: pendingRecords[Int(pendingMarks[Int(key.slot)]) - 1].row, root: key.root,
+        change: change
+      )
+    }.sorted { ($0.column, $0.row, $0.root) < ($1.column, $1.row, $1.root) }
+    var index = 0
+    while index < rows.count {
+      let column = rows[index].column
+      let first = delta.tags.count
+      var operation = Delta.Operation.edit
+      // A second list of the same field, when the rule has changed meanwhile, gets another column.
+      while index < rows.count, rows[index].column == column,
+        delta.tags.count == first || rows[index].row != rows[index - 1].row
+      {
+        switch rows[index].change {
+        case .splices(let splices):
+          operation = .splice
+          delta.splices[delta.tags.count] = splices
+        case .edit(let edit): delta.edits[delta.tags.count] = edit
+        }
+        delta.rows.append(rows[index].row)
+        delta.tags.append(CellTag.none)
+        delta.words.append(0)
+        index += 1
+      }
+      delta.columns.append(
+        Delta.Column(
+          field: fieldNames[column], operation: operation, cells: first..<delta.tags.count))
+    }
+  }
+
+  /// Whether a pending record changes nothing but committed lists.
+  func hasOnlyLists(_ slot: Int) -> Bool {
+    if pendingLists.isEmpty || pendingMarks[slot] == 0 { return false }
+    let pending = pendingRecords[Int(pendingMarks[slot]) - 1]
+    if pending.inserted || pending.deleted { return false }
+    return undo.isEmpty || !undo.contains { Int($0.slot) == slot }
+  }
+
+  /// The delta is in the log.
+  mutating func commitLists(stamp: Stamp, context: VersionVector, isAlone: Bool) {
+    for (key, change) in listChanges {
+      withPending(key) { list in
+        switch change {
+        case .splices: list.commitPlain()
+        case .edit(let edit): list.commit(edit, stamp: stamp, context: context)
+        }
+      }
+    }
+  }
+
+  /// Lists that were replaced as a whole can't come back any more.
+  mutating func freeReplacedLists() {
+    for entry in undo where entry.tag == CellTag.editedList {
+      let now = columns[Int(entry.column)].cell(Int(entry.slot))
+      if now != entry.cell { free(entry.cell) }
+    }
+  }
+
+  mutating func rollBackLists() {
+    for key in pendingLists.keys { withPending(key) { $0.rollBack() } }
+    for entry in undo where isPending(Int(entry.slot), Int(entry.column)) {
+      free(columns[Int(entry.column)].cell(Int(entry.slot)))
+    }
+  }
+
+  // MARK: deltas
+
+  /// Applies a column of edits that were committed before.
+  mutating func applyLists(
+    _ column: Delta.Column, _ target: Int, of delta: Delta, _ slots: [UInt32],
+    by author: Author, _ ground: inout Ground, _ rules: RuleBook, _ totals: inout StoreTotals,
+    _ refreshed: inout Set<Int>
+  ) throws(StoreError) {
+    for index in column.cells {
+      let slot = Int(slots[Int(delta.records[Int(delta.rows[index])].reference)]) - 1
+      if let splices = delta.splices[index] {
+        try splice(slot, target, splices, &ground, rules, &totals)
+      } else if let edit = delta.edits[index] {
+        try self.edit(slot, target, edit, by: author, &ground, rules, &totals, &refreshed)
+      }
+    }
+  }
+
+  private mutating func splice(
+    _ slot: Int, _ column: Int, _ splices: ListSplices, _ ground: inout Ground,
+    _ rules: RuleBook, _ totals: inout StoreTotals
+  ) throws(StoreError) {
+    let view = try view(.slot(slot), column, &ground)
+    guard exists(slot), CellTag.isList(view.cell.tag) else {
+      throw TableState.noList(name, ids[slot], fieldNames[column])
+    }
+    try openList(slot, column, view, isAlone: true, &ground, rules)
+    let before = listSize(slot, column)
+    let fits = withList(slot, column) { list in
+      guard splices.reach <= list.count else { return false }
+      list.apply(splices)
+      return true
+    }
+    guard fits == true else { throw TableState.noList(name, ids[slot], fieldNames[column]) }
+    count(slot, listSize(slot, column) - before, &totals)
+  }
+
+  private static func noList(_ table: String, _ id: RecordName, _ field: String) -> StoreError {
+    StoreError(
+      LogError(
+        .corrupt, "",
+        "a delta edits a list that is not in field \(field) of record \(id.text) of table \(table)"
+      ))
+  }
+
+  private mutating func edit(
+    _ slot: Int, _ column: Int, _ edit: ListEdit, by author: Author, _ ground: inout Ground,
+    _ rules: RuleBook, _ totals: inout StoreTotals, _ refreshed: inout Set<Int>
+  ) throws(StoreError) {
+    if !isComplex(slot) {
+      guard exists(slot) else { return }
+      try makeComplex(slot, &ground, rules)
+    }
+    let field = fieldNames[column]
+    let isShown = columns[column].cell(slot) == TableState.listInState
+    let before = isShown ? listSize(slot, column) : 0
+    complex[slot]?.fields[field]?.apply(edit, stamp: author.stamp, context: author.context)
+    if isShown, !refreshed.contains(slot), !isContested(slot, column) {
+      count(slot, listSize(slot, column) - before, &totals)
+    } else {
+      refreshed.insert(slot)
+    }
+  }
+
+  private mutating func count(_ slot: Int, _ growth: Int, _ totals: inout StoreTotals) {
+    if growth == 0 { return }
+    sizes[slot] = UInt32(clamping: Int(sizes[slot]) + growth)
+    if isCounted { totals.add(size: growth, records: 0) }
+  }
+
+  // MARK: a new base
+
+  /// Copies a cell to a table of another ground, with the list that it stands for.
+  mutating func move(
+    _ cell: Cell, of old: TableState, _ oldGround: Ground, to ground: inout Ground
+  ) -> Cell {
+    guard cell.tag == CellTag.editedList, cell.word != TableState.listInState.word else {
+      return ground.adopt(cell, from: oldGround.heap)
+    }
+    return addList(old.lists[Int(cell.word)])
+  }
+}
+
+extension Ground {
+  /// A list that is being edited, as a value.
+  mutating func cell(of list: ListState) -> Cell {
+    let values = list.values(.remote)
+    return list.isCreated
+      ? Cell(created: values, heap: &heap) : Cell(.list(values), heap: &heap)
+  }
+
+  /// What a plain entry stands for.
+  mutating func cell(_ entry: Entry) -> Cell {
+    if entry.isCreated, case .list(let items) = entry.value {
+      return Cell(created: items, heap: &heap)
+    }
+    return Cell(entry.value, heap: &heap)
+  }
+}

@@ -1,0 +1,175 @@
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+@Suite struct RecordListTests {
+  @Test func `a list is edited, lasts, and is read back`() throws {
+    let directory = try TemporaryDirectory()
+    let manager = try DatastoreManager(root: directory.path)
+    let store = try manager.openDefaultDatastore()
+    let record = try store.table("t").insert(["name": "x"])
+    let list = try record.list("tags")
+    #expect(try record.get("tags") == nil)
+    try list.append("a")
+    try list.append("c")
+    try list.insert("b", at: 1)
+    #expect(try list.values == ["a", "b", "c"])
+    try store.sync()
+    try list.move(from: 0, to: 2)
+    try list.replace(at: 0, with: "B")
+    try list.removeLast()
+    try list.insert(contentsOf: ["x", "y"], at: 0)
+    #expect(try list.values == ["x", "y", "B", "c"])
+    #expect(Array(list) == ["x", "y", "B", "c"])
+    #expect(list.count == 4)
+    #expect(list[3] == "c")
+    try store.rollback()
+    #expect(try list.values == ["a", "b", "c"])
+    try list.remove(at: 1)
+    try store.sync()
+    let size = store.size
+    try store.close()
+    let again = try manager.openDefaultDatastore()
+    let found = try #require(try again.table("t").record(record.id))
+    #expect(try found.list("tags").values == ["a", "c"])
+    #expect(again.size == size)
+    try found.list("tags").append("d")
+    try again.sync()
+    try again.compact()
+    #expect(try found.list("tags").values == ["a", "c", "d"])
+    try again.close()
+    let third = try manager.openDefaultDatastore()
+    #expect(try third.table("t").record(record.id)?.listValues("tags") == ["a", "c", "d"])
+    try third.close()
+  }
+}
+
+/// What a list refuses, and that nothing is half done then.
+@Suite struct RecordListErrorTests {
+  private func code(_ body: () throws(CairnError) -> Void) -> CairnError.Code? {
+    do {
+      try body()
+      return nil
+    } catch { return error.code }
+  }
+
+  @Test func `bad indexes`() throws {
+    let directory = try TemporaryDirectory()
+    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
+    let list = try store.table("t").insert(["l": ["a", "b"]]).list("l")
+    try store.sync()
+    #expect(code { () throws(CairnError) in try list.insert("x", at: 3) } == .badIndex)
+    #expect(code { () throws(CairnError) in try list.insert("x", at: -1) } == .badIndex)
+    #expect(code { () throws(CairnError) in try list.remove(at: 2) } == .badIndex)
+    #expect(code { () throws(CairnError) in try list.replace(at: 2, with: "x") } == .badIndex)
+    #expect(code { () throws(CairnError) in try list.move(from: 0, to: 2) } == .badIndex)
+    #expect(code { () throws(CairnError) in try list.move(from: 2, to: 0) } == .badIndex)
+    #expect(code { () throws(CairnError) in _ = try list.value(at: 2) } == .badIndex)
+    #expect(code { () throws(CairnError) in _ = try list.value(at: .min) } == .badIndex)
+    #expect(store.unsyncedChangesSize == 0)
+    #expect(try list.values == ["a", "b"])
+    let empty = try store.table("t").insert([:]).list("l")
+    #expect(code { () throws(CairnError) in try empty.removeLast() } == .badIndex)
+    #expect(code { () throws(CairnError) in try empty.remove(at: 0) } == .badIndex)
+    #expect(try empty.record.get("l") == nil)
+  }
+
+  @Test func `no lists in lists, no list in another type`() throws {
+    let directory = try TemporaryDirectory()
+    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
+    let record = try store.table("t").insert(["l": ["a"], "n": 1])
+    let list = try record.list("l")
+    #expect(code { () throws(CairnError) in try list.append(["x"]) } == .badType)
+    #expect(code { () throws(CairnError) in try list.replace(at: 0, with: []) } == .badType)
+    #expect(
+      code { () throws(CairnError) in try list.insert(contentsOf: ["x", ["y"]], at: 0) }
+        == .badType)
+    #expect(code { () throws(CairnError) in _ = try record.list("n") } == .badType)
+    #expect(try list.values == ["a"])
+    try record.set("l", 5)
+    #expect(code { () throws(CairnError) in try list.append("x") } == .badType)
+    #expect(code { () throws(CairnError) in _ = try list.values } == .badType)
+    #expect(list.count == 0)
+    #expect(code { () throws(CairnError) in _ = try record.list("bad name") } == .illegalArgument)
+  }
+
+  @Test func `a list of a deleted record or a closed datastore`() throws {
+    let directory = try TemporaryDirectory()
+    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
+    let record = try store.table("t").insert(["l": ["a"]])
+    let list = try record.list("l")
+    try record.delete()
+    #expect(code { () throws(CairnError) in try list.append("x") } == .deleted)
+    #expect(try list.values.isEmpty)
+    #expect(code { () throws(CairnError) in _ = try record.list("l") } == .deleted)
+    try store.close()
+    #expect(code { () throws(CairnError) in try list.append("x") } == .closed)
+    #expect(code { () throws(CairnError) in _ = try list.values } == .closed)
+    #expect(Array(list).isEmpty)
+  }
+
+  @Test func `limits hold to the byte`() throws {
+    let directory = try TemporaryDirectory()
+    var options = Options()
+    options.limits.recordBytes = 100 + 100 + 20 + 5 + 20 + 5
+    let store = try DatastoreManager(root: directory.path, options: options).openDefaultDatastore()
+    let list = try store.table("t").insert(["l": ["aaaaa"]]).list("l")
+    #expect(code { () throws(CairnError) in try list.append("bbbbbb") } == .sizeLimit)
+    try list.append("bbbbb")
+    #expect(try list.record.size == options.limits.recordBytes)
+    #expect(code { () throws(CairnError) in try list.replace(at: 0, with: "cccccc") } == .sizeLimit)
+    #expect(code { () throws(CairnError) in try list.append("") } == .sizeLimit)
+    try list.replace(at: 0, with: "c")
+    try list.move(from: 0, to: 1)
+    #expect(try list.values == ["bbbbb", "c"])
+    #expect(store.size == 1000 + 250 - 4)
+  }
+
+  @Test func `what is pending counts, and nothing once it is synced`() throws {
+    let directory = try TemporaryDirectory()
+    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
+    let list = try store.table("t").insert(["l": ["a", "b"]]).list("l")
+    try store.sync()
+    #expect(store.unsyncedChangesSize == 0)
+    try list.append("ccc")
+    // A delta, a change, a field, an item of three bytes.
+    #expect(store.unsyncedChangesSize == 100 + 100 + 100 + 20 + 3)
+    try list.remove(at: 0)
+    #expect(store.unsyncedChangesSize == 100 + 100 + 100 + 20 + 3 + 20)
+    try store.rollback()
+    #expect(store.unsyncedChangesSize == 0)
+  }
+}
+
+/// Lists that many threads edit at once.
+@Suite struct RecordListConcurrencyTests {
+  @Test func `what threads put in is all there`() async throws {
+    let directory = try TemporaryDirectory()
+    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
+    let list = try store.table("t").insert([:]).list("l")
+    await withTaskGroup(of: Void.self) { group in
+      for thread in 0..<6 {
+        group.addTask {
+          for number in 0..<60 {
+            do {
+              try list.insert(.int(Int64(thread * 1000 + number)), at: 0)
+              if number % 10 == 9 { try store.sync() }
+              if number % 7 == 0, try !list.values.isEmpty { _ = list.count }
+            } catch { Issue.record("\(error)") }
+          }
+        }
+      }
+    }
+    try store.sync()
+    let found = try list.values.map { value -> Int64 in
+      guard case .int(let number) = value else { return -1 }
+      return number
+    }
+    #expect(found.count == 360)
+    for thread in 0..<6 {
+      let mine = found.filter { $0 / 1000 == thread }.map { $0 % 1000 }
+      #expect(mine == (0..<60).reversed().map { Int64($0) })
+    }
+  }
+}
