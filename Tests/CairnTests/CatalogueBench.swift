@@ -81,9 +81,11 @@ extension DatastoreManager {
   }
 }
 
-func code(_ body: () throws -> Void) -> CairnError.Code? {
+func failure(_ body: () throws -> Void) -> CairnError? {
   do {
     try body()
     return nil
-  } catch { return (error as? CairnError)?.code }
+  } catch { return error as? CairnError }
 }
+
+func code(_ body: () throws -> Void) -> CairnError.Code? { failure(body)?.code }

@@ -28,23 +28,29 @@ import Testing
     for _ in 0..<40 {
       let id = "n\(random.below(4))"
       do {
-        switch random.below(5) {
-        case 0: try manager.deleteDatastore(id)
-        case 1: _ = try manager.listDatastores()
-        case 2: try await manager.refresh()
-        case 3: try manager.uncacheDatastore(id)
-        default:
-          let datastore = try manager.openOrCreateDatastore(id)
-          try datastore.setTitle(id)
-          try datastore.sync()
-          try await datastore.exchange()
-          try datastore.close()
-        }
-      } catch let error as CairnError {
+        try await step(manager, id, random.below(5))
+      } catch {
         // What others do meanwhile may be in the way, and nothing else.
         let expected: [CairnError.Code] = [.notFound, .alreadyOpen, .deleted]
-        if !expected.contains(error.code) { throw error }
+        guard let code = (error as? CairnError)?.code, expected.contains(code) else { throw error }
       }
+    }
+  }
+
+  private static func step(
+    _ manager: DatastoreManager, _ id: String, _ choice: Int
+  ) async throws {
+    switch choice {
+    case 0: try manager.deleteDatastore(id)
+    case 1: _ = try manager.listDatastores()
+    case 2: try await manager.refresh()
+    case 3: try manager.uncacheDatastore(id)
+    default:
+      let datastore = try manager.openOrCreateDatastore(id)
+      try datastore.setTitle(id)
+      try datastore.sync()
+      try await datastore.exchange()
+      try datastore.close()
     }
   }
 }
