@@ -1,0 +1,182 @@
+internal import CairnMerge
+internal import CairnStore
+
+/// A table whose records are read and written as values of a type.
+///
+/// Each coding key of the model is a field. A property may be
+/// - `Bool`, an integer of any width, `Float`, `Double`, `String`, ``Timestamp``, `[UInt8]`
+///   (bytes), ``RecordID`` (kept as text), ``Value``, an enumeration of strings or integers,
+///   whatever encodes as one of these (`UUID` is text), Foundation's `Date` (to the millisecond)
+///   and `Data`;
+/// - an array or a set of these, kept as a list (a set in the order of its items);
+/// - an optional of all that: nil is an absent field.
+///
+/// What a record can't hold is refused with an error that names table, record and field: structs
+/// with fields of their own, dictionaries, lists in lists, nil in lists, classes with a superclass.
+/// Fields that the model does not know are left alone by every write.
+///
+/// If the model is `Identifiable` by a ``RecordID``, its `id` is the record's id, and no field.
+///
+/// A value of the wrong type in the record is an error when it is read (`badType`), and so is a
+/// missing one, unless the property is optional or the model's own `init(from:)` has a default for
+/// it. An integer is accepted for a `Double` if it is exact; nothing else is converted.
+///
+/// Like a `Table` it is a handle, thread-safe, and cheap to make and to copy.
+public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
+  /// The same table without the type.
+  public let table: Table
+  /// Whether the model's `id` is the record's.
+  let carriesID: Bool
+
+  init(table: Table) {
+    self.table = table
+    carriesID = Model.self is any Identifiable<RecordID>.Type
+  }
+
+  // MARK: reading
+
+  /// The value of a record, nil if there is no such record.
+  ///
+  /// - Throws: `badType` if the record is no `Model`; `illegalArgument` for a bad id.
+  public func get(_ id: RecordID) throws(CairnError) -> Model? {
+    guard let fields = try fields(id) else { return nil }
+    return try decode(fields, id)
+  }
+
+  /// A record with its value, nil if there is no such record.
+  ///
+  /// - Throws: `badType` if the record is no `Model`; `illegalArgument` for a bad id.
+  public func record(_ id: RecordID) throws(CairnError) -> TypedRecord<Model>? {
+    guard let value = try get(id) else { return nil }
+    return TypedRecord(record: table[id], value: value)
+  }
+
+  /// The records of which every field given equals its value, all for none, in no set order.
+  ///
+  /// Values are by coding key and match as with ``Table/query(_:)``. Each record is read as a
+  /// whole, but not all at one moment: what other threads delete meanwhile is left out.
+  ///
+  /// - Throws: `badType` if one of them is no `Model`; `illegalArgument` for a bad name of a field.
+  public func records(
+    where filter: [String: Value] = [:]
+  ) throws(CairnError) -> [TypedRecord<Model>] {
+    try records(where: filter) { _, error throws(CairnError) in throw error }
+  }
+
+  /// The same without the records that are no `Model`, because another version of the app wrote
+  /// them, say: those go to `unreadable`, each with what is wrong with it.
+  ///
+  /// - Throws: `illegalArgument` for a bad name of a field; what `unreadable` throws.
+  public func records(
+    where filter: [String: Value] = [:],
+    unreadable: (_ record: Record, _ error: CairnError) throws(CairnError) -> Void
+  ) throws(CairnError) -> [TypedRecord<Model>] {
+    var result: [TypedRecord<Model>] = []
+    for record in try table.query(filter) {
+      guard let fields = try fields(record.id) else { continue }
+      let value: Model
+      do throws(CairnError) { value = try decode(fields, record.id) } catch {
+        try unreadable(record, error)
+        continue
+      }
+      result.append(TypedRecord(record: record, value: value))
+    }
+    return result
+  }
+
+  /// How many records the table has, readable as `Model` or not.
+  public var count: Int {
+    get throws(CairnError) { try table.count }
+  }
+
+  // MARK: writing
+
+  /// Inserts a record.
+  ///
+  /// - Parameters:
+  ///   - model: Its value.
+  ///   - id: Its id, which no record may have yet; without one the model's own if it carries one,
+  ///     or a new one.
+  /// - Throws: `badType` for what a record can't hold; `exists`; `illegalArgument` for a bad id,
+  ///   one that is not the model's, or a bad coding key; `sizeLimit`. Nothing is inserted then.
+  @discardableResult
+  public func insert(
+    _ model: Model, id: RecordID? = nil
+  ) throws(CairnError) -> TypedRecord<Model> {
+    let id = id ?? ownID(of: model) ?? .random()
+    try id.check()
+    let fields = try encode(model, id)
+    try wrapped { () throws(StoreError) in
+      try table.datastore.store.insert(table: table.id, id: id.name, fields)
+    }
+    return TypedRecord(record: table[id], value: model)
+  }
+
+  /// The record of an id; inserted with this value if there is none, unchanged if there is.
+  ///
+  /// - Throws: as `get` and `insert`.
+  public func getOrInsert(
+    _ id: RecordID, _ model: Model
+  ) throws(CairnError) -> (record: TypedRecord<Model>, inserted: Bool) {
+    try id.check()
+    let fields = try encode(model, id)
+    while true {
+      if let found = try record(id) { return (found, false) }
+      let inserted = try wrapped { () throws(StoreError) in
+        try table.datastore.store.getOrInsert(table: table.id, id: id.name, fields)
+      }
+      if inserted { return (TypedRecord(record: table[id], value: model), true) }
+    }
+  }
+
+  /// Deletes a record; no effect if there is none.
+  ///
+  /// - Throws: `illegalArgument` for a bad id; `sizeLimit`.
+  public func delete(_ id: RecordID) throws(CairnError) {
+    try id.check()
+    try table[id].delete()
+  }
+
+  // MARK: coding
+
+  /// All fields of a record as they are now, nil if it is not there.
+  func fields(_ id: RecordID) throws(CairnError) -> [(String, FieldValue)]? {
+    try id.check()
+    return try wrapped { () throws(StoreError) in
+      try table.datastore.store.fields(table: table.id, id: id.name)
+    }
+  }
+
+  func decode(_ fields: [(String, FieldValue)], _ id: RecordID) throws(CairnError) -> Model {
+    let decoder = RecordDecoder(fields, at: place(id), carriesID: carriesID)
+    do { return try Model(from: decoder) } catch {
+      throw CairnError(coding: error, at: decoder.place)
+    }
+  }
+
+  /// The fields that the model has now, nil for those that are absent.
+  func encode(
+    _ model: Model, _ id: RecordID
+  ) throws(CairnError) -> [(field: String, value: FieldValue?)] {
+    let encoder = RecordEncoder(at: place(id), carriesID: carriesID)
+    do {
+      try model.encode(to: encoder)
+      let fields = try encoder.finish()
+      if let own = encoder.id ?? ownID(of: model), own != id {
+        throw encoder.place.error(
+          .illegalArgument, "the model's id is \(own); a record's id can't be another, nor change")
+      }
+      return fields
+    } catch {
+      throw CairnError(coding: error, at: encoder.place)
+    }
+  }
+
+  private func place(_ id: RecordID) -> FieldPlace {
+    FieldPlace(model: Model.self, table: table.id, record: id)
+  }
+
+  private func ownID(of model: Model) -> RecordID? {
+    carriesID ? (model as? any Identifiable<RecordID>)?.id : nil
+  }
+}

@@ -1,0 +1,74 @@
+package import CairnMerge
+
+/// Fields that are set and lists that are edited as one change of a record.
+package struct RecordUpdate: Sendable {
+  /// Edits of one list, in the order in which they apply.
+  package struct List: Sendable {
+    package var field: String
+    package var operations: [ListOperation]
+    /// What the list counts with before and after.
+    package var sizes: (before: Int, after: Int)
+
+    package init(field: String, operations: [ListOperation], sizes: (before: Int, after: Int)) {
+      self.field = field
+      self.operations = operations
+      self.sizes = sizes
+    }
+  }
+
+  /// Nil removes a field.
+  package var fields: [(field: String, value: FieldValue?)]
+  package var lists: [List] = []
+
+  package init(fields: [(field: String, value: FieldValue?)]) { self.fields = fields }
+}
+
+extension StoreState {
+  /// Makes a change of a record whose fields are `now`: all of it, or nothing if that would break a
+  /// limit.
+  mutating func update(
+    _ number: Int, _ id: RecordName, _ update: RecordUpdate, _ now: [(String, FieldValue)],
+    limits: Limits
+  ) throws(StoreError) {
+    if update.lists.isEmpty {
+      try self.update(number, id, update.fields, limits: limits)
+      return
+    }
+    let slot = try existingSlot(number, id)
+    var growth = 0
+    // At most: what a pending change replaces is not taken off.
+    var pending = Sizes.change
+    for (field, value) in update.fields {
+      let old = now.first { $0.0 == field }?.1
+      let size = value.map(Sizes.field) ?? 0
+      growth += size - (old.map(Sizes.field) ?? 0)
+      pending += max(size, Sizes.field)
+    }
+    for list in update.lists {
+      growth += list.sizes.after - list.sizes.before
+      pending += list.operations.reduce(Sizes.field) { $0 + $1.pendingSize }
+    }
+    try check(
+      limits, number, id, recordSize: Int(tables[number].sizes[slot]) + growth, growth: growth,
+      pendingGrowth: pending)
+    let unlimited = Limits(
+      recordBytes: .max, records: .max, datastoreBytes: .max, deltaBytes: .max)
+    try self.update(number, id, update.fields, limits: unlimited)
+    for list in update.lists {
+      for operation in list.operations {
+        try edit(number, id, list.field, operation, limits: unlimited)
+      }
+    }
+  }
+}
+
+extension ListOperation {
+  fileprivate var pendingSize: Int {
+    switch self {
+    case .insert(let value, _), .append(let value), .replace(_, let value):
+      Sizes.listItem + value.size
+    case .insertAll(let values, _): values.reduce(0) { $0 + Sizes.listItem + $1.size }
+    case .remove, .removeLast, .move: Sizes.listItem
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import Cairn
+import TestSupport
+import Testing
+
+/// The page about typed records: its samples, compiled and run.
+@Suite struct TypedPageTests {
+  // A sample of the page begins here.
+  struct Task: TableModel {
+    static let table = "tasks"
+    static let rules: [String: ResolutionRule] = ["votes": .sum]
+
+    var title: String
+    var done = false
+    var votes = 0
+    var due: Timestamp?
+    var tags: [String] = []
+  }
+  // It ends here.
+
+  private func samples(
+    _ datastore: Datastore, print: (String) -> Void
+  ) throws -> TypedTable<Task> {
+    // A sample of the page begins here.
+    let tasks = try datastore.table(of: Task.self)
+    let stone = try tasks.insert(Task(title: "Find a flat stone", tags: ["outside"]))
+    try datastore.sync()
+
+    if let task = try tasks.get(stone.id) {
+      print(task.title)
+    }
+    for task in try tasks.records(where: ["done": false]) {
+      print("\(task.id): \(task.value.title)")
+    }
+    // It ends here.
+    print("\(stone.id)")
+    // A sample of the page begins here.
+    try tasks.update(stone.id) { $0.done = true }  // writes one field
+    try tasks.update(stone.id) { $0.votes += 1 }
+    try tasks.update(stone.id) { $0.due = nil }  // removes the field
+
+    let raw = tasks.table[stone.id]
+    try raw.set("color", "grey")  // the model does not know this field: it stays
+    // It ends here.
+    return tasks
+  }
+
+  // A sample of the page begins here.
+  struct Note: TableModel, Identifiable {
+    static let table = "notes"
+
+    var id = RecordID.random()
+    var text: String
+  }
+  // It ends here.
+
+  private func readable(
+    _ tasks: TypedTable<Task>, print: (String) -> Void
+  ) throws -> [TypedRecord<Task>] {
+    // A sample of the page begins here.
+    let readable = try tasks.records { record, error in
+      print("\(record.id) is left out: \(error)")
+    }
+    // It ends here.
+    return readable
+  }
+
+  @Test func `the samples do what they say`() throws {
+    let bench = try TypedBench()
+    var printed: [String] = []
+    let tasks = try samples(bench.datastore) { printed.append($0) }
+    let id = try #require(printed.last)
+    #expect(printed == ["Find a flat stone", "\(id): Find a flat stone", id])
+    let fields: [String: Value] = [
+      "title": "Find a flat stone", "done": true, "votes": 1, "tags": ["outside"], "color": "grey",
+    ]
+    #expect(try tasks.table[RecordID(id)].fields == fields)
+    #expect(tasks.table.rule(field: "votes") == .sum)
+    try tasks.table.insert(["title": 5], id: "odd")
+    printed = []
+    #expect(try readable(tasks) { printed.append($0) }.map(\.id) == [RecordID(id)])
+    #expect(printed.count == 1)
+    #expect(printed.first?.hasPrefix("odd is left out: badType: table tasks, record odd") == true)
+    let notes = try bench.datastore.table(of: Note.self)
+    let note = Note(text: "x")
+    #expect(try notes.insert(note).id == note.id)
+  }
+
+  @Test func `the page shows this very code`() throws {
+    var here: [[String]] = []
+    for part in try lines("Tests/CairnTests/TypedPageTests.swift")
+      .split(whereSeparator: { $0.hasSuffix("// A sample of the page begins here.") }).dropFirst()
+    {
+      here.append(outdented(part.prefix { !$0.hasSuffix("// It ends here.") }))
+    }
+    var there: [[String]] = []
+    let page = try lines("Sources/Cairn/Cairn.docc/TypedRecords.md")
+    for part in page.split(separator: "```swift").dropFirst() {
+      there.append(Array(part.prefix { $0 != "```" }))
+    }
+    #expect(here == there)
+    #expect(here.count == 5)
+  }
+
+  private func outdented(_ lines: ArraySlice<String>) -> [String] {
+    let depth = lines.first?.prefix { $0 == " " }.count ?? 0
+    return lines.map { String($0.dropFirst(depth)) }
+  }
+
+  private func lines(_ file: String) throws -> [String] {
+    String(decoding: try ProjectFile.bytes(file), as: UTF8.self)
+      .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+  }
+}
