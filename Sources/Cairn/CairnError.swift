@@ -3,7 +3,7 @@ internal import CairnLog
 internal import CairnStore
 
 /// The one error of this library. The message says what happened, where, and what to do.
-public struct CairnError: Error, Sendable {
+public struct CairnError: Error, Hashable, Sendable {
   /// What kind of error it is: programming errors first, then failures that a right program meets.
   @nonexhaustive
   public enum Code: String, Hashable, Sendable {

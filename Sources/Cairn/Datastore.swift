@@ -22,6 +22,7 @@ public final class Datastore: Sendable {
   let info: InfoKeeper
   /// Present if the datastore belongs to an account.
   let exchanger: Exchange?
+  let observers: DatastoreObservers
   private let background = Lock<BackgroundExchange?>(nil)
 
   init(
@@ -58,6 +59,7 @@ public final class Datastore: Sendable {
       do throws(StoreError) { try store.close() } catch {}
       throw error
     }
+    observers = DatastoreObservers(store, exchanger?.condition)
   }
 
   /// Whether a text may be the id of a datastore, private or shareable.
@@ -110,6 +112,11 @@ public final class Datastore: Sendable {
 
   /// When changes were last committed here or, if later, on the device that they came from; nil
   /// for a datastore in which nothing ever was.
+  ///
+  /// It is the time of the newest delta: a `sync()` that commits sets it to now; one that
+  /// incorporates, to when the newest of those changes were committed over there. So it costs no
+  /// write and no record, is the same after reopening, and the same on all devices that have the
+  /// same changes. By a clock that is ahead, it may be in the future.
   public var mtime: Timestamp? {
     store.modified.map(Timestamp.init(millisecondsSince1970:))
   }
@@ -157,6 +164,8 @@ public final class Datastore: Sendable {
   @discardableResult
   public func sync() throws(CairnError) -> SyncResult {
     let outcome: SyncOutcome
+    // Also if it throws half-way: some of it is visible then.
+    defer { observers.tell(remote: true) }
     if let exchanger {
       outcome = try exchanger.sync()
     } else {
@@ -184,19 +193,24 @@ public final class Datastore: Sendable {
     manager.forget(self)
     // While the files are still ours.
     if !store.isClosed { info.save() }
+    observers.keepStatus()
+    defer { observers.finish() }
     try wrapped { () throws(StoreError) in try store.close() }
     if store.ending?.kind == .deleted { _ = try manager.sweep() }
   }
 
-  /// It was deleted on another device: from now on every use throws `deleted`, and its files go
-  /// when it is closed. Returns false if that is known already.
+  /// Another device has deleted the datastore: every use of it throws `deleted` from now on, and
+  /// `status.needsReset` is set. It stays open, and keeps its lock, until it is closed; then its
+  /// files go. Returns false if that is known already.
+  @discardableResult
   func markDeleted() -> Bool {
     if store.ending != nil { return false }
-    stopExchanging()
     store.end(
       StoreError(
         .deleted, "the datastore \(id) was deleted on another device; close it. Created again, it "
           + "is another one", id: id))
+    stopExchanging()
+    observers.tellStatus()
     return true
   }
 
@@ -235,7 +249,9 @@ public final class Datastore: Sendable {
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
     try checkUsable(id)
+    defer { exchanger.condition.tell() }
     background.withLock { running in
+      exchanger.condition.set { $0.isInBackground = true }
       if running != nil { return }
       running = BackgroundExchange(
         exchanger, pollSeconds: manager.options.pollSeconds,
@@ -249,9 +265,11 @@ public final class Datastore: Sendable {
   /// Ends what `startExchanging` began. A round that is under way ends by itself.
   public func stopExchanging() {
     background.withLock { running in
+      exchanger?.condition.set { $0.isInBackground = false }
       running?.stop()
       running = nil
     }
+    exchanger?.condition.tell()
   }
 
   // MARK: upkeep

@@ -15,22 +15,6 @@ public struct DatastoreStatistics: Hashable, Sendable {
   public var deadBytes: UInt64 { bytes > liveBytes ? bytes - liveBytes : 0 }
 }
 
-/// Where a datastore stands between this device and the others.
-public struct DatastoreStatus: Hashable, Sendable {
-  /// Local changes wait for a `sync()`.
-  public var outgoing: Bool
-  /// Changes of other devices wait for a `sync()`.
-  public var incoming: Bool
-  /// Committed deltas wait for an exchange; always so for a local datastore that has any.
-  public var uploading: Bool
-  /// The folder has not been looked at since the datastore was opened; always so for a local one.
-  public var downloading: Bool
-  /// Deltas that this device has committed, and how many of them are in the folder.
-  public var committedDeltas: UInt64
-  /// How many of them are in the folder.
-  public var publishedDeltas: UInt64
-}
-
 extension Datastore {
   /// Files, live and dead bytes. Builds a snapshot in thought: some milliseconds a megabyte.
   public func statistics() throws(CairnError) -> DatastoreStatistics {
@@ -47,15 +31,11 @@ extension Datastore {
       bytesBefore: outcome.bytesBefore, bytesAfter: outcome.bytesAfter, records: outcome.records)
   }
 
-  /// Where it stands between this device and the others.
-  public var status: DatastoreStatus {
-    let committed = store.vector[store.device]
-    let published = exchanger == nil ? 0 : store.published
-    return DatastoreStatus(
-      outgoing: unsyncedChangesSize > 0, incoming: exchanger?.hasIncoming ?? false,
-      uploading: committed > published, downloading: !(exchanger?.hasLooked ?? false),
-      committedDeltas: committed, publishedDeltas: published)
-  }
+  /// Deltas that this device has committed.
+  public var committedDeltas: UInt64 { store.standing.committed }
+
+  /// How many of them are in the folder; 0 for a local datastore.
+  public var publishedDeltas: UInt64 { exchanger == nil ? 0 : store.standing.published }
 
   /// The devices that have published in the folder, by their heads. Reads only.
   public func devices() async throws(CairnError) -> [DeviceInfo] {

@@ -50,6 +50,7 @@ extension Exchange {
     inbox.withLock {
       $0.snapshot = Inbox.Snapshot(path: path, vector: newest.vector, content: newest.content)
     }
+    noteInbox()
     report.fetchedSnapshot = true
     report.fetchedFiles += 1
     report.fetchedBytes += newest.size
@@ -70,6 +71,7 @@ extension Exchange {
         let start = max(vector[head.device], inbox.snapshot?.vector[head.device] ?? 0)
         return inbox.reach(head.device, from: start)
       }
+      if head.last > have { condition.update { $0.isMissing = true } }
       for segment in head.segments where segment.last > have {
         guard try await fetch(segment, head, have, listing, &report) else { break }
         have = segment.last
@@ -125,6 +127,7 @@ extension Exchange {
       judge(error, entry, bytes, &report)
       return false
     }
+    noteInbox()
     report.fetchedFiles += 1
     report.fetchedBytes += segment.size
     report.fetchedDeltas += segment.last - max(have, segment.first - 1)
@@ -169,18 +172,23 @@ extension Exchange {
 
   /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it.
   func sync() throws(CairnError) -> SyncOutcome {
+    defer { noteInbox() }
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
     var hasProgress = true
     while hasProgress {
       hasProgress = false
       dropSeen()
-      for batch in batches() {
+      let batches = batches()
+      for batch in batches {
         let part = try incorporate(batch)
         hasProgress = hasProgress || part.appliedCount > 0
         merge(part, into: &outcome)
       }
       if inbox.withLock({ $0.items.isEmpty }) { break }
+      if !hasProgress {
+        inbox.withLock { $0.blocked = Set(batches.joined().map(\.name)) }
+      }
     }
     dropSeen()
     if let snapshot {

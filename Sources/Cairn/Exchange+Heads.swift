@@ -123,6 +123,7 @@ extension Exchange {
     guard head.last <= store.vector[store.device] else {
       throw identityError(name, "it has \(head.last) deltas, more than there are here")
     }
+    condition.update { $0.isIdentityLost = false }
     memory.withLock { memory in
       memory.own = head
       memory.isOwnVerified = true
@@ -133,7 +134,8 @@ extension Exchange {
   }
 
   private func identityError(_ name: String, _ what: String) -> CairnError {
-    CairnError(
+    condition.update { $0.isIdentityLost = true }
+    return CairnError(
       .disallowed,
       "this device's head \(name) in the folder is not the one that it wrote: \(what). Two devices "
         + "must not share an identity, so nothing is exchanged; nothing is lost either: export "

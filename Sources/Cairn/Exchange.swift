@@ -13,7 +13,8 @@ final class Exchange: Sendable {
   /// The datastore's directory in the folder.
   let directory: String
   let user: String
-  let folder: any Folder
+  let folder: ObservedFolder
+  let condition = ExchangeCondition()
   let graceMilliseconds: Int64
   let machine: Machine
   let quarantine: Quarantine
@@ -50,7 +51,7 @@ final class Exchange: Sendable {
     self.datastoreID = datastoreID
     self.directory = directory
     self.user = user
-    self.folder = folder
+    self.folder = ObservedFolder(base: folder, condition: condition)
     self.graceMilliseconds = graceMilliseconds
     self.machine = machine
     quarantine = Quarantine(
@@ -75,10 +76,13 @@ final class Exchange: Sendable {
     {
       store.confirmPublished(through: memory.withLock { $0.own.last })
     }
+    noteInbox()
   }
 
   /// One round, after those that were asked for before.
   func run() async throws(CairnError) -> ExchangeReport {
+    condition.update { $0.rounds += 1 }
+    defer { condition.update { $0.rounds -= 1 } }
     let result = await turn.run { () async -> Result<ExchangeReport, CairnError> in
       do throws(CairnError) { return .success(try await self.round()) } catch {
         return .failure(error)
@@ -93,6 +97,27 @@ final class Exchange: Sendable {
       throw CairnError(ending)
     }
     var report = ExchangeReport()
+    let listing: [String: FolderEntry]
+    do throws(CairnError) { listing = try await fetch(&report) } catch {
+      condition.noteFetchFailed(error)
+      throw error
+    }
+    condition.noteFetched(isWaiting: !report.waiting.isEmpty)
+    do throws(CairnError) { try await publish(listing, &report) } catch {
+      condition.notePublishFailed(error)
+      throw error
+    }
+    condition.notePublished()
+    report.devices = memory.withLock { memory in
+      memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
+    }
+    return report
+  }
+
+  /// Looks at everything in the datastore's directory, and fetches what is new.
+  private func fetch(
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [String: FolderEntry] {
     let wasKnown = memory.withLock { $0.folderIdentity != nil }
     try await checkFolder(&report)
     report.requests += 1
@@ -108,11 +133,7 @@ final class Exchange: Sendable {
     try await lookAtForeignFiles(entries, &report)
     try await fetchSnapshot(listing, &report)
     try await fetchSegments(listing, &report)
-    try await publish(listing, &report)
-    report.devices = memory.withLock { memory in
-      memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
-    }
-    return report
+    return listing
   }
 
   private func isOwnHeadMissing(_ listing: [String: FolderEntry]) -> Bool {
@@ -170,11 +191,17 @@ final class Exchange: Sendable {
       file: FileName.folderIdentity, id: datastoreID)
   }
 
-  /// Something was fetched and waits for a sync.
-  var hasIncoming: Bool { inbox.withLock { !$0.items.isEmpty || $0.snapshot != nil } }
-
-  /// The folder was looked at since the datastore was opened.
-  var hasLooked: Bool { memory.withLock { $0.folderIdentity != nil } }
+  /// The inbox has changed: is there something for a sync? Asked and noted in one, so that the
+  /// last answer is the right one.
+  func noteInbox() {
+    inbox.withLock { inbox in
+      _ = condition.set { state in
+        state.hasIncoming = inbox.hasNews
+        state.isBlocked = inbox.items.contains { inbox.blocked.contains($0.name) }
+      }
+    }
+    condition.tell()
+  }
 
   /// Reads the heads in the folder, and nothing else.
   func look() async throws(CairnError) -> [DeviceInfo] {

@@ -25,6 +25,11 @@ struct Inbox: Sendable {
   private let machine: Machine
   private(set) var items: [Item] = []
   var snapshot: Snapshot?
+  /// Items that a sync could not use yet, by name: something before them is missing.
+  var blocked: Set<String> = []
+
+  /// Whether there is anything that a sync may be able to use.
+  var hasNews: Bool { snapshot != nil || items.contains { !blocked.contains($0.name) } }
 
   init(directory: String, machine: Machine) throws(LogError) {
     self.directory = directory
@@ -53,6 +58,8 @@ struct Inbox: Sendable {
       directory: directory, name: item.name, bytes: bytes, machine: machine, durable: false)
     items.removeAll { $0.name == item.name }
     items.append(item)
+    // Here anew: what kept it back may have been its bytes.
+    blocked.remove(item.name)
   }
 
   func read(_ item: Item, datastore: UInt128) throws(LogError) -> PublishedSegment {

@@ -18,6 +18,9 @@ extension FieldValue {
     }
   }
 
+  /// Whether both are of one kind: the same type, or two numbers.
+  package static func isSameKind(_ a: FieldValue, _ b: FieldValue) -> Bool { rank(a) == rank(b) }
+
   private static func rank(_ value: FieldValue?) -> Int {
     switch value {
     case nil: 0

@@ -265,6 +265,7 @@ extension Store {
       let name = store.tables[number].name
       for slot in store.tables[number].reported {
         let id = store.tables[number].ids[slot]
+        store.journal.note(id, table: name, isLocal: false)
         outcome.changed.append(
           SyncOutcome.Changed(table: name, id: id, isDeleted: !store.tables[number].exists(slot)))
         guard let state = store.tables[number].complex[slot] else { continue }

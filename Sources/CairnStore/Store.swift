@@ -24,6 +24,7 @@ package final class Store: Sendable {
   /// The same for those who must not wait: low half of the segment's number, then the end.
   private let durableWord: Atomic<UInt64>
   private let isPoisoned = Atomic<Bool>(false)
+  let onChange = Lock<(@Sendable () -> Void)?>(nil)
   let compaction = Lock<CompactionState>(CompactionState())
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
@@ -40,6 +41,8 @@ package final class Store: Sendable {
     var ending: StoreError?
     /// `deltas` of the summary that was last given out.
     var summarized: UInt64 = 0
+    /// Another device has deleted the datastore.
+    var isDeleted: Bool { ending?.kind == .deleted }
     /// Own deltas up to here are known to be published.
     var published: UInt64 = 0
     var lastSync: Int64 = 0
@@ -72,13 +75,17 @@ package final class Store: Sendable {
     return Store(opened, options: options, machine: machine)
   }
 
-  /// Runs `body` on the state of an open store.
+  /// Runs `body` on the state of an open store, and tells those who watch if it changed something.
   @inline(__always)
   func withState<R>(
     _ body: (inout Guarded) throws(StoreError) -> R
   ) throws(StoreError) -> R {
-    try state.withLock { guarded throws(StoreError) in
+    var hasNews = false
+    defer { if hasNews { tell() } }
+    return try state.withLock { guarded throws(StoreError) in
       guard guarded.isOpen else { throw guarded.ending ?? Store.closedError }
+      let before = guarded.store.journal.localCount
+      defer { hasNews = guarded.store.journal.localCount != before }
       return try body(&guarded)
     }
   }

@@ -16,6 +16,8 @@ extension StoreState {
       setRules(number)
       for slot in tables[number].complex.keys.sorted() {
         tables[number].settle(slot, &ground, rules, &totals)
+        let id = tables[number].ids[slot]
+        journal.note(id, table: name, isLocal: totals.reporting == 0)
       }
       try recount(number, before: before)
     }
@@ -60,6 +62,7 @@ extension StoreState {
         let state = try TableState.state(block.bytes, range, ground)
         let old = state.size { before.rule(table: name, field: $0) }
         let new = state.size { rules.rule(table: name, field: $0) }
+        journal.note(block.name(row), table: name, isLocal: totals.reporting == 0)
         totals.add(size: new - old, records: 0)
       }
     }

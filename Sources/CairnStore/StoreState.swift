@@ -20,6 +20,8 @@ struct StoreState {
     var cell: Cell
   }
   var rules = RuleBook()
+  /// What changed, while somebody watches.
+  var journal = ChangeJournal()
   var totals = StoreTotals()
   /// All deltas that are in the state.
   var vector = VersionVector()
@@ -52,6 +54,7 @@ struct StoreState {
     tables = []
     tableNumbers = [:]
     rules = RuleBook()
+    for table in description.tables { journal.noteAll(of: table.name) }
   }
 
   // MARK: tables
@@ -188,6 +191,9 @@ struct StoreState {
 
   mutating func rollBack() {
     for number in tables.indices where tables[number].hasPending {
+      for pending in tables[number].pendingRecords where journal.isOn {
+        journal.note(tables[number].ids[pending.slot], table: tables[number].name)
+      }
       let before = tables[number].pendingTotals
       tables[number].rollBack()
       if tables[number].isCounted { totals.add(size: before.size, records: before.records) }

@@ -12,6 +12,7 @@ import Testing
     try await a.with("n") { try $0.setTitle("title") }
     try await b.with("n")
     try await b.with("gone")
+    try await b.refresh()
     try b.uncacheDatastore("gone")
     for manager in [a, b, a] { try await manager.refresh() }
     return bench

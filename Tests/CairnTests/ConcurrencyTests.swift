@@ -256,7 +256,7 @@ import Testing
       }
       return try await group.reduce(0, +)
     }
-    #expect(published == a.status.publishedDeltas && published == a.status.committedDeltas)
+    #expect(published == a.publishedDeltas && published == a.committedDeltas)
     try await devices.meet()
     #expect(try content(b).count == 40)
     #expect(try content(b) == content(a))

@@ -192,10 +192,10 @@ import Testing
       try a.add("x\(index)")
       try await a.exchange()
     }
-    #expect(b.status.committedDeltas == 100 && b.status.publishedDeltas == 0)
+    #expect(b.committedDeltas == 100 && b.publishedDeltas == 0)
     let report = try await b.pull()
     #expect(report.publishedDeltas == 100 && report.fetchedDeltas == 10)
-    #expect(b.status.publishedDeltas == 100 && !b.status.uploading)
+    #expect(b.publishedDeltas == 100 && !b.status.uploading)
     try await a.pull()
     #expect(try a.ids().count == 61)
     #expect(try a.table("t")["a"].int("n") == 50)

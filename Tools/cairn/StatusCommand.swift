@@ -26,8 +26,8 @@ struct StatusCommand: ParsableCommand {
           "recordsLimit": .count(limits.recordCount), "size": .count(datastore.size),
           "sizeLimit": .count(limits.datastoreBytes),
           "modified": datastore.mtime.map { .int($0.millisecondsSince1970) } ?? .null,
-          "committed": .count(status.committedDeltas),
-          "published": .count(status.publishedDeltas),
+          "committed": .count(datastore.committedDeltas),
+          "published": .count(datastore.publishedDeltas),
           "incoming": .bool(status.incoming), "folder": .optional(settings.folder),
           "user": .optional(settings.user), "otherDatastores": .array(others.map(JSON.string)),
         ],
@@ -41,17 +41,17 @@ struct StatusCommand: ParsableCommand {
           ],
           ["size", "\(datastore.size) of \(limits.datastoreBytes) bytes"],
           ["modified", datastore.mtime?.text ?? "never"],
-          ["deltas", deltas(status, isLinked: settings.folder != nil)],
+          ["deltas", deltas(datastore, isLinked: settings.folder != nil)],
           ["folder", settings.folder.map { "\($0), as \(settings.user ?? "me")" } ?? "none"],
           ["others here", others.isEmpty ? "none" : others.joined(separator: " ")],
         ]))
     }
   }
 
-  private func deltas(_ status: DatastoreStatus, isLinked: Bool) -> String {
-    let committed = "\(status.committedDeltas) committed here"
+  private func deltas(_ datastore: Datastore, isLinked: Bool) -> String {
+    let committed = "\(datastore.committedDeltas) committed here"
     guard isLinked else { return committed }
-    return committed + ", \(status.publishedDeltas) published"
-      + (status.incoming ? "; others' wait for the next sync" : "")
+    return committed + ", \(datastore.publishedDeltas) published"
+      + (datastore.status.incoming ? "; others' wait for the next sync" : "")
   }
 }

@@ -60,6 +60,15 @@ final class Broadcast<Value: Sendable>: Sendable {
   /// Whether anybody listens: one relaxed load, for those who would have to prepare something.
   var isActive: Bool { count.load(ordering: .relaxed) > 0 }
 
+  var subscriberCount: Int { count.load(ordering: .relaxed) }
+
+  /// Whether all subscribers that ask for values are waiting for one.
+  var isAtRest: Bool {
+    state.withLock { state in
+      state.mailboxes.allSatisfy { $0.readerCount > 0 && $0.pendingCount == 0 }
+    }
+  }
+
   /// Sends what `make` returns, if anybody listens and it is not nil. `make` is called under the
   /// broadcast's lock, so that values made by several threads are sent in the order in which they
   /// were made; it must not use the broadcast.
@@ -89,6 +98,16 @@ final class Broadcast<Value: Sendable>: Sendable {
     let mailbox = Mailbox(self, schedule: schedule, handler)
     add(mailbox, current)
     return Subscription(mailbox, of: self)
+  }
+
+  /// Lets a subscriber look for itself: `body` is given what waits for it and returns what all
+  /// others are to be sent. In one with the broadcast's order: nothing is sent meanwhile.
+  func catchUp(_ mailbox: Mailbox<Value>, _ body: (Value?) -> Value?) {
+    let wakes = state.withLock { state -> [Wake] in
+      guard let value = body(mailbox.takeAll()) else { return [] }
+      return state.mailboxes.compactMap { $0 === mailbox ? nil : $0.put(value) }
+    }
+    for wake in wakes { wake() }
   }
 
   private func add(_ mailbox: Mailbox<Value>, _ current: () -> Value?) {
@@ -132,6 +151,3 @@ final class Broadcast<Value: Sendable>: Sendable {
 
 /// Lets a subscriber go on; called when no lock is held.
 typealias Wake = () -> Void
-
-/// Runs what it is given somewhere, soon: `{ DispatchQueue.main.async(execute: $0) }`, for example.
-public typealias Scheduler = @Sendable (@escaping @Sendable () -> Void) -> Void

@@ -111,6 +111,9 @@ final class Mailbox<Value: Sendable>: Sendable {
     return false
   }
 
+  /// All that waits, its parts together.
+  func takeAll() -> Value? { state.withLock { $0.pending.take() } }
+
   private func take(_ state: inout State) -> Value? {
     guard hasNews(&state), var value = state.pending else { return nil }
     state.pending = nil

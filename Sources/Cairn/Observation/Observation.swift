@@ -12,3 +12,6 @@ public final class Observation: Sendable {
 
   deinit { end() }
 }
+
+/// Runs what it is given somewhere, soon: `{ DispatchQueue.main.async(execute: $0) }`, for example.
+public typealias Scheduler = @Sendable (@escaping @Sendable () -> Void) -> Void

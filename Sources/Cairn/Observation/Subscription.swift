@@ -24,6 +24,9 @@ final class Subscription<Value: Sendable>: Sendable {
       }, onCancel: { end() }, isolation: isolation)
   }
 
+  /// As the broadcast's `catchUp`, for this subscriber.
+  func catchUp(_ body: (Value?) -> Value?) { broadcast.catchUp(mailbox, body) }
+
   /// Ends the subscription: nothing is read any more, and no handler called that is not running.
   func end() { broadcast.remove(mailbox) }
 }

@@ -1,0 +1,59 @@
+internal import CairnStore
+
+/// Where a datastore stands between this device and the others.
+///
+/// A value of one moment; `Datastore.statusChanges` gives each one that differs.
+public struct DatastoreStatus: Hashable, Sendable {
+  /// The account's folder answers: the last request to it succeeded, and a round of the exchange is
+  /// under way or they run in the background. A folder has no connection, so this says what is
+  /// known, not what will be. Never set for a local datastore.
+  public var connected: Bool
+  /// There are, or may be, changes of other devices that are not here yet: set from opening until
+  /// a round has looked at everything in the folder, and as long as the folder names files that
+  /// are not there, or not wholly, or what was fetched builds on changes that are nowhere yet.
+  /// Always set for a local datastore.
+  public var downloading: Bool
+  /// Committed changes are not in the folder yet. For a local datastore: it has changes, committed
+  /// or not, since they would all have to be uploaded.
+  public var uploading: Bool
+  /// Changes of other devices are here; the next `sync()` makes them visible.
+  public var incoming: Bool
+  /// There are local changes for the next `sync()` to commit.
+  public var outgoing: Bool
+  /// This copy has to be given up: close the datastore, then remove the copy with
+  /// `uncacheDatastore`. Either another copy (a clone, a restored backup) publishes under the same
+  /// identity, and `downloadError` says which; or another device has deleted the datastore, and
+  /// everything throws `deleted`.
+  public var needsReset: Bool
+  /// What last kept changes from being uploaded; nil once a round has published what there was, or
+  /// found nothing to publish. What keeps a round from looking into the folder keeps it from
+  /// publishing, too, and is in both errors.
+  public var uploadError: CairnError?
+  /// What last kept changes from being downloaded; nil once a round has looked at everything.
+  public var downloadError: CairnError?
+
+  /// One of the two errors, nil if there is none.
+  public var anyError: CairnError? { downloadError ?? uploadError }
+
+  init(_ store: StoreStanding, _ exchange: ExchangeCondition.State?) {
+    outgoing = store.hasPending
+    guard let exchange else {
+      (connected, incoming, downloading, needsReset) = (false, false, true, store.isDeleted)
+      uploading = store.committed > 0 || store.hasPending
+      return
+    }
+    let isExchanging = exchange.rounds > 0 || exchange.isInBackground
+    connected = exchange.isAnswering && isExchanging && !store.isDeleted
+    downloading = exchange.isMissing || exchange.isBlocked
+    uploading = store.committed > store.published
+    incoming = exchange.hasIncoming
+    needsReset = store.isDeleted || exchange.isIdentityLost
+    uploadError = exchange.uploadError
+    downloadError = exchange.downloadError
+  }
+}
+
+extension Datastore {
+  /// Where it stands between this device and the others. After `close()`: where it stood then.
+  public var status: DatastoreStatus { observers.status }
+}

@@ -1,0 +1,82 @@
+internal import CairnDisk
+internal import Synchronization
+
+/// How the exchange of a datastore stands, as far as its status shows that.
+final class ExchangeCondition: Sendable {
+  struct State: Equatable {
+    /// The last request to the folder succeeded.
+    var isAnswering = false
+    /// Rounds that run or wait for their turn.
+    var rounds = 0
+    /// Rounds run by themselves.
+    var isInBackground = false
+    /// Something in the folder is not here: true until a round has looked at all of it.
+    var isMissing = true
+    /// Something was fetched that a sync can incorporate.
+    var hasIncoming = false
+    /// Something was fetched that builds on what is nowhere yet.
+    var isBlocked = false
+    /// The identity of this copy is used by another one, too.
+    var isIdentityLost = false
+    var uploadError: CairnError?
+    var downloadError: CairnError?
+  }
+
+  private let state = Lock(State())
+  private let listener = Lock<(@Sendable () -> Void)?>(nil)
+
+  var current: State { state.withLock { $0 } }
+
+  /// What is called after changes, under no lock of this.
+  func onChange(_ tell: @escaping @Sendable () -> Void) { listener.withLock { $0 = tell } }
+
+  func update(_ change: (inout State) -> Void) {
+    if set(change) { tell() }
+  }
+
+  /// The same for those who hold a lock; they `tell` later. Returns whether anything changed.
+  @discardableResult
+  func set(_ change: (inout State) -> Void) -> Bool {
+    state.withLock { state in
+      let before = state
+      change(&state)
+      return state != before
+    }
+  }
+
+  func tell() {
+    let tell = listener.withLock { $0 }
+    tell?()
+  }
+
+  // MARK: rounds
+
+  /// Everything in the folder was looked at, and what is new was fetched, but for what is waited
+  /// for.
+  func noteFetched(isWaiting: Bool) {
+    update { state in
+      state.isMissing = isWaiting
+      state.downloadError = nil
+    }
+  }
+
+  /// A round ended before it had looked at everything. Nothing is published after that, either.
+  func noteFetchFailed(_ error: CairnError) {
+    if ExchangeCondition.saysNothing(error) { return }
+    update { ($0.downloadError, $0.uploadError) = (error, error) }
+  }
+
+  func notePublished() {
+    update { $0.uploadError = nil }
+  }
+
+  func notePublishFailed(_ error: CairnError) {
+    if ExchangeCondition.saysNothing(error) { return }
+    update { $0.uploadError = error }
+  }
+
+  /// Errors of whoever wanted the round to end, not of the folder.
+  static func saysNothing(_ error: CairnError) -> Bool {
+    error.code == .closed || error.code == .cancelled
+  }
+}

@@ -1,0 +1,37 @@
+/// News of a datastore, as sequences or by handlers.
+extension Datastore {
+  /// Which records change, from now on: local changes as they are made, those of other devices once
+  /// a `sync()`, if at least one record is affected. Roll-backs are local changes.
+  ///
+  /// Each loop over it sees everything. What is not read yet is joined, local and remote changes
+  /// apart. Ends when the datastore is closed.
+  public var changes: Updates<DatastoreChange> { Updates(of: observers.changes) }
+
+  /// The status now, then each one that differs from the one read before. What comes and goes
+  /// between two reads is not told. Ends when the datastore is closed.
+  public var statusChanges: Updates<DatastoreStatus> {
+    Updates(of: observers.statuses) { [weak observers] in observers?.status }
+  }
+
+  /// Calls the handler with what `changes` tells, until the result is dropped or cancelled, or the
+  /// datastore closed.
+  ///
+  /// `schedule` is called on the thread that made the change and has to run what it is given later
+  /// or elsewhere, `{ DispatchQueue.main.async(execute: $0) }` for example; `{ $0() }` runs it
+  /// there and then. It is not called again before the handler is done, so the handler never runs
+  /// twice at once, on whatever it is scheduled.
+  public func observe(
+    on schedule: @escaping Scheduler, _ handler: @escaping @Sendable (DatastoreChange) -> Void
+  ) -> Observation {
+    Observation(observers.changes.subscribe(on: schedule, handler))
+  }
+
+  /// Calls the handler with the status now and each one that differs, as `observe` does.
+  public func observeStatus(
+    on schedule: @escaping Scheduler, _ handler: @escaping @Sendable (DatastoreStatus) -> Void
+  ) -> Observation {
+    let observers = observers
+    return Observation(
+      observers.statuses.subscribe(on: schedule, current: { observers.status }, handler))
+  }
+}

@@ -1,0 +1,73 @@
+internal import CairnDisk
+internal import CairnStore
+internal import Synchronization
+
+/// Those who want to know what becomes of a datastore.
+///
+/// Locks are taken in this order: the broadcast's, then the store's or the condition's. Nobody is
+/// told anything while one of them is held.
+final class DatastoreObservers: Sendable {
+  let changes: Broadcast<DatastoreChange>
+  let statuses: Broadcast<DatastoreStatus>
+  private let store: Store
+  /// nil for a local datastore.
+  private let condition: ExchangeCondition?
+  /// The status at the end.
+  private let last = Lock<DatastoreStatus?>(nil)
+
+  init(_ store: Store, _ condition: ExchangeCondition?) {
+    self.store = store
+    self.condition = condition
+    changes = Broadcast(
+      merge: { $0.join($1) }, split: { $0.split() },
+      onActivity: { store.watch($0, records: true) })
+    statuses = Broadcast(onActivity: { store.watch($0, records: false) })
+    store.onChange { [weak self] in self?.tell() }
+    condition?.onChange { [weak self] in self?.tellStatus() }
+  }
+
+  deinit { finish() }
+
+  var status: DatastoreStatus {
+    last.withLock { $0 } ?? DatastoreStatus(store.standing, condition?.current)
+  }
+
+  /// Tells what was noted: local changes at once, those of other devices at the end of a sync.
+  func tell(remote: Bool = false) {
+    changes.send {
+      let changes = store.takeChanges(remote: remote)
+      return changes.isEmpty ? nil : DatastoreChange(changes)
+    }
+    tellStatus()
+  }
+
+  /// What a live query finds now. `seen` is what it was told last, nil at first. What waits for it
+  /// and what nobody was told yet is looked at, too, and the latter told to all others.
+  func read(
+    _ query: RecordQuery, table: String, seen: DatastoreChange?,
+    for subscription: Subscription<DatastoreChange>
+  ) -> LiveReading {
+    var reading = LiveReading()
+    subscription.catchUp { waiting in
+      let known = seen.map { seen in [seen.all, waiting?.all].compactMap { $0 } }
+      reading = store.read(live: query, table: table, seen: known)
+      return reading.changes.isEmpty ? nil : DatastoreChange(reading.changes)
+    }
+    return reading
+  }
+
+  func tellStatus() { statuses.send { status } }
+
+  /// Called before the store is closed: what it says afterwards.
+  func keepStatus() {
+    var status = status
+    (status.connected, status.outgoing) = (false, false)
+    last.withLock { [status] in $0 = $0 ?? status }
+  }
+
+  /// Ends all sequences and observations.
+  func finish() {
+    changes.finish()
+    statuses.finish()
+  }
+}

@@ -1,0 +1,53 @@
+import CairnDisk
+import CairnMerge
+import Synchronization
+
+/// For those who want to know what changes.
+extension Store {
+  /// What is called after local changes, on the thread that made them and under no lock of the
+  /// store, as long as somebody watches. Set once, before the store is used.
+  package func onChange(_ tell: @escaping @Sendable () -> Void) {
+    onChange.withLock { $0 = tell }
+  }
+
+  /// Somebody watches from now on, or no more: changes are noted while anybody does, and which
+  /// records they are in while anybody asks for that.
+  package func watch(_ isWatching: Bool, records: Bool) {
+    state.withLock { $0.store.journal.watch(isWatching, records: records) }
+  }
+
+  /// What has changed since this was last asked, by mutations here and, if wanted, by deltas of
+  /// other devices.
+  package func takeChanges(remote: Bool) -> StoreChanges {
+    state.withLock { $0.store.journal.take(remote: remote) }
+  }
+
+  /// What of this device's work is where.
+  package var standing: StoreStanding {
+    state.withLock { guarded in
+      StoreStanding(
+        hasPending: guarded.store.tables.contains(where: \.hasPending),
+        committed: guarded.store.vector[device], published: guarded.published,
+        isDeleted: guarded.isDeleted)
+    }
+  }
+
+  func tell() {
+    let tell = onChange.withLock { $0 }
+    tell?()
+  }
+
+  /// Whether another device has deleted it.
+  package var isDeleted: Bool { state.withLock { $0.isDeleted } }
+}
+
+/// What of a device's work is where.
+package struct StoreStanding: Sendable {
+  /// There are changes since the last sync.
+  package var hasPending: Bool
+  /// Own deltas in the log, and how many of them are in the folder for good.
+  package var committed: UInt64
+  package var published: UInt64
+  /// Another device has deleted the datastore.
+  package var isDeleted: Bool
+}
