@@ -73,6 +73,7 @@ extension CairnError {
   private static func code(_ kind: StoreError.Kind) -> Code {
     switch kind {
     case .closed: .closed
+    case .shutdown: .shutdown
     case .sizeLimit: .sizeLimit
     case .badType: .badType
     case .badIndex: .badIndex

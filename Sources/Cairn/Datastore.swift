@@ -1,4 +1,5 @@
 internal import CairnDisk
+internal import CairnLog
 internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
@@ -14,7 +15,11 @@ public final class Datastore: Sendable {
   public let id: String
   /// The manager that opened it.
   public let manager: DatastoreManager
+  /// How often its id had been deleted when it was created.
+  let generation: UInt32
   let store: Store
+  /// What lists show of it.
+  let info: InfoKeeper
   /// Present if the datastore belongs to an account.
   let exchanger: Exchange?
   /// Present if others can be given access to it.
@@ -22,32 +27,41 @@ public final class Datastore: Sendable {
   let observers: DatastoreObservers
   private let background = Lock<BackgroundExchange?>(nil)
 
-  init(id: String, manager: DatastoreManager, directory: String) throws(CairnError) {
+  init(
+    id: String, generation: UInt32, manager: DatastoreManager, directory: String
+  ) throws(CairnError) {
     self.id = id
+    self.generation = generation
     self.manager = manager
     let options = manager.options
     let machine = manager.machine
     let isLinked = manager.account != nil
     store = try wrapped { () throws(StoreError) in
       try Store.open(
-        directory, datastore: DatastoreManager.identity(of: id), isLinked: isLinked,
+        directory,
+        datastore: DatastoreManager.identity(of: id, generation: generation), isLinked: isLinked,
         options: options.stored, machine: machine)
     }
     let isShared = isLinked && id.hasPrefix(".")
     roleNote = isShared ? RoleNote(directory: directory, machine: machine) : nil
-    if let account = manager.account, let folder = manager.folder {
-      do throws(CairnError) {
+    do throws(CairnError) {
+      info = try InfoKeeper(store, machine: machine)
+      if let account = manager.account, let folder = manager.folder {
         exchanger = try Exchange(
-          store: store, datastoreID: id, user: account.user, folder: folder(),
+          store: store, datastoreID: id,
+          directory: FileName.directory(datastore: id, generation: generation),
+          user: account.user, folder: folder(),
           graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
           machine: machine)
-      } catch {
-        // The store's own error would hide why it could not be opened.
-        do throws(StoreError) { try store.close() } catch {}
-        throw error
+        // A new one is in the account's list at once, empty.
+        info.notePublished(store.published)
+      } else {
+        exchanger = nil
       }
-    } else {
-      exchanger = nil
+    } catch {
+      // The store's own error would hide why it could not be opened.
+      do throws(StoreError) { try store.close() } catch {}
+      throw error
     }
     observers = DatastoreObservers(store, exchanger?.condition)
     do throws(CairnError) { try limitAccess() } catch {
@@ -63,7 +77,7 @@ public final class Datastore: Sendable {
   public static func isValidShareableId(_ id: String) -> Bool { Identifier.isValidShareable(id) }
 
   /// Whether it has not been closed.
-  public var isOpen: Bool { store.isOpen }
+  public var isOpen: Bool { !store.isClosed }
   /// Whether others can be given access: its id starts with a dot.
   public var isShareable: Bool { id.hasPrefix(".") }
   /// This device's name in the datastore: 16 hex digits.
@@ -87,8 +101,7 @@ public final class Datastore: Sendable {
       throw CairnError(
         .illegalArgument, "tables whose ids start with \":\" are the library's own", id: id)
     }
-    guard isOpen else { throw CairnError(.closed, "the datastore \(self.id) is closed", id: id) }
-    if store.isDeleted { throw CairnError(Store.deletedError) }
+    try checkUsable(id)
     return Table(datastore: self, id: id)
   }
 
@@ -117,15 +130,14 @@ public final class Datastore: Sendable {
     store.modified.map(Timestamp.init(millisecondsSince1970:))
   }
 
-  private static let infoTable = ":info"
-  private static let infoRecord = RecordName("info")
 
   /// A name for people, nil if it has none. Synced like data.
   public var title: String? {
     get throws(CairnError) {
       let value = try wrapped { () throws(StoreError) in
         try store.value(
-          table: Datastore.infoTable, id: Datastore.infoRecord, field: "title")
+          table: StoreSummary.infoTable, id: StoreSummary.infoRecord,
+          field: StoreSummary.titleField)
       }
       if case .string(let title) = value { return title }
       return nil
@@ -135,12 +147,12 @@ public final class Datastore: Sendable {
   /// Sets the title, or removes it with nil. Like any change it needs a `sync()`.
   public func setTitle(_ title: String?) throws(CairnError) {
     try wrapped { () throws(StoreError) in
-      let fields = [(field: "title", value: title.map(FieldValue.string))]
-      let table = Datastore.infoTable
-      if try store.exists(table: table, id: Datastore.infoRecord) {
-        try store.update(table: table, id: Datastore.infoRecord, fields)
+      let fields = [(field: StoreSummary.titleField, value: title.map(FieldValue.string))]
+      let table = StoreSummary.infoTable
+      if try store.exists(table: table, id: StoreSummary.infoRecord) {
+        try store.update(table: table, id: StoreSummary.infoRecord, fields)
       } else if title != nil {
-        try store.insert(table: table, id: Datastore.infoRecord, fields)
+        try store.insert(table: table, id: StoreSummary.infoRecord, fields)
       }
     }
   }
@@ -170,6 +182,11 @@ public final class Datastore: Sendable {
     }
     roleNote?.note(effectiveRole)
     if outcome.committed != nil { background.withLock { $0?.hint() } }
+    if let summary = outcome.summary,
+      info.note(summary, published: exchanger == nil ? nil : store.published)
+    {
+      manager.noteList()
+    }
     return SyncResult(outcome) { [store] table, field in
       ResolutionRule(store.rule(table: table, field: field))
     }
@@ -185,9 +202,33 @@ public final class Datastore: Sendable {
     stopExchanging()
     manager.forget(self)
     roleNote?.note(effectiveRole)
+    // While the files are still ours.
+    if !store.isClosed { info.save() }
     observers.keepStatus()
     defer { observers.finish() }
     try wrapped { () throws(StoreError) in try store.close() }
+    if store.ending?.kind == .deleted { _ = try manager.sweep() }
+  }
+
+  /// Another device has deleted the datastore: every use of it throws `deleted` from now on, and
+  /// `status.needsReset` is set. It stays open, and keeps its lock, until it is closed; then its
+  /// files go. Returns false if that is known already.
+  @discardableResult
+  func markDeleted() -> Bool {
+    if store.ending != nil { return false }
+    store.end(
+      StoreError(
+        .deleted, "the datastore \(id) was deleted on another device; close it. Created again, it "
+          + "is another one", id: id))
+    stopExchanging()
+    observers.tellStatus()
+    return true
+  }
+
+  private func checkUsable(_ id: String) throws(CairnError) {
+    guard var ending = store.ending else { return }
+    ending.id = id
+    throw CairnError(ending)
   }
 
   // MARK: exchange
@@ -203,7 +244,9 @@ public final class Datastore: Sendable {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
-    return try await exchanger.run()
+    let report = try await exchanger.run()
+    if !store.isClosed { info.notePublished(store.published) }
+    return report
   }
 
   /// Exchanges in the background from now on: at once, after each commit, when the folder changes,
@@ -216,14 +259,17 @@ public final class Datastore: Sendable {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no folder to exchange with", id: id)
     }
-    guard isOpen else { throw CairnError(.closed, "the datastore \(id) is closed", id: id) }
+    try checkUsable(id)
     defer { exchanger.condition.tell() }
     background.withLock { running in
       exchanger.condition.set { $0.isInBackground = true }
-      if running == nil {
-        running = BackgroundExchange(
-          exchanger, pollSeconds: manager.options.pollSeconds, onReport: onReport)
-      }
+      if running != nil { return }
+      running = BackgroundExchange(
+        exchanger, pollSeconds: manager.options.pollSeconds,
+        round: { [weak self] () async throws(CairnError) in
+          guard let self else { throw CairnError(.closed, "the datastore is gone") }
+          return try await exchange()
+        }, onReport: onReport)
     }
   }
 

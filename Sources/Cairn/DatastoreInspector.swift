@@ -13,7 +13,8 @@ public final class DatastoreInspector {
     guard Identifier.isValidDatastore(id) else {
       throw CairnError(.illegalArgument, "\"\(id)\" can't be a datastore's id", id: id)
     }
-    let directory = root + "/" + FileName.directory(datastore: id)
+    let generation = try Installation(root: root, machine: .real).read().entry(id).generation
+    let directory = root + "/" + FileName.directory(datastore: id, generation: generation)
     do throws(StoreError) {
       inspection = try StoreInspection(directory, machine: .real)
     } catch {

@@ -28,9 +28,9 @@ extension DatastoreManager {
   }
 
   /// The user's role in a datastore that is on this device, as it was when that was last in use.
-  func role(of id: String) -> Role {
-    guard !isLocal, id.hasPrefix(".") else { return .owner }
-    if let open = openDatastores.first(where: { $0.id == id }) { return open.effectiveRole }
-    return RoleNote(directory: directory(of: id), machine: machine).read() ?? .owner
+  func role(of copy: Copy) -> Role {
+    guard !isLocal, copy.id.hasPrefix(".") else { return .owner }
+    if let open = openDatastores.first(where: { $0.id == copy.id }) { return open.effectiveRole }
+    return RoleNote(directory: root + "/" + copy.directory, machine: machine).read() ?? .owner
   }
 }

@@ -56,11 +56,4 @@ public struct DatastoreStatus: Hashable, Sendable {
 extension Datastore {
   /// Where it stands between this device and the others. After `close()`: where it stood then.
   public var status: DatastoreStatus { observers.status }
-
-  /// Another device has deleted the datastore: every use of it throws `deleted` from now on, and
-  /// `status.needsReset` is set. It stays open, and keeps its lock, until it is closed.
-  func markDeleted() {
-    store.markDeleted()
-    observers.tellStatus()
-  }
 }

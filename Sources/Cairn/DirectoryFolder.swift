@@ -1,4 +1,4 @@
-internal import CairnDisk
+package import CairnDisk
 internal import CairnLog
 
 /// A folder that is a directory of this machine.
@@ -13,7 +13,7 @@ public struct DirectoryFolder: Folder {
   /// The folder in a directory, which is created when something is first written.
   public init(_ path: String) { self.init(path, machine: .real) }
 
-  init(_ path: String, machine: Machine) {
+  package init(_ path: String, machine: Machine) {
     self.path = path
     self.machine = machine
   }

@@ -57,9 +57,7 @@ extension Exchange {
     report.fetchedDeltas += Exchange.weight(newest.vector)
   }
 
-  static func weight(_ vector: VersionVector) -> UInt64 {
-    vector.entries.reduce(0) { $0 &+ $1.sequence }
-  }
+  static func weight(_ vector: VersionVector) -> UInt64 { vector.total }
 
   func fetchSegments(
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
@@ -204,6 +202,7 @@ extension Exchange {
     outcome.appliedCount += part.appliedCount
     outcome.changed += part.changed
     outcome.conflicts += part.conflicts
+    outcome.summary = part.summary ?? outcome.summary
   }
 
   /// Starts from a snapshot that was fetched; returns what is in it.

@@ -44,12 +44,12 @@ final class Exchange: Sendable {
   }
 
   init(
-    store: Store, datastoreID: String, user: String, folder: any Folder,
+    store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
     graceMilliseconds: Int64, machine: Machine
   ) throws(CairnError) {
     self.store = store
     self.datastoreID = datastoreID
-    directory = FileName.directory(datastore: datastoreID)
+    self.directory = directory
     self.user = user
     self.folder = ObservedFolder(base: folder, condition: condition)
     self.graceMilliseconds = graceMilliseconds
@@ -92,10 +92,10 @@ final class Exchange: Sendable {
   }
 
   private func round() async throws(CairnError) -> ExchangeReport {
-    guard store.isOpen else {
-      throw CairnError(.closed, "the datastore \(datastoreID) is closed", id: datastoreID)
+    if var ending = store.ending {
+      ending.id = datastoreID
+      throw CairnError(ending)
     }
-    if store.isDeleted { throw CairnError(Store.deletedError) }
     var report = ExchangeReport()
     let listing: [String: FolderEntry]
     do throws(CairnError) { listing = try await fetch(&report) } catch {
@@ -231,7 +231,7 @@ final class Exchange: Sendable {
 }
 
 /// Lets one round run at a time, in the order in which they were asked for.
-private actor ExchangeTurn {
+actor ExchangeTurn {
   private var last: Task<Void, Never>?
 
   func run<R: Sendable>(_ body: @escaping @Sendable () async -> R) async -> R {

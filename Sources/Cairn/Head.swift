@@ -114,8 +114,9 @@ extension Head {
     return out
   }
 
-  /// Length, checksum, structure. `name` is where the bytes came from.
-  init(_ bytes: [UInt8], name: String, datastore expected: UInt128) throws(LogError) {
+  /// Length, checksum, structure. `name` is where the bytes came from; `datastore` whose head it
+  /// has to be, nil if that does not matter.
+  init(_ bytes: [UInt8], name: String, datastore expected: UInt128?) throws(LogError) {
     guard bytes.count >= 16 + 16 + 40 else {
       throw LogError(.truncated, name, at: UInt64(bytes.count), "shorter than a head can be")
     }
@@ -136,7 +137,7 @@ extension Head {
     do throws(DecodeError) { self = try Head(&reader) } catch {
       throw LogError(error, name, at: UInt64(reader.offset), "a head")
     }
-    guard datastore == expected else {
+    guard expected == nil || datastore == expected else {
       throw LogError(.foreign, name, at: 16, "the head of another datastore")
     }
   }

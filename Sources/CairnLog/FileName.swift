@@ -13,11 +13,21 @@ package enum FileName {
   package static let secrets = "secrets"
   package static let localRoot = "local"
   package static let role = "ROLE"
+  package static let info = "INFO"
+  package static let trash = "trash"
+  package static let journal = "MIGRATION"
+  /// What an installation knows of the account's datastores, in the root.
+  package static let installation = "CATALOGUE"
+  package static let installationLock = "CATALOGUE.LOCK"
+  package static let exchangeLock = "EXCHANGE.LOCK"
+  /// The directory of the folder in which installations say what they have.
+  package static let catalogue = "catalogue"
 
   private static let segmentSuffix = ".seg"
   private static let snapshotSuffix = ".snap"
   private static let headSuffix = ".head"
   private static let temporarySuffix = ".tmp"
+  private static let catalogueSuffix = ".cat"
 
   // MARK: at home
 
@@ -38,6 +48,14 @@ package enum FileName {
 
   package static func headDevice(_ name: String) -> UInt64? {
     stem(name, headSuffix).flatMap(parseHex)
+  }
+
+  package static func catalogue(installation: UInt64) -> String {
+    hex(installation) + catalogueSuffix
+  }
+
+  package static func catalogueInstallation(_ name: String) -> UInt64? {
+    stem(name, catalogueSuffix).flatMap(parseHex)
   }
 
   /// An immutable run of one device's deltas.
@@ -81,6 +99,19 @@ package enum FileName {
     stem(name, temporarySuffix).flatMap(parseHex) != nil
   }
 
+  /// The directory in which a datastore is put together before it gets its place.
+  package static func staging(_ token: UInt64, _ directory: String) -> String {
+    "m\(hex(token))-\(directory)"
+  }
+
+  /// Which work a staging directory belongs to.
+  package static func stagingToken(_ name: String) -> UInt64? {
+    guard name.utf8.count > 18, name.utf8.first == UInt8(ascii: "m"),
+      name.utf8.dropFirst(17).first == UInt8(ascii: "-")
+    else { return nil }
+    return parseHex(String(name.dropFirst().prefix(16)))
+  }
+
   // MARK: datastores
 
   /// The directory of a datastore: `p-` and a private id as it is, or `s-` and a shareable id
@@ -112,6 +143,23 @@ package enum FileName {
     }
     // A dot before what has no capital is no name of ours.
     return directory(datastore: id) == name ? id : nil
+  }
+
+  /// The directory of one generation of a datastore: the first has the name alone, those that were
+  /// created after a delete `g`, the generation, a dash and the name.
+  package static func directory(datastore id: String, generation: UInt32) -> String {
+    (generation == 0 ? "" : "g\(generation)-") + directory(datastore: id)
+  }
+
+  /// The id and the generation that a directory is named after.
+  package static func generation(directory name: String) -> (id: String, generation: UInt32)? {
+    if let id = datastore(directory: name) { return (id, 0) }
+    guard name.utf8.first == UInt8(ascii: "g"), let dash = name.firstIndex(of: "-"),
+      let number = decimal(name[name.index(after: name.startIndex)..<dash]),
+      let generation = UInt32(exactly: number),
+      let id = datastore(directory: String(name[name.index(after: dash)...]))
+    else { return nil }
+    return (id, generation)
   }
 
   private static func isNameByte(_ byte: UInt8) -> Bool {

@@ -24,6 +24,8 @@ extension Store {
   }
 
   private func runCompaction() throws(StoreError) -> CompactionOutcome {
+    // Its files may be gone.
+    if let ending { throw ending }
     var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
     let (source, number, firstSegment) = try withState(freeze)
     let snapshots = directory + "/" + FileName.snapshots
@@ -37,6 +39,7 @@ extension Store {
 
   /// What a compaction would leave, found by building the snapshot for nothing.
   package func previewCompaction() throws(StoreError) -> CompactionOutcome {
+    if let ending { throw ending }
     let before = try bytesOnDisk()
     let (source, kept) = try withState { guarded throws(StoreError) in
       // Segments with own deltas that are not published yet stay.

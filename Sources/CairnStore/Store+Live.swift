@@ -34,8 +34,8 @@ extension Store {
         }
         reading.evaluated = ids
       }
-      guard guarded.isOpen, !guarded.isDeleted else {
-        reading.failure = Store.refusal(guarded)
+      guard guarded.isOpen else {
+        reading.failure = guarded.ending ?? Store.closedError
         return reading
       }
       do throws(StoreError) {

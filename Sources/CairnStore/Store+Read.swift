@@ -160,3 +160,18 @@ extension Store {
     var id: RecordName
   }
 }
+
+extension Store {
+  /// All tables, reserved ones too, the rules first: what is written into the others depends on
+  /// them.
+  package func allTables() throws(StoreError) -> [String] {
+    try withState { guarded in
+      guarded.store.addBaseTables()
+      let names = guarded.store.tables.map(\.name).sorted()
+      return names.filter { $0 == RuleBook.table } + names.filter { $0 != RuleBook.table }
+    }
+  }
+
+  /// Whether only this device ever wrote here.
+  package var isOwnOnly: Bool { vector.entries.allSatisfy { $0.device == device } }
+}

@@ -28,6 +28,8 @@ package struct SyncOutcome: Sendable {
   package var failures: [Int: DecodeError] = [:]
   package var changed: [Changed] = []
   package var conflicts: [Conflict] = []
+  /// What a list would say now, if it may have changed.
+  package var summary: StoreSummary?
 
   package init() {}
 }
@@ -43,6 +45,7 @@ extension Store {
     let target = try withState { guarded throws(StoreError) -> LogPosition? in
       outcome.committed = try commit(&guarded)
       if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
+      outcome.summary = Store.summaryIfChanged(&guarded)
       guard let segment = guarded.tail.segment else { return nil }
       let end = LogPosition(segment: segment.header.number, end: segment.end)
       // Also what an earlier sync has written that then failed: this one vouches for all of it.

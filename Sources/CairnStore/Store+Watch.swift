@@ -37,10 +37,6 @@ extension Store {
     tell?()
   }
 
-  /// Another device has deleted the datastore: whatever is asked of it from now on throws
-  /// `deleted`. It still has to be closed.
-  package func markDeleted() { state.withLock { $0.isDeleted = true } }
-
   /// Whether another device has deleted it.
   package var isDeleted: Bool { state.withLock { $0.isDeleted } }
 }

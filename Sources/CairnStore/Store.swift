@@ -33,8 +33,16 @@ package final class Store: Sendable {
     var store: StoreState
     var tail: LogTail
     var current: CurrentFile
+    /// Whether it can be used.
     var isOpen = true
-    var isDeleted = false
+    /// Whether the files are held: from opening to closing.
+    var hasFiles = true
+    /// Why it can't be used, if not because it was closed.
+    var ending: StoreError?
+    /// `deltas` of the summary that was last given out.
+    var summarized: UInt64 = 0
+    /// Another device has deleted the datastore.
+    var isDeleted: Bool { ending?.kind == .deleted }
     /// Own deltas up to here are known to be published.
     var published: UInt64 = 0
     var lastSync: Int64 = 0
@@ -75,24 +83,37 @@ package final class Store: Sendable {
     var hasNews = false
     defer { if hasNews { tell() } }
     return try state.withLock { guarded throws(StoreError) in
-      guard guarded.isOpen, !guarded.isDeleted else { throw Store.refusal(guarded) }
+      guard guarded.isOpen else { throw guarded.ending ?? Store.closedError }
       let before = guarded.store.journal.localCount
       defer { hasNews = guarded.store.journal.localCount != before }
       return try body(&guarded)
     }
   }
 
-  static func refusal(_ guarded: Guarded) -> StoreError {
-    guarded.isDeleted ? deletedError : closedError
-  }
-
-  package static let deletedError = StoreError(
-    .deleted, "another device has deleted the datastore: close it, and remove this copy")
-
   static let closedError = StoreError(
     .closed, "the datastore is closed; open it again through its manager")
 
+  /// Whether it can be used.
   package var isOpen: Bool { state.withLock { $0.isOpen } }
+  /// Whether `close` has given the files back.
+  package var isClosed: Bool { state.withLock { !$0.hasFiles } }
+
+  /// What every use of the store throws; nil while it can be used.
+  package var ending: StoreError? {
+    state.withLock { guarded in
+      guarded.isOpen ? nil : guarded.ending ?? Store.closedError
+    }
+  }
+
+  /// Ends the use of an open store for a reason of its own: every later call throws `ending`, also
+  /// after `close`, which is still to be called. A store that is closed stays merely closed.
+  package func end(_ ending: StoreError) {
+    state.withLock { guarded in
+      guard guarded.isOpen else { return }
+      guarded.isOpen = false
+      guarded.ending = ending
+    }
+  }
 
   // MARK: durability
 
@@ -191,8 +212,9 @@ package final class Store: Sendable {
     var failure: StoreError?
     // From here on nobody can begin anything that would have to be made durable.
     let end = state.withLock { guarded -> LogPosition? in
-      guard guarded.isOpen else { return nil }
+      guard guarded.hasFiles else { return nil }
       guarded.isOpen = false
+      guarded.hasFiles = false
       guarded.store.rollBack()
       if !guarded.tail.hasWritten { return .start }
       return LogPosition(

@@ -3,8 +3,8 @@ package import CairnLog
 /// Why a store refused, in terms of what was asked of it.
 package struct StoreError: Error, Sendable {
   package enum Kind: Equatable, Sendable {
-    case closed, sizeLimit, badType, badIndex, illegalArgument, notFound, exists, deleted, readOnly
-    case alreadyOpen, invalidOperation, syncFailed
+    case closed, shutdown, sizeLimit, badType, badIndex, illegalArgument, notFound, exists
+    case deleted, readOnly, alreadyOpen, invalidOperation, syncFailed
     /// The user's role does not allow it.
     case disallowed
     /// Something is wrong with the files; `log` says what.

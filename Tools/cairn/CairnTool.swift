@@ -21,6 +21,9 @@ struct CairnTool: AsyncParsableCommand {
           GetCommand.self, SetCommand.self, DeleteCommand.self,
         ]),
       CommandGroup(
+        name: "Datastores",
+        subcommands: [ListCommand.self, TitleCommand.self, MigrateCommand.self]),
+      CommandGroup(
         name: "Devices",
         subcommands: [
           SyncCommand.self, StatusCommand.self, DevicesCommand.self, RolesCommand.self,

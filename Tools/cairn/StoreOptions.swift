@@ -40,7 +40,7 @@ struct StoreOptions: ParsableArguments {
   }
 
   /// Remembers the options for the next call, once they have proved to work.
-  private func remember() throws {
+  func remember() throws {
     let settings = try settings()
     if try settings != Settings(root: rootPath) { try settings.save(root: rootPath) }
   }
@@ -82,7 +82,7 @@ struct StoreOptions: ParsableArguments {
     return datastore
   }
 
-  private func manager(_ access: Access) throws -> DatastoreManager {
+  func manager(_ access: Access) throws -> DatastoreManager {
     guard access == .creating || Descriptor.isDirectory(rootPath) else {
       throw ToolError.notFound("there are no datastores in \(rootPath); see --root")
     }

@@ -46,6 +46,17 @@ final class Broadcast<Value: Sendable>: Sendable {
     self.onActivity = onActivity
   }
 
+  /// For states of which not every part is news: `isRepeat` says whether a value has none.
+  init(
+    latest _: Value.Type = Value.self,
+    isRepeat: @escaping @Sendable (Value, Value) -> Bool
+  ) {
+    merge = { old, new in old = new }
+    split = nil
+    self.isRepeat = isRepeat
+    onActivity = { _ in }
+  }
+
   /// Whether anybody listens: one relaxed load, for those who would have to prepare something.
   var isActive: Bool { count.load(ordering: .relaxed) > 0 }
 

@@ -1,0 +1,84 @@
+internal import CairnDisk
+internal import Synchronization
+
+/// Does something again and again: after a hint at once, otherwise at intervals that double while
+/// nothing happens. Hints (a commit, a change in a watched directory) may be missed; the clock
+/// always goes on.
+final class BackgroundRounds: Sendable {
+  private let events: AsyncStream<Void>.Continuation
+  private let task: Task<Void, Never>
+  private let ticker: Task<Void, Never>
+  private let watcher: DirectoryWatcher?
+
+  /// What came of a round.
+  enum Outcome: Sendable {
+    case moved, idle
+    /// There is nothing to do any more.
+    case stop
+  }
+
+  /// Starts with a round at once.
+  init(
+    watching directory: String?, pollSeconds: ClosedRange<Double>,
+    _ round: @escaping @Sendable () async -> Outcome
+  ) {
+    // One waiting hint stands for any number of them.
+    let (stream, events) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    self.events = events
+    let shortest = max(0.01, pollSeconds.lowerBound)
+    let pause = PollPause(shortest: shortest, longest: max(shortest, pollSeconds.upperBound))
+    watcher = directory.flatMap { DirectoryWatcher(directory: $0) { events.yield() } }
+    let ticker = Task {
+      while !Task.isCancelled {
+        do { try await Task.sleep(for: .seconds(pause.current)) } catch { return }
+        events.yield()
+      }
+    }
+    self.ticker = ticker
+    task = Task {
+      for await _ in stream {
+        if Task.isCancelled { return }
+        switch await round() {
+        case .moved: pause.note(isIdle: false)
+        case .idle: pause.note(isIdle: true)
+        case .stop:
+          ticker.cancel()
+          return
+        }
+      }
+    }
+    events.yield()
+  }
+
+  /// Something may have changed: look soon.
+  func hint() { events.yield() }
+
+  func stop() {
+    events.finish()
+    ticker.cancel()
+    task.cancel()
+    watcher?.stop()
+  }
+
+  deinit { stop() }
+}
+
+/// The pause between two looks: short after something happened, doubling while nothing does.
+private final class PollPause: Sendable {
+  private let shortest: Double
+  private let longest: Double
+  private let state: Lock<Double>
+
+  init(shortest: Double, longest: Double) {
+    self.shortest = shortest
+    self.longest = longest
+    state = Lock(shortest)
+  }
+
+  var current: Double { state.withLock { $0 } }
+
+  func note(isIdle: Bool) {
+    state.withLock { $0 = isIdle ? min(longest, $0 * 2) : shortest }
+  }
+}

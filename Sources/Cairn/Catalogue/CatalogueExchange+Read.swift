@@ -1,0 +1,222 @@
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// Reading the files of the catalogue, and telling what can be believed.
+extension CatalogueExchange {
+  // MARK: the folder
+
+  /// The folder must be the one that everything was published in so far. An empty or different one
+  /// never means that anything was deleted.
+  func checkFolder(
+    _ installation: Installation, _ report: inout CatalogueReport
+  ) async throws(CairnError) {
+    if memory.withLock({ $0.folderIdentity != nil }) { return }
+    let name = FileName.folderIdentity
+    let file = try installation.read()
+    report.requests += 1
+    var identity: UInt128
+    if let bytes = try await folder.read(name, limit: FolderIdentity.bytesMax) {
+      do { identity = try FolderIdentity.decode(bytes, path: name) } catch {
+        throw CairnError(error)
+      }
+    } else if file.folder != 0 {
+      throw CairnError(
+        .notFound,
+        "the folder is empty, or not the one that the datastores in \(root) were exchanged with: "
+          + "\(name) is missing; nothing was changed. Wait until the folder is there, or link the "
+          + "account anew", file: name)
+    } else {
+      identity = UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
+      report.requests += 1
+      _ = try await folder.write(name, FolderIdentity.encode(identity))
+    }
+    if file.folder != 0, file.folder != identity { try await accept(file, &report) }
+    memory.withLock { $0.folderIdentity = identity }
+  }
+
+  /// Two devices may have made the folder at once, and one of the two files has won since: a folder
+  /// that has our own file is ours all the same.
+  private func accept(
+    _ file: InstallationFile, _ report: inout CatalogueReport
+  ) async throws(CairnError) {
+    let name = FileName.catalogue + "/" + FileName.catalogue(installation: file.installation)
+    report.requests += 1
+    if let bytes = try await folder.read(name, limit: CatalogueFile.bytesMax) {
+      do throws(LogError) {
+        if isOurs(try CatalogueFile(bytes, name: name), file) { return }
+      } catch { throw CairnError(error) }
+    }
+    throw CairnError(
+      .disallowed,
+      "this is another shared folder than the one that the datastores in \(root) were exchanged "
+        + "with; nothing was changed. Choose the right folder, or link the account anew",
+      file: FileName.folderIdentity)
+  }
+
+  private func isOurs(_ found: CatalogueFile, _ file: InstallationFile) -> Bool {
+    found.installation == file.installation
+      && (found.nonce == file.own.nonce || found.nonce == file.confirmedNonce)
+  }
+
+  // MARK: the own file
+
+  /// The own file must be what we wrote. One that somebody else wrote under our name was written by
+  /// a copy of this installation (a cloned or restored root): from now on it is that one's, and we
+  /// take another name.
+  func checkOwn(
+    _ installation: Installation, _ entries: [FolderEntry], _ report: inout CatalogueReport
+  ) async throws(CairnError) {
+    let file = try installation.read()
+    guard file.installation != 0 else { return }
+    let name = FileName.catalogue(installation: file.installation)
+    guard let entry = entries.first(where: { $0.name == name }) else {
+      memory.withLock { $0.ownVersion = nil }
+      guard file.own.revision > 0 else { return }
+      // Before it is written again: is this still the folder that it was written to?
+      memory.withLock { $0.folderIdentity = nil }
+      try await checkFolder(installation, &report)
+      try installation.update { $0.isPublished = false }
+      return
+    }
+    if memory.withLock({ $0.ownVersion == entry.version }) { return }
+    memory.withLock { $0.ownVersion = nil }
+    report.requests += 1
+    let path = FileName.catalogue + "/" + name
+    guard let bytes = try await folder.read(path, limit: CatalogueFile.bytesMax) else { return }
+    let found: CatalogueFile
+    do { found = try CatalogueFile(bytes, name: name) } catch {
+      if case .needsNewerVersion = error.reason { throw CairnError(error) }
+      // Damaged on its way or half replaced; ours to write again, from what we know.
+      report.problems.append(
+        ExchangeReport.Problem(name: name, reason: "\(error); it will be written again"))
+      try installation.update { $0.isPublished = false }
+      return
+    }
+    if isOurs(found, file) {
+      memory.withLock { $0.ownVersion = entry.version }
+      if found.nonce != file.own.nonce { try installation.update { $0.isPublished = false } }
+      return
+    }
+    try installation.update { file in
+      file.others[file.installation] = InstallationFile.Other(version: entry.version, file: found)
+      file.installation = 0
+      file.confirmedNonce = 0
+      (file.own.revision, file.own.nonce) = (0, 0)
+      file.isPublished = false
+    }
+  }
+
+  // MARK: the others'
+
+  /// Reads the files that have changed.
+  func readOthers(
+    _ known: InstallationFile, _ entries: [FolderEntry], _ report: inout CatalogueReport
+  ) async throws(CairnError) -> [UInt64: InstallationFile.Other] {
+    var result: [UInt64: InstallationFile.Other] = [:]
+    for entry in entries {
+      let number = FileName.catalogueInstallation(entry.name)
+      if let number {
+        if number == known.installation || known.others[number]?.version == entry.version {
+          continue
+        }
+      } else if FileName.isTemporary(entry.name) {
+        continue
+      }
+      let refused = memory.withLock { $0.refused[entry.name] }
+      if let refused, refused.version == entry.version {
+        report.add(refused.verdict)
+        continue
+      }
+      guard let bytes = try await bytes(of: entry, &report) else { continue }
+      do throws(LogError) {
+        let file = try check(bytes, entry, number, known)
+        report.fetchedFiles += 1
+        result[file.installation] = InstallationFile.Other(version: entry.version, file: file)
+      } catch { judge(error, entry, number, bytes, &report) }
+    }
+    return result
+  }
+
+  private func bytes(
+    of entry: FolderEntry, _ report: inout CatalogueReport
+  ) async throws(CairnError) -> [UInt8]? {
+    guard entry.isPresent, entry.size > 0, entry.size <= UInt64(CatalogueFile.bytesMax) else {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: entry.name, bytes: entry.size, reason: "its content is not here yet"))
+      return nil
+    }
+    report.requests += 1
+    let path = FileName.catalogue + "/" + entry.name
+    do throws(CairnError) {
+      return try await folder.read(path, limit: CatalogueFile.bytesMax)
+    } catch {
+      switch error.code {
+      case .fileIO, .notFound, .corrupt, .readOnly:
+        report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
+        return nil
+      default: throw error
+      }
+    }
+  }
+
+  private func check(
+    _ bytes: [UInt8], _ entry: FolderEntry, _ number: UInt64?, _ known: InstallationFile
+  ) throws(LogError) -> CatalogueFile {
+    let file = try CatalogueFile(bytes, name: entry.name)
+    guard let number, file.installation == number else {
+      let newest =
+        file.installation == known.installation
+        ? known.own : known.others[file.installation]?.file
+      // A copy of what is known is no news.
+      if let newest, newest.revision >= file.revision {
+        throw LogError(.missing, entry.name, "a copy")
+      }
+      throw LogError(.foreign, entry.name, at: 32, "it belongs under another name")
+    }
+    if let identity = memory.withLock({ $0.folderIdentity }), file.folder != identity {
+      // Or else ours is the wrong one: looked at before the next round.
+      memory.withLock { $0.folderIdentity = nil }
+      throw LogError(.foreign, entry.name, at: 16, "it was written for another shared folder")
+    }
+    return file
+  }
+
+  /// Half a file is waited for, a newer version's is left alone; a damaged or foreign one is kept
+  /// aside and reported. What its installation said before still holds.
+  private func judge(
+    _ error: LogError, _ entry: FolderEntry, _ number: UInt64?, _ bytes: [UInt8],
+    _ report: inout CatalogueReport
+  ) {
+    var verdict: Verdict
+    switch error.reason {
+    case .missing: verdict = .ignored
+    case .truncated, .disk, .needsNewerVersion:
+      verdict = .waiting(
+        ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: error.detail))
+    case .corrupt, .foreign, .limit, .poisoned:
+      let reason = error.description + "; a copy is kept in quarantine"
+      verdict = .problem(ExchangeReport.Problem(name: entry.name, reason: reason))
+      if number == nil, Array(bytes.prefix(8)) != CatalogueFile.magic {
+        // What sync engines and desktops leave lying about.
+        verdict = .ignored
+      } else {
+        quarantine.keep(entry.name, bytes, reason: error.description)
+      }
+    }
+    let judged = verdict
+    memory.withLock { $0.refused[entry.name] = (entry.version, judged) }
+    report.add(judged)
+  }
+}
+
+extension CatalogueReport {
+  fileprivate mutating func add(_ verdict: CatalogueExchange.Verdict) {
+    switch verdict {
+    case .waiting(let file): waiting.append(file)
+    case .problem(let file): problems.append(file)
+    case .ignored: break
+    }
+  }
+}

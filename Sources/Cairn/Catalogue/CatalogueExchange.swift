@@ -1,0 +1,213 @@
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// The exchange of an account's list of datastores with its folder. One round at a time, in this
+/// process and in others that work on the same root.
+final class CatalogueExchange: Sendable {
+  let root: String
+  let folder: any Folder
+  let machine: Machine
+  let quarantine: Quarantine
+  private let turn = ExchangeTurn()
+  let memory = Lock(Memory())
+
+  /// What rounds remember of one another; nothing here is needed for correctness.
+  struct Memory {
+    var folderIdentity: UInt128?
+    /// Version of the own file in the folder that is known to be what was last written.
+    var ownVersion: String?
+    /// Verdicts on files that can't be used, by name: not read again until they change.
+    var refused: [String: (version: String, verdict: Verdict)] = [:]
+  }
+
+  enum Verdict {
+    case waiting(ExchangeReport.Waiting)
+    case problem(ExchangeReport.Problem)
+    /// It says nothing new.
+    case ignored
+  }
+
+  init(root: String, folder: any Folder, machine: Machine) {
+    self.root = root
+    self.folder = folder
+    self.machine = machine
+    quarantine = Quarantine(directory: root + "/" + FileName.quarantine, machine: machine)
+  }
+
+  /// Where hints of changes come from.
+  var watchedDirectory: String? {
+    (folder as? DirectoryFolder).map { $0.path + "/" + FileName.catalogue }
+  }
+
+  /// One round, after those that were asked for before.
+  func run(_ manager: DatastoreManager) async throws(CairnError) -> CatalogueReport {
+    let result = await turn.run { () async -> Result<CatalogueReport, CairnError> in
+      do throws(CairnError) {
+        let lock = try await self.takeLock()
+        defer { lock.unlock() }
+        return .success(try await self.round(manager))
+      } catch { return .failure(error) }
+    }
+    return try result.get()
+  }
+
+  /// Only one process writes the own file.
+  private func takeLock() async throws(CairnError) -> any DiskLock {
+    do throws(DiskError) {
+      if try machine.disk.info(root) == nil { try machine.disk.createDirectory(root) }
+    } catch { throw CairnError(error) }
+    for attempt in 0..<200 {
+      do throws(DiskError) {
+        return try machine.disk.lock(root + "/" + FileName.exchangeLock)
+      } catch {
+        if error.reason != .locked { throw CairnError(error) }
+      }
+      do { try await Task.sleep(for: .milliseconds(min(attempt, 20))) } catch {
+        throw CairnError(.cancelled, "the exchange of the list of datastores was cancelled")
+      }
+    }
+    throw CairnError(
+      .retryLater, "another process exchanges the list of datastores in \(root) just now",
+      file: root + "/" + FileName.exchangeLock)
+  }
+
+  private func round(_ manager: DatastoreManager) async throws(CairnError) -> CatalogueReport {
+    let installation = manager.installation
+    var report = CatalogueReport()
+    try await checkFolder(installation, &report)
+    report.requests += 1
+    let entries = try await folder.list(FileName.catalogue)
+    try await checkOwn(installation, entries, &report)
+    let found = try await readOthers(try installation.read(), entries, &report)
+    let views = try publishedViews(manager)
+    let before = try installation.read()
+    try installation.update { file in
+      for (number, other) in found {
+        if let known = file.others[number]?.file, known.revision > other.file.revision {
+          // An older one has come back: it is not read again, but says nothing.
+          file.others[number]?.version = other.version
+        } else {
+          file.others[number] = other
+        }
+      }
+      CatalogueExchange.adopt(views, &file)
+    }
+    report.deleted = try manager.sweep()
+    try await publish(installation, &report)
+    try await removeDeadFiles(installation, &report)
+    let after = try installation.read()
+    if !report.isIdle || before != after { manager.noteList() }
+    return report
+  }
+
+  /// The views of copies here of which everything own is in the folder.
+  private func publishedViews(
+    _ manager: DatastoreManager
+  ) throws(CairnError) -> [(id: String, entry: CatalogueEntry)] {
+    var result: [(id: String, entry: CatalogueEntry)] = []
+    for copy in try manager.copies() {
+      guard let view = try manager.info(of: copy)?.published else { continue }
+      result.append((copy.id, CatalogueEntry(generation: copy.generation, view: view)))
+    }
+    return result
+  }
+
+  /// Says what is here, and what was heard to be deleted: so a delete is known for as long as one
+  /// installation is that heard of it.
+  private static func adopt(
+    _ views: [(id: String, entry: CatalogueEntry)], _ file: inout InstallationFile
+  ) {
+    for (id, entry) in file.merged {
+      let own = file.own.entries[id] ?? .nothing
+      if entry.generation > own.generation {
+        file.say(id, CatalogueEntry(generation: entry.generation, view: nil))
+      }
+    }
+    for (id, entry) in views {
+      // A copy of a generation that is over says nothing any more.
+      let own = file.own.entries[id] ?? .nothing
+      if entry.generation == own.generation { file.say(id, own.joined(entry)) }
+    }
+  }
+
+  // MARK: writing
+
+  private func publish(
+    _ installation: Installation, _ report: inout CatalogueReport
+  ) async throws(CairnError) {
+    let identity = memory.withLock { $0.folderIdentity }
+    let isVerified = memory.withLock { $0.ownVersion != nil }
+    let own: CatalogueFile? = try installation.update { (file: inout InstallationFile) in
+      if let identity, file.folder != identity {
+        file.folder = identity
+        if file.own.revision > 0 { file.isPublished = false }
+      }
+      if file.isPublished { return nil }
+      // Before it goes up, so that it is known again whatever happens on the way.
+      if isVerified { file.confirmedNonce = file.own.nonce }
+      while file.installation == 0 { file.installation = machine.random.next() }
+      file.own.installation = file.installation
+      file.own.folder = file.folder
+      file.own.revision += 1
+      file.own.nonce = machine.random.next()
+      file.isPublished = true
+      return file.own
+    }
+    guard let own else { return }
+    memory.withLock { $0.ownVersion = nil }
+    let bytes = own.encoded()
+    let name = FileName.catalogue(installation: own.installation)
+    report.requests += 1
+    let entry = try await folder.write(FileName.catalogue + "/" + name, bytes)
+    guard entry.size == UInt64(bytes.count) else {
+      throw CairnError(
+        .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
+    }
+    memory.withLock { $0.ownVersion = entry.version }
+    report.hasPublished = true
+  }
+
+  /// Removes the files of devices that this installation was in datastores that are deleted. A
+  /// directory counts as done when it was listed and nothing own was found: a round of an exchange
+  /// that was under way may have added something.
+  private func removeDeadFiles(
+    _ installation: Installation, _ report: inout CatalogueReport
+  ) async throws(CairnError) {
+    let file = try installation.read()
+    for own in file.devices where own.generation < file.entry(own.id).generation {
+      let directory = FileName.directory(datastore: own.id, generation: own.generation)
+      report.requests += 1
+      var names: [String] = []
+      for entry in try await folder.list(directory)
+      where FileName.published(entry.name)?.device == own.device {
+        names.append(entry.name)
+      }
+      let head = FileName.head(device: own.device)
+      names += try await snapshots(directory + "/" + head, &report)
+      report.requests += 1
+      if try await folder.read(directory + "/" + head, limit: Head.bytesMax) != nil {
+        // Last: it says what is to be removed.
+        names.append(head)
+      }
+      for name in names {
+        report.requests += 1
+        try await folder.remove(directory + "/" + name)
+      }
+      report.removedFiles += names.count
+      if names.isEmpty { try installation.update { _ = $0.devices.remove(own) } }
+    }
+  }
+
+  private func snapshots(
+    _ path: String, _ report: inout CatalogueReport
+  ) async throws(CairnError) -> [String] {
+    report.requests += 1
+    guard let bytes = try await folder.read(path, limit: Head.bytesMax),
+      // A damaged one says nothing of snapshots; it goes all the same.
+      let head = try? Head(bytes, name: path, datastore: nil)
+    else { return [] }
+    let names = head.superseded.map(\.name) + [head.snapshot?.name].compactMap(\.self)
+    return names.filter { FileName.sharedSnapshot($0) != nil }
+  }
+}

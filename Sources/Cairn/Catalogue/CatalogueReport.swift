@@ -1,0 +1,26 @@
+/// What one exchange of the list of datastores with the folder did.
+public struct CatalogueReport: Hashable, Sendable {
+  /// Calls of the folder: one if nothing has changed.
+  public var requests = 0
+  /// Other installations' files that were read because they are new or have changed.
+  public var fetchedFiles = 0
+  /// This installation's own file was written.
+  public var hasPublished = false
+  /// Ids of datastores whose copies were removed from this device, or whose use has ended, because
+  /// they were deleted elsewhere.
+  public var deleted: [String] = []
+  /// Own files of deleted datastores that were removed from the folder.
+  public var removedFiles = 0
+  /// Files that are not wholly there yet, or that only a newer version can read.
+  public var waiting: [ExchangeReport.Waiting] = []
+  /// Files that can't be used, and why. Nothing of them was taken.
+  public var problems: [ExchangeReport.Problem] = []
+
+  /// A report of nothing.
+  public init() {}
+
+  /// Nothing was read, written or removed.
+  public var isIdle: Bool {
+    fetchedFiles == 0 && !hasPublished && deleted.isEmpty && removedFiles == 0
+  }
+}

@@ -1,0 +1,86 @@
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// The CATALOGUE file of a root. Several managers, also of several processes, may work on one root:
+/// each change is made on what the file says now, under a lock that is held for that moment only.
+final class Installation: Sendable {
+  let root: String
+  private let machine: Machine
+  private let cache = Lock<Cached?>(nil)
+
+  private struct Cached {
+    var info: FileInfo
+    var file: InstallationFile
+  }
+
+  init(root: String, machine: Machine) {
+    self.root = root
+    self.machine = machine
+  }
+
+  private var path: String { root + "/" + FileName.installation }
+
+  /// What the file says now; that nothing is known if there is none.
+  func read() throws(CairnError) -> InstallationFile {
+    do throws(DiskError) {
+      guard let info = try machine.disk.info(path) else { return InstallationFile() }
+      if let cached = cache.withLock({ $0 }), cached.info == info { return cached.file }
+    } catch { throw CairnError(error) }
+    return try readAnew()
+  }
+
+  private func readAnew() throws(CairnError) -> InstallationFile {
+    do throws(LogError) {
+      let info: FileInfo?
+      do { info = try machine.disk.info(path) } catch { throw LogError(error) }
+      let limit = InstallationFile.bytesMax
+      guard let info, let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk)
+      else { return InstallationFile() }
+      let file = try InstallationFile(bytes, path: path)
+      cache.withLock { $0 = Cached(info: info, file: file) }
+      return file
+    } catch { throw CairnError(error) }
+  }
+
+  /// Changes the file, durably, if `body` changes anything.
+  func update<R>(
+    _ body: (inout InstallationFile) throws(CairnError) -> R
+  ) throws(CairnError) -> R {
+    let lock = try takeLock()
+    defer { lock.unlock() }
+    let before = try readAnew()
+    var file = before
+    let result = try body(&file)
+    guard file != before else { return result }
+    while file.installation == 0 { file.installation = machine.random.next() }
+    file.own.installation = file.installation
+    file.own.folder = file.folder
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: root, name: FileName.installation, bytes: file.encoded(), machine: machine)
+    } catch { throw CairnError(error) }
+    return result
+  }
+
+  /// Tries of about a millisecond each: who holds the lock writes one small file.
+  private static let attempts = 10_000
+
+  private func takeLock() throws(CairnError) -> any DiskLock {
+    do throws(DiskError) {
+      if try machine.disk.info(root) == nil { try machine.disk.createDirectory(root) }
+    } catch { throw CairnError(error) }
+    for _ in 0..<Installation.attempts {
+      do throws(DiskError) {
+        return try machine.disk.lock(root + "/" + FileName.installationLock)
+      } catch {
+        if error.reason != .locked { throw CairnError(error) }
+        Pause.brief()
+      }
+    }
+    throw CairnError(
+      .alreadyOpen, "the list of datastores in \(root) is being changed by somebody else, and has "
+        + "been for long; see who holds \(FileName.installationLock) there",
+      file: root + "/" + FileName.installationLock)
+  }
+}

@@ -1,0 +1,145 @@
+internal import CairnBytes
+internal import CairnLog
+
+/// CATALOGUE, in the root of an account's datastores: who this installation is in the folder, what
+/// it says there, and what the others said when they were last read. Lists are made from it alone.
+///
+///     "CAIRNINS" · version u16 · floor u16 · flags u32 (1: the own file is up in the folder) ·
+///     folder u128 · installation u64 · confirmed nonce u64 · own catalogue blob ·
+///     others (count; version string, catalogue blob) ·
+///     devices (count; id string, generation varint, device u64) · XXH3-64 of everything before
+struct InstallationFile: Equatable, Sendable {
+  static let magic: [UInt8] = Array("CAIRNINS".utf8)
+  static let bytesMax = 256 << 20
+
+  /// Identity of the folder; 0 until one was seen.
+  var folder: UInt128 = 0
+  /// Random; 0 until something is to be said.
+  var installation: UInt64 = 0
+  /// Of the own file that was last read back, or written without an error.
+  var confirmedNonce: UInt64 = 0
+  /// What is to be said of each datastore in the own file.
+  var own = CatalogueFile(folder: 0, installation: 0)
+  /// The own file in the folder says just that.
+  var isPublished = true
+  /// Other installations' files by installation.
+  var others: [UInt64: Other] = [:]
+  /// Devices that this installation was and is no more: after a delete their files in the folder
+  /// are ours to remove.
+  var devices: Set<OwnDevice> = []
+
+  struct Other: Equatable, Sendable {
+    /// Of the file in the folder's listing, when it was read.
+    var version: String
+    var file: CatalogueFile
+  }
+
+  struct OwnDevice: Hashable, Sendable {
+    var id: String
+    var generation: UInt32
+    var device: UInt64
+  }
+
+  init() {}
+
+  /// Everything that is known.
+  var merged: [String: CatalogueEntry] { Catalogue.merged(others.values.map(\.file) + [own]) }
+
+  /// What is known of one id.
+  func entry(_ id: String) -> CatalogueEntry {
+    others.values.reduce(own.entries[id] ?? .nothing) { entry, other in
+      other.file.entries[id].map { entry.joined($0) } ?? entry
+    }
+  }
+
+  /// Changes what the own file says.
+  mutating func say(_ id: String, _ entry: CatalogueEntry) {
+    guard own.entries[id] != entry else { return }
+    own.entries[id] = entry
+    isPublished = false
+  }
+}
+
+extension InstallationFile {
+  func encoded() -> [UInt8] {
+    var out = InstallationFile.magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(UInt32(isPublished ? 1 : 0))
+    out.put(folder)
+    out.put(installation)
+    out.put(confirmedNonce)
+    var own = own
+    // A file without an installation would not be read; it has nothing in it either.
+    if own.installation == 0 { own.installation = max(1, installation) }
+    out.putBlob(own.encoded())
+    out.putVarint(others.count)
+    for (_, other) in others.sorted(by: { $0.key < $1.key }) {
+      out.putString(other.version)
+      out.putBlob(other.file.encoded())
+    }
+    out.putVarint(devices.count)
+    let sorted = devices.sorted {
+      ($0.id, $0.generation, $0.device) < ($1.id, $1.generation, $1.device)
+    }
+    for device in sorted {
+      out.putString(device.id)
+      out.putVarint(UInt64(device.generation))
+      out.put(device.device)
+    }
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  init(_ bytes: [UInt8], path: String) throws(LogError) {
+    guard bytes.count >= 48 + 8 else {
+      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
+    }
+    guard Array(bytes[0..<8]) == InstallationFile.magic else {
+      throw LogError(.foreign, path, at: 0, "not a CATALOGUE file")
+    }
+    let end = bytes.count - 8
+    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
+      throw LogError(
+        .corrupt, path, at: 0,
+        "the checksum does not match; remove the file: the list is fetched anew, deletes that were "
+          + "not exchanged yet are to be made again")
+    }
+    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    isPublished = bytes.u32(at: 12) & 1 != 0
+    var reader = ByteReader(bytes, 16..<end)
+    do throws(DecodeError) {
+      folder = try reader.hash()
+      installation = try reader.u64()
+      confirmedNonce = try reader.u64()
+    } catch { throw LogError(error, path, at: UInt64(reader.offset), "a CATALOGUE file") }
+    own = try InstallationFile.file(&reader, path)
+    if installation == 0 { own.installation = 0 }
+    do throws(DecodeError) {
+      let count = try reader.count(minimumSize: 2)
+      for _ in 0..<count {
+        let version = try reader.string()
+        let range = try reader.blob()
+        // What can't be read is read anew from the folder.
+        let file = try? CatalogueFile(Array(bytes[range]), name: path)
+        if let file { others[file.installation] = Other(version: version, file: file) }
+      }
+      for _ in 0..<(try reader.count(minimumSize: 10)) {
+        let id = try reader.string()
+        let generation = UInt32(clamping: try reader.varint())
+        devices.insert(OwnDevice(id: id, generation: generation, device: try reader.u64()))
+      }
+      guard reader.isAtEnd else { throw .malformed("too long") }
+    } catch { throw LogError(error, path, at: UInt64(reader.offset), "a CATALOGUE file") }
+  }
+
+  private static func file(
+    _ reader: inout ByteReader, _ path: String
+  ) throws(LogError) -> CatalogueFile {
+    let range: Range<Int>
+    do { range = try reader.blob() } catch {
+      throw LogError(error, path, at: UInt64(reader.offset), "a CATALOGUE file")
+    }
+    return try CatalogueFile(Array(reader.bytes[range]), name: path)
+  }
+}

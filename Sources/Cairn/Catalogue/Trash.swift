@@ -1,0 +1,66 @@
+internal import CairnDisk
+internal import CairnLog
+
+/// Getting rid of a datastore's files in a root, in a way that a crash can't leave half of one.
+struct Trash: Sendable {
+  /// What others deleted stays on this device for so long: 30 days.
+  static let keepMilliseconds: Int64 = 30 * 24 * 3600 * 1000
+
+  /// Staging directories that no journal names any more are left for so long: a week.
+  private static let staleMilliseconds: Int64 = 7 * 24 * 3600 * 1000
+
+  let root: String
+  let machine: Machine
+
+  /// Removes a directory of the root for good. In one step it is no datastore any more.
+  func destroy(_ directory: String) throws(CairnError) {
+    do { try remove(directory) } catch { throw CairnError(error) }
+  }
+
+  func remove(_ directory: String) throws(DiskError) {
+    let gone = root + "/" + FileName.temporary(machine.random.next())
+    try machine.disk.rename(root + "/" + directory, to: gone)
+    try machine.disk.syncDirectory(root)
+    try machine.disk.removeTree(gone)
+  }
+
+  /// Moves a directory of the root to `trash/<time>/`.
+  func keep(_ directory: String) throws(CairnError) {
+    var time = max(0, machine.clock.now())
+    do throws(DiskError) {
+      while try machine.disk.info(place(time)) != nil { time += 1 }
+      try machine.disk.createDirectory(place(time))
+      try machine.disk.rename(root + "/" + directory, to: place(time) + "/" + directory)
+      // The target first, or a power cut could leave it in neither.
+      try machine.disk.syncDirectory(place(time))
+      try machine.disk.syncDirectory(root)
+    } catch { throw CairnError(error) }
+  }
+
+  private func place(_ time: Int64) -> String { "\(root)/\(FileName.trash)/\(time)" }
+
+  /// Removes what has been in the trash for long, and what a crash left of other removals. Best
+  /// effort: it is tried again.
+  func purge() {
+    let now = machine.clock.now()
+    do {
+      if try machine.disk.info(root) == nil { return }
+      // While a move is under way, its staging directories are all there is.
+      if try machine.disk.info(root + "/" + FileName.journal) != nil { return }
+      for entry in try machine.disk.list(root) where entry.info.kind == .directory {
+        // What was being put together may be just now, by another process.
+        let isStale =
+          FileName.stagingToken(entry.name) != nil
+          && now - entry.info.modified > Trash.staleMilliseconds
+        guard FileName.isTemporary(entry.name) || isStale else { continue }
+        try machine.disk.removeTree(root + "/" + entry.name)
+      }
+      let trash = root + "/" + FileName.trash
+      if try machine.disk.info(trash) == nil { return }
+      for entry in try machine.disk.list(trash) {
+        guard let time = Int64(entry.name), now - time > Trash.keepMilliseconds else { continue }
+        try machine.disk.removeTree(trash + "/" + entry.name)
+      }
+    } catch {}
+  }
+}

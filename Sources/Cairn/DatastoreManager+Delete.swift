@@ -1,0 +1,159 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import Synchronization
+
+extension DatastoreManager {
+  /// Removes a closed datastore.
+  ///
+  /// A local one is gone for good. One of an account is gone from this device at once, and from
+  /// the account's other devices when they hear of it in a `refresh()`: what they had in it and not
+  /// published is lost, too, though they keep their copies in `trash` for 30 days. A datastore of
+  /// the same id that is created after that is another one.
+  ///
+  /// - Throws: `alreadyOpen` if it is open, `notFound` if neither this device nor the account has
+  ///   it, `invalidOperation` if its id was deleted and created a million times.
+  public func deleteDatastore(_ id: String) throws(CairnError) {
+    try checkUsable()
+    try withClosedCopy(id) { (entry, device) throws(CairnError) in
+      guard device != nil || entry.view != nil else { throw missing(id) }
+      if isLocal { return }
+      try installation.update { (file: inout InstallationFile) throws(CairnError) in
+        // Somebody was faster: then it is that delete.
+        guard file.entry(id).generation == entry.generation else { return }
+        guard entry.generation < CatalogueEntry.generationMax else {
+          throw CairnError(
+            .invalidOperation, "\(id) was deleted and created too often; use another id", id: id)
+        }
+        file.say(id, CatalogueEntry(generation: entry.generation + 1, view: nil))
+        if let device { file.devices.insert(OwnDevice(id, entry.generation, device)) }
+      }
+    }
+    noteList()
+  }
+
+  /// Removes the local copy of a closed datastore of an account. Changes that are not published
+  /// yet are lost; opening it again fetches what the folder has.
+  ///
+  /// - Throws: `alreadyOpen` if it is open, `notFound` if there is no copy on this device,
+  ///   `invalidOperation` for a local datastore.
+  public func uncacheDatastore(_ id: String) throws(CairnError) {
+    guard !isLocal else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore: its only copy is here; delete it", id: id)
+    }
+    try checkUsable()
+    try removeCopy(id)
+    noteList()
+  }
+
+  /// Removes the copy on this device, and says nothing to others.
+  func removeCopy(_ id: String) throws(CairnError) {
+    try withClosedCopy(id) { (entry, device) throws(CairnError) in
+      guard let device else { throw missing(id) }
+      if isLocal { return }
+      try installation.update { file in
+        _ = file.devices.insert(OwnDevice(id, entry.generation, device))
+      }
+    }
+  }
+
+  private func missing(_ id: String) -> CairnError {
+    CairnError(.notFound, "there is no datastore \(id) in \(root)", id: id)
+  }
+
+  /// Calls `body` with what the list says of a datastore that is open nowhere, and its device if
+  /// there is a copy here, which is destroyed after that.
+  private func withClosedCopy(
+    _ id: String, _ body: (CatalogueEntry, UInt64?) throws(CairnError) -> Void
+  ) throws(CairnError) {
+    guard Identifier.isValidDatastore(id) else { throw missing(id) }
+    try locked { (state: inout State) throws(CairnError) in
+      let entry = try entry(of: id)
+      let name = FileName.directory(datastore: id, generation: entry.generation)
+      guard try isThere(root + "/" + name) else { return try body(entry, nil) }
+      // The lock is held while files go, so that nobody opens half a datastore.
+      guard let lock = try lock(name) else {
+        throw CairnError(.alreadyOpen, "close \(id) before it is removed", id: id)
+      }
+      defer { lock.unlock() }
+      try body(entry, try device(name))
+      try trash.destroy(name)
+      trash.purge()
+    }
+  }
+
+  var trash: Trash { Trash(root: root, machine: machine) }
+
+  /// The lock of a datastore's directory; nil if it is open.
+  private func lock(_ name: String) throws(CairnError) -> (any DiskLock)? {
+    do throws(DiskError) {
+      return try machine.disk.lock(root + "/" + name + "/" + FileName.lock)
+    } catch {
+      if error.reason == .locked { return nil }
+      throw CairnError(error)
+    }
+  }
+
+  /// Who wrote here; 0 if that can't be told any more.
+  private func device(_ name: String) throws(CairnError) -> UInt64 {
+    let path = root + "/" + name + "/" + FileName.current
+    do throws(LogError) {
+      guard let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {
+        return 0
+      }
+      return try CurrentFile(bytes, path: path).device
+    } catch {
+      if case .disk = error.reason { throw CairnError(error) }
+      return 0
+    }
+  }
+
+  // MARK: deletes of other devices
+
+  /// Ends the use of datastores that were deleted, and moves copies that are closed to the trash.
+  /// Returns the ids that it is about.
+  func sweep() throws(CairnError) -> [String] {
+    guard !isLocal, !isShutDown else { return [] }
+    var result: Set<String> = []
+    // Not while another root has to be told what became of its datastores.
+    let isMoving = try MigrationJournal.read(root, disk: machine.disk) != nil
+    let known = try installation.read()
+    for copy in try copies() {
+      let generation = known.entry(copy.id).generation
+      guard copy.generation < generation else { continue }
+      let open = state.withLock { $0.open[copy.id] }
+      if let open, open.generation == copy.generation, open.isOpen {
+        if open.markDeleted() { result.insert(copy.id) }
+        continue
+      }
+      if isMoving { continue }
+      if try rescue(copy, generation: generation) {
+        result.insert(copy.id)
+      } else if try discard(copy) {
+        result.insert(copy.id)
+      }
+    }
+    trash.purge()
+    return result.sorted()
+  }
+
+  private func discard(_ copy: Copy) throws(CairnError) -> Bool {
+    // Open in another process: that one hears of it, too.
+    guard let lock = try lock(copy.directory) else { return false }
+    defer { lock.unlock() }
+    guard try isThere(root + "/" + copy.directory) else { return false }
+    let device = OwnDevice(copy.id, copy.generation, try device(copy.directory))
+    try installation.update { file in _ = file.devices.insert(device) }
+    try trash.keep(copy.directory)
+    return true
+  }
+
+  private typealias OwnDevice = InstallationFile.OwnDevice
+}
+
+extension InstallationFile.OwnDevice {
+  fileprivate init(_ id: String, _ generation: UInt32, _ device: UInt64) {
+    self.init(id: id, generation: generation, device: device)
+  }
+}

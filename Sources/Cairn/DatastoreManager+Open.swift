@@ -1,0 +1,100 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import Synchronization
+
+extension DatastoreManager {
+  /// Opens the datastore `default`, creating it if it is not there.
+  public func openDefaultDatastore() throws(CairnError) -> Datastore {
+    try openOrCreateDatastore("default")
+  }
+
+  /// Opens a datastore that is on this device, or that the account's list has: then it is empty
+  /// until its first exchange has fetched it and a `sync()` made that visible.
+  ///
+  /// - Throws: `notFound` if it is neither, `alreadyOpen` if it is open here or in another process.
+  public func openDatastore(_ id: String) throws(CairnError) -> Datastore {
+    try open(id, creates: false)
+  }
+
+  /// Opens a datastore with a private id, creating it if it is not there.
+  ///
+  /// Where other devices have one of that id, the contents merge. One that was deleted is created
+  /// anew: nothing of what was deleted comes back.
+  public func openOrCreateDatastore(_ id: String) throws(CairnError) -> Datastore {
+    try open(id, creates: true)
+  }
+
+  /// Creates a datastore with a new shareable id: a dot and 256 random bits, which no other device
+  /// ever makes.
+  public func createDatastore() throws(CairnError) -> Datastore {
+    var key: [UInt8] = []
+    for _ in 0..<4 {
+      let word = machine.random.next()
+      for shift in stride(from: 0, to: 64, by: 8) {
+        key.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+      }
+    }
+    let id = ShareableID.make(key)
+    let datastore = try open(id, creates: true)
+    do throws(CairnError) { try datastore.claim() } catch {
+      // Nothing is left of what could not be made whole; the first error says more.
+      do throws(CairnError) {
+        try datastore.close()
+        try removeCopy(id)
+      } catch {}
+      throw error
+    }
+    return datastore
+  }
+
+  /// Those that this manager has opened and nobody has closed.
+  var openDatastores: [Datastore] { state.withLock { Array($0.open.values) } }
+
+  private func open(_ id: String, creates: Bool) throws(CairnError) -> Datastore {
+    guard Identifier.isValidDatastore(id) else {
+      throw CairnError(
+        .illegalArgument,
+        "\"\(id)\" can't be a datastore's id: 1 to 64 of a-z 0-9 - _ . without a dot at either "
+          + "end, or a dot and 1 to 63 of A-Z a-z 0-9 - _", id: id)
+    }
+    try checkUsable()
+    while true {
+      let datastore = try openOnce(id, creates: creates)
+      // Another process may have deleted it just before its files were locked.
+      if try generation(of: id) == datastore.generation {
+        noteList()
+        return datastore
+      }
+      try datastore.close()
+    }
+  }
+
+  private func openOnce(_ id: String, creates: Bool) throws(CairnError) -> Datastore {
+    try locked { (state: inout State) throws(CairnError) in
+      if let open = state.open[id], open.isOpen {
+        throw CairnError(
+          .alreadyOpen, "the datastore \(id) is open already; use the one that is", id: id)
+      }
+      let entry = try entry(of: id)
+      let directory = directory(of: id, generation: entry.generation)
+      if !creates, entry.view == nil, try !isThere(directory) {
+        throw CairnError(
+          .notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
+      }
+      let datastore = try Datastore(
+        id: id, generation: entry.generation, manager: self, directory: directory)
+      state.open[id] = datastore
+      return datastore
+    }
+  }
+
+  /// What the account's list says of an id; nothing for local datastores.
+  func entry(of id: String) throws(CairnError) -> CatalogueEntry {
+    isLocal ? .nothing : try installation.read().entry(id)
+  }
+
+  func generation(of id: String) throws(CairnError) -> UInt32 {
+    try entry(of: id).generation
+  }
+}

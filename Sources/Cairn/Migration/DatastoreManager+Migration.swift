@@ -1,0 +1,211 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+extension DatastoreManager {
+  /// Moves all local datastores to an account: their contents become changes of the account's
+  /// datastores of the same ids, which the next exchange publishes. After that this manager is
+  /// empty and shut down.
+  ///
+  /// Records, rules and titles come along under their ids. What other devices have is merged when
+  /// it is fetched: records of the same id as two inserts of it are. Where the account has a copy
+  /// on this device already, fields that only one side has are kept from both, and a field that
+  /// both have goes by its rule, with the account's value as the remote one; the report lists what
+  /// lost. Limits are not enforced. It takes as long as writing everything anew.
+  ///
+  /// It happens as a whole or not at all, also if the app is ended on the way: whoever uses one of
+  /// the two roots next takes it back or completes it.
+  ///
+  /// - Throws: `invalidOperation` if this manager is not local or the other has no account;
+  ///   `alreadyOpen` if a datastore of either is open: nothing is changed then; `shutdown` if
+  ///   either was shut down; errors of the disk.
+  @discardableResult
+  public func migrate(to target: DatastoreManager) throws(CairnError) -> MigrationReport {
+    guard isLocal, !target.isLocal else {
+      throw CairnError(
+        .invalidOperation, "datastores are moved from a local manager to one of an account")
+    }
+    guard PathName.absolute(root) != PathName.absolute(target.root) else {
+      throw CairnError(
+        .invalidOperation, "local datastores and those of an account need roots of their own",
+        file: root)
+    }
+    var report = MigrationReport()
+    try target.checkUsable()
+    if isShutDown { throw DatastoreManager.shutDownError }
+    report.hasCompletedEarlier = try settleMigration(target: target)
+    try locked { (own: inout State) throws(CairnError) in
+      try target.locked { (other: inout State) throws(CairnError) in
+        try requireClosed(own)
+        try target.requireClosed(other)
+        report.datastores = try move(to: target)
+        trash.purge()
+        own.isShutDown = true
+      }
+    }
+    listChanges.finish()
+    target.noteList()
+    return report
+  }
+
+  private func requireClosed(_ state: State) throws(CairnError) {
+    guard let open = state.open.values.first(where: \.isOpen) else { return }
+    throw CairnError(
+      .alreadyOpen, "\(open.id) is open; close all datastores before they are moved", id: open.id)
+  }
+
+  private func move(
+    to target: DatastoreManager
+  ) throws(CairnError) -> [MigrationReport.Moved] {
+    let copies = try copies().sorted { $0.id < $1.id }
+    if copies.isEmpty { return [] }
+    if let other = try MigrationJournal.read(target.root, disk: machine.disk)?.other,
+      try isThereARoot(other)
+    {
+      throw CairnError(
+        .invalidOperation,
+        "what was moved from \(other) to \(target.root) may still be there, too: use its manager "
+          + "once before anything else is moved", file: target.root + "/" + FileName.journal)
+    }
+    let token = machine.random.next()
+    let staging = MigrationStaging(root: target.root, token: token, machine: machine)
+    let intent = MigrationJournal(
+      flags: 0, token: token, other: PathName.absolute(target.root),
+      items: copies.map { MigrationJournal.Item(directory: $0.directory, source: "") })
+    var sources: [Store] = []
+    var locks: [any DiskLock] = []
+    var moved: [MigrationReport.Moved] = []
+    var items: [MigrationJournal.Item] = []
+    defer { for lock in locks { lock.unlock() } }
+    do throws(CairnError) {
+      for copy in copies { sources.append(try source(copy)) }
+      try intent.write(root, machine: machine)
+      for (copy, source) in zip(copies, sources) {
+        let generation = try target.generation(of: copy.id)
+        let name = FileName.directory(datastore: copy.id, generation: generation)
+        if let lock = try target.lockPlace(name, id: copy.id) { locks.append(lock) }
+        moved.append(try staging.stage(source, id: copy.id, generation: generation))
+        items.append(MigrationJournal.Item(directory: name, source: ""))
+      }
+      let journal = MigrationJournal(
+        flags: MigrationJournal.flagTarget, token: token, other: PathName.absolute(root),
+        items: items)
+      try journal.write(target.root, machine: machine)
+    } catch {
+      for store in sources { do throws(StoreError) { try store.close() } catch {} }
+      for lock in locks { lock.unlock() }
+      // What can't be cleared up now is the next time. It may have been just the last step's
+      // answer that failed.
+      do throws(CairnError) {
+        if try settleMigration(target: target) { return moved }
+      } catch {}
+      throw error
+    }
+    for store in sources { do throws(StoreError) { try store.close() } catch {} }
+    for lock in locks { lock.unlock() }
+    _ = try settleMigration(target: target)
+    return moved
+  }
+
+  func source(_ copy: Copy) throws(CairnError) -> Store {
+    try wrapped { () throws(StoreError) in
+      try Store.open(
+        root + "/" + copy.directory,
+        datastore: DatastoreManager.identity(of: copy.id, generation: copy.generation),
+        isLinked: !isLocal, options: MigrationStaging.options, machine: machine)
+    }
+  }
+
+  func lockPlace(_ name: String, id: String) throws(CairnError) -> (any DiskLock)? {
+    guard try isThere(root + "/" + name) else { return nil }
+    do { return try machine.disk.lock(root + "/" + name + "/" + FileName.lock) } catch {
+      if error.reason == .locked {
+        throw CairnError(.alreadyOpen, "\(id) of the account is open; close it first", id: id)
+      }
+      throw CairnError(error)
+    }
+  }
+
+  // MARK: after an interruption
+
+  /// Completes or takes back a migration that was interrupted. One look at the disk if there is
+  /// none, as nearly always.
+  func settleMigration() throws(CairnError) { _ = try settleMigration(target: nil) }
+
+  /// Returns whether a migration was completed.
+  @discardableResult
+  private func settleMigration(target: DatastoreManager?) throws(CairnError) -> Bool {
+    if let target { try target.settleMigration() }
+    guard let journal = try MigrationJournal.read(root, disk: machine.disk) else { return false }
+    if journal.isTarget {
+      try complete(journal)
+      return true
+    }
+    return try settle(journal, target: target)
+  }
+
+  /// Everything is staged in this root: it goes into its places.
+  private func complete(_ journal: MigrationJournal) throws(CairnError) {
+    if journal.isInstalled { return try forget(journal) }
+    // Who wrote it may have been killed before its name was durable.
+    do { try machine.disk.syncDirectory(root) } catch { throw CairnError(error) }
+    let staging = MigrationStaging(root: root, token: journal.token, machine: machine)
+    for item in journal.items { try staging.install(item) }
+    if journal.other.isEmpty { return try MigrationJournal.remove(root, disk: machine.disk) }
+    // Kept for the other root, which has to be told.
+    var done = journal
+    done.flags |= MigrationJournal.flagInstalled
+    try done.write(root, machine: machine)
+  }
+
+  /// Everything is in its place: the file goes once the other root has been told.
+  private func forget(_ journal: MigrationJournal) throws(CairnError) {
+    guard try isThereARoot(journal.other),
+      try MigrationJournal.read(journal.other, disk: machine.disk)?.token != journal.token
+    else { return }
+    try MigrationJournal.remove(root, disk: machine.disk)
+  }
+
+  private func isThereARoot(_ path: String) throws(CairnError) -> Bool {
+    do { return try machine.disk.info(path) != nil } catch { throw CairnError(error) }
+  }
+
+  /// This root's datastores may have been moved: the other root knows.
+  private func settle(
+    _ journal: MigrationJournal, target: DatastoreManager?
+  ) throws(CairnError) -> Bool {
+    var roots = [journal.other]
+    // Roots may have been moved as well.
+    if let target, target.root != journal.other { roots.append(target.root) }
+    var isAnyThere = false
+    for other in roots {
+      guard try isThereARoot(other) else { continue }
+      isAnyThere = true
+      guard let found = try MigrationJournal.read(other, disk: machine.disk), found.isTarget,
+        found.token == journal.token
+      else { continue }
+      // The data is there, in its place or beside it; now it is for good.
+      do { try machine.disk.syncDirectory(other) } catch { throw CairnError(error) }
+      for item in journal.items where try isThere(root + "/" + item.directory) {
+        try trash.destroy(item.directory)
+      }
+      try MigrationJournal.remove(root, disk: machine.disk)
+      if found.isInstalled { try MigrationJournal.remove(other, disk: machine.disk) }
+      return true
+    }
+    guard isAnyThere || target != nil else {
+      throw CairnError(
+        .notFound,
+        "the datastores in \(root) were being moved to \(journal.other), which is not there any "
+          + "more; call migrate(to:) with the account's manager to complete it or to begin anew",
+        file: root + "/" + FileName.journal)
+    }
+    for other in roots {
+      try MigrationStaging(root: other, token: journal.token, machine: machine).discard()
+    }
+    try MigrationJournal.remove(root, disk: machine.disk)
+    return false
+  }
+}

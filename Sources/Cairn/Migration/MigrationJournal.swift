@@ -1,0 +1,117 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+
+/// MIGRATION, in a root: datastores are being moved into it or out of it.
+///
+///     "CAIRNMIG" · version u16 · floor u16 · flags u32 · token u64 · other root string ·
+///     items (count; directory string, source string) · XXH3-64 of everything before
+///
+/// In the root that they are moved to, the file says that everything is there, in staging
+/// directories of that token: from then on they only go forward, into their places. In the root
+/// that they are moved from, it says that they may be gone: the other root's file decides.
+struct MigrationJournal: Equatable, Sendable {
+  static let magic: [UInt8] = Array("CAIRNMIG".utf8)
+  static let bytesMax = 16 << 20
+
+  /// This root is the one that is moved to.
+  static let flagTarget: UInt32 = 1
+  /// All directories are in their places.
+  static let flagInstalled: UInt32 = 2
+
+  var flags: UInt32
+  /// Random: one move.
+  var token: UInt64
+  /// The other root, empty if both are one.
+  var other: String
+  var items: [Item]
+
+  struct Item: Equatable, Sendable {
+    /// Name of a directory of this root: where it goes (or, in the other file, where it was).
+    var directory: String
+    /// Directory of the same root that has become a part of it and goes to the trash; or empty.
+    var source: String
+  }
+
+  var isTarget: Bool { flags & MigrationJournal.flagTarget != 0 }
+  var isInstalled: Bool { flags & MigrationJournal.flagInstalled != 0 }
+
+  init(flags: UInt32, token: UInt64, other: String, items: [Item]) {
+    self.flags = flags
+    self.token = token
+    self.other = other
+    self.items = items
+  }
+
+  func encoded() -> [UInt8] {
+    var out = MigrationJournal.magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(flags)
+    out.put(token)
+    out.putString(other)
+    out.putVarint(items.count)
+    for item in items {
+      out.putString(item.directory)
+      out.putString(item.source)
+    }
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  init(_ bytes: [UInt8], path: String) throws(LogError) {
+    guard bytes.count >= 24 + 2 + 8 else {
+      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
+    }
+    guard Array(bytes[0..<8]) == MigrationJournal.magic else {
+      throw LogError(.foreign, path, at: 0, "not a MIGRATION file")
+    }
+    let end = bytes.count - 8
+    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
+      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
+    }
+    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    flags = bytes.u32(at: 12)
+    token = bytes.u64(at: 16)
+    items = []
+    var reader = ByteReader(bytes, 24..<end)
+    do throws(DecodeError) {
+      other = try reader.string()
+      for _ in 0..<(try reader.count(minimumSize: 2)) {
+        let directory = try reader.string()
+        let source = try reader.string()
+        // What is moved and removed is never steered by anything but names of datastores.
+        guard FileName.generation(directory: directory) != nil,
+          source.isEmpty || FileName.generation(directory: source) != nil
+        else { throw .malformed("no directory of a datastore") }
+        items.append(Item(directory: directory, source: source))
+      }
+      guard reader.isAtEnd else { throw .malformed("too long") }
+    } catch { throw LogError(error, path, at: UInt64(reader.offset), "a MIGRATION file") }
+  }
+
+  // MARK: the file
+
+  static func read(_ root: String, disk: any Disk) throws(CairnError) -> MigrationJournal? {
+    let path = root + "/" + FileName.journal
+    do throws(LogError) {
+      return try DurableFile.read(path, limit: bytesMax, disk: disk).map { bytes throws(LogError) in
+        try MigrationJournal(bytes, path: path)
+      }
+    } catch { throw CairnError(error) }
+  }
+
+  func write(_ root: String, machine: Machine) throws(CairnError) {
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: root, name: FileName.journal, bytes: encoded(), machine: machine)
+    } catch { throw CairnError(error) }
+  }
+
+  static func remove(_ root: String, disk: any Disk) throws(CairnError) {
+    do throws(DiskError) {
+      try disk.remove(root + "/" + FileName.journal)
+      try disk.syncDirectory(root)
+    } catch { throw CairnError(error) }
+  }
+}

@@ -1,0 +1,133 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+
+/// Puts datastores together beside their places in a root, and then into them.
+struct MigrationStaging: Sendable {
+  let root: String
+  let token: UInt64
+  let machine: Machine
+
+  /// Makes a linked datastore, in a staging directory, from a copy of the one that is there (or
+  /// from nothing) and the content of `source`. All of it is durable when this returns.
+  func stage(
+    _ source: Store, id: String, generation: UInt32
+  ) throws(CairnError) -> MigrationReport.Moved {
+    let name = FileName.directory(datastore: id, generation: generation)
+    let staging = root + "/" + FileName.staging(token, name)
+    do throws(DiskError) {
+      try machine.disk.removeTree(staging)
+      if try machine.disk.info(root + "/" + name + "/" + FileName.current) != nil {
+        try copyTree(root + "/" + name, staging)
+      }
+    } catch { throw CairnError(error) }
+    let (moved, summary) = try wrapped {
+      () throws(StoreError) -> (MigrationReport.Moved, StoreSummary) in
+      let target = try Store.open(
+        staging, datastore: DatastoreManager.identity(of: id, generation: generation),
+        isLinked: true, options: MigrationStaging.options, machine: machine)
+      var merge = MigrationMerge(id: id, source: source, target: target)
+      do throws(StoreError) { try merge.run() } catch {
+        // The first error says more than what closing might add.
+        do throws(StoreError) { try target.close() } catch {}
+        throw error
+      }
+      let summary = try target.summary()
+      try target.close()
+      return (merge.moved, summary)
+    }
+    try describe(staging, summary)
+    return moved
+  }
+
+  /// So that lists know it before it is opened.
+  private func describe(_ staging: String, _ summary: StoreSummary) throws(CairnError) {
+    let info = InfoFile(
+      view: CatalogueView(summary), ownDeltas: summary.ownDeltas,
+      published: try InfoFile.read(staging, disk: machine.disk)?.published)
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: staging, name: FileName.info, bytes: info.encoded(), machine: machine)
+    } catch { throw CairnError(error) }
+  }
+
+  /// Limits are for what apps write: what they have written is moved as it is. Everything is
+  /// durable when the store is closed.
+  static var options: StoreOptions {
+    var options = StoreOptions()
+    options.durability = .periodic(milliseconds: .max)
+    let most = Int.max / 2
+    options.limits.recordBytes = most
+    options.limits.records = most
+    options.limits.datastoreBytes = most
+    options.limits.deltaBytes = most
+    options.compactsAutomatically = false
+    return options
+  }
+
+  private func copyTree(_ from: String, _ to: String) throws(DiskError) {
+    try machine.disk.createDirectory(to)
+    for entry in try machine.disk.list(from) {
+      // What was fetched can be fetched again; a lock is nobody's content.
+      if entry.name == FileName.lock || entry.name == FileName.inbox { continue }
+      let (old, new) = (from + "/" + entry.name, to + "/" + entry.name)
+      switch entry.info.kind {
+      case .directory: try copyTree(old, new)
+      case .file: try copyFile(old, new)
+      case .other: break
+      }
+    }
+    try machine.disk.syncDirectory(to)
+  }
+
+  private func copyFile(_ from: String, _ to: String) throws(DiskError) {
+    let source = try machine.disk.open(from, .read)
+    defer { source.close() }
+    let target = try machine.disk.open(to, .create)
+    defer { target.close() }
+    var offset: UInt64 = 0
+    while true {
+      let bytes = try source.read(at: offset, count: 1 << 20)
+      if bytes.isEmpty { break }
+      try target.write(bytes.span, at: offset)
+      offset += UInt64(bytes.count)
+    }
+    try target.sync()
+  }
+
+  /// Puts a staged datastore into its place; fine if it is there already.
+  ///
+  /// - Throws: `alreadyOpen` if the one that is in its place is open.
+  func install(_ item: MigrationJournal.Item) throws(CairnError) {
+    let trash = Trash(root: root, machine: machine)
+    let staging = root + "/" + FileName.staging(token, item.directory)
+    let place = root + "/" + item.directory
+    do throws(DiskError) {
+      if try machine.disk.info(staging) != nil {
+        if try machine.disk.info(place) != nil {
+          let lock = try machine.disk.lock(place + "/" + FileName.lock)
+          defer { lock.unlock() }
+          try trash.remove(item.directory)
+        }
+        try machine.disk.rename(staging, to: place)
+        try machine.disk.syncDirectory(root)
+      }
+      guard !item.source.isEmpty, try machine.disk.info(root + "/" + item.source) != nil else {
+        return
+      }
+    } catch { throw CairnError(error) }
+    try trash.keep(item.source)
+  }
+
+  /// Takes back what was staged.
+  func discard() throws(CairnError) {
+    do throws(DiskError) {
+      guard try machine.disk.info(root) != nil else { return }
+      for entry in try machine.disk.list(root)
+      where FileName.stagingToken(entry.name) == token {
+        try machine.disk.removeTree(root + "/" + entry.name)
+      }
+    } catch { throw CairnError(error) }
+  }
+}

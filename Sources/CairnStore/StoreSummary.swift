@@ -1,0 +1,60 @@
+package import CairnMerge
+
+/// What can be said of a datastore in a list: only what is committed.
+package struct StoreSummary: Hashable, Sendable {
+  /// The datastore's title, nil if it has none.
+  package var title: String?
+  /// Time of the newest delta, nil if there is none.
+  package var modified: Int64?
+  /// Deltas of all devices that are in the state: a state that has all of another has more.
+  package var deltas: UInt64
+  /// Own deltas among them.
+  package var ownDeltas: UInt64
+  package var records: Int
+  package var size: Int
+
+  package static let infoTable = ":info"
+  package static let infoRecord = RecordName("info")
+  package static let titleField = "title"
+}
+
+extension Store {
+  /// The summary of an open store that nothing was changed in since its last sync.
+  package func summary() throws(StoreError) -> StoreSummary {
+    try withState { guarded throws(StoreError) in try Store.summary(&guarded) }
+  }
+
+  /// The same under the lock, with nothing pending.
+  static func summary(_ guarded: inout Guarded) throws(StoreError) -> StoreSummary {
+    let number = guarded.store.table(StoreSummary.infoTable)
+    var title: String?
+    let found = try guarded.store.find(
+      number, StoreSummary.infoRecord, StoreSummary.titleField)
+    if let (place, column) = found {
+      let view = try guarded.store.tables[number].view(place, column, &guarded.store.ground)
+      if case .string(let text) = view.value { title = text }
+    }
+    let vector = guarded.store.vector
+    return StoreSummary(
+      title: title, modified: vector.isEmpty ? nil : guarded.store.modified,
+      deltas: vector.total, ownDeltas: vector[guarded.store.device],
+      records: guarded.store.totals.recordCount, size: guarded.store.totals.size)
+  }
+
+  /// The summary after a sync, if the sync changed what is in the state. A list is not worth a
+  /// commit that failed, so errors are left to whoever reads the title next.
+  static func summaryIfChanged(_ guarded: inout Guarded) -> StoreSummary? {
+    let deltas = guarded.store.vector.total
+    guard deltas != guarded.summarized else { return nil }
+    do throws(StoreError) {
+      let summary = try summary(&guarded)
+      guarded.summarized = deltas
+      return summary
+    } catch { return nil }
+  }
+}
+
+extension VersionVector {
+  /// All deltas that it contains.
+  package var total: UInt64 { entries.reduce(0) { $0 &+ $1.sequence } }
+}

@@ -1,0 +1,204 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// Deletes travel; nothing that was not deleted goes, and nothing that was comes back.
+@Suite struct CatalogueDeleteTests {
+  private let bench = CatalogueBench()
+
+  /// Two managers that have published `n` with a record each.
+  private func pair() async throws -> (DatastoreManager, DatastoreManager) {
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    try await a.with("n") { try $0.add("a") }
+    try await b.with("n") { try $0.add("b") }
+    for _ in 0..<2 { for manager in [a, b] { try await manager.refresh() } }
+    return (a, b)
+  }
+
+  @Test func `a delete removes the copies and files of all devices`() async throws {
+    let (a, b) = try await pair()
+    try a.deleteDatastore("n")
+    #expect(try a.ids() == [] && b.ids() == ["n"])
+    #expect(code { _ = try a.openDatastore("n") } == .notFound)
+    #expect(code { try a.deleteDatastore("n") } == .notFound)
+    #expect(bench.files("/folder/p-n").count == 4, "each device removes its own files")
+    try await a.refresh()
+    #expect(bench.files("/folder/p-n").count == 2)
+    #expect(try await b.refresh().deleted == ["n"])
+    #expect(try b.ids() == [] && code { _ = try b.openDatastore("n") } == .notFound)
+    for manager in [a, b] { for _ in 0..<2 { try await manager.refresh() } }
+    #expect(bench.files("/folder/p-n") == [])
+    #expect(bench.files("/a/p-n") == [] && bench.files("/b/p-n") == [])
+    // What another device deleted is in the trash for a while.
+    #expect(bench.files("/b/trash").contains { $0.hasSuffix("p-n/CURRENT") })
+    bench.clock.advance(by: 31 * 24 * 3600 * 1000)
+    try await b.refresh()
+    #expect(bench.files("/b/trash") == [])
+    for manager in [a, b] { #expect(try await manager.refresh().requests == 1) }
+  }
+
+  @Test func `a datastore that is not on the device can be deleted`() async throws {
+    let (_, b) = try await pair()
+    let c = bench.manager("c")
+    #expect(code { try c.deleteDatastore("n") } == .notFound)
+    try await c.refresh()
+    try c.deleteDatastore("n")
+    try await c.refresh()
+    try await b.refresh()
+    #expect(try b.ids() == [] && c.ids() == [])
+  }
+
+  @Test func `an open datastore that was deleted elsewhere says so, and goes when it is closed`()
+    async throws
+  {
+    let (a, b) = try await pair()
+    let datastore = try b.openDatastore("n")
+    let table = try datastore.table("t")
+    let record = try #require(try table.record("a"))
+    try a.deleteDatastore("n")
+    try await a.refresh()
+    try await b.refresh()
+    #expect(datastore.isOpen)
+    let calls: [() throws -> Void] = [
+      { try datastore.sync() }, { _ = try datastore.table("t") }, { _ = try datastore.title },
+      { try datastore.setTitle("x") }, { _ = try table.count }, { try table.insert([:], id: "x") },
+      { _ = try record.fields }, { try record.set("x", 1) }, { try datastore.rollback() },
+      { try datastore.startExchanging() }, { try datastore.compact() },
+    ]
+    for call in calls { #expect(code(call) == .deleted) }
+    #expect(await datastore.exchangeError()?.code == .deleted)
+    #expect(try b.ids() == [])
+    #expect(code { _ = try b.openOrCreateDatastore("n") } == .alreadyOpen)
+    #expect(!bench.files("/b/p-n").isEmpty)
+    try datastore.close()
+    #expect(!datastore.isOpen && bench.files("/b/p-n").isEmpty)
+    for call in calls { #expect(code(call) == .deleted) }
+    try await b.refresh()
+    let again = try b.openOrCreateDatastore("n")
+    #expect(try again.ids() == [])
+    try again.add("new")
+    #expect(code { try datastore.sync() } == .deleted, "the old object stays what it was")
+  }
+
+  @Test func `created again it is another datastore`() async throws {
+    let (a, b) = try await pair()
+    try a.deleteDatastore("n")
+    try await a.with("n") { try $0.add("new") }
+    try await a.refresh()
+    #expect(bench.files("/folder/g1-p-n").count == 2)
+    // B has not heard of it yet, and writes into what is deleted.
+    try await b.with("n") { try $0.add("late") }
+    try await b.refresh()
+    #expect(try b.ids() == ["n"])
+    let datastore = try b.openDatastore("n")
+    try await datastore.pull()
+    #expect(try datastore.ids() == ["new"])
+    try datastore.close()
+    #expect(try await a.content("n") == ["new"])
+  }
+
+  @Test func `two that delete and create again at once have one datastore`() async throws {
+    let (a, b) = try await pair()
+    for (name, manager) in [("a2", a), ("b2", b)] {
+      try manager.deleteDatastore("n")
+      try await manager.with("n") { try $0.add(name) }
+    }
+    for _ in 0..<2 {
+      for manager in [a, b] {
+        try await manager.refresh()
+        try await manager.with("n")
+      }
+    }
+    for manager in [a, b] {
+      #expect(try await manager.content("n") == ["a2", "b2"])
+      #expect(try manager.ids() == ["n"])
+    }
+  }
+
+  @Test func `an empty or other folder deletes nothing`() async throws {
+    let (a, b) = try await pair()
+    try a.deleteDatastore("n")
+    try await a.refresh()
+    let other = bench.manager("x", folder: "/other")
+    try await other.with("n")
+    try other.deleteDatastore("n")
+    try await other.refresh()
+    for (folder, expected) in [("/empty", CairnError.Code.notFound), ("/other", .disallowed)] {
+      let wrong = bench.manager("b", folder: folder)
+      #expect(await wrong.refreshError()?.code == expected)
+      #expect(try wrong.ids() == ["n"])
+    }
+    // Not even when a file of the other folder gets into this one.
+    for name in bench.files("/other/catalogue") {
+      let bytes = try #require(bench.disk.bytes("/other/catalogue/" + name))
+      try bench.disk.setBytes("/folder/catalogue/" + name, bytes)
+    }
+    for name in bench.catalogues where bench.disk.bytes("/other/catalogue/" + name) == nil {
+      try bench.disk.remove("/folder/catalogue/" + name)
+    }
+    let report = try await b.refresh()
+    #expect(report.problems.count == 1 && report.deleted == [])
+    #expect(try b.ids() == ["n"])
+  }
+
+  @Test func `what a new device wrote before it heard of the delete is kept`() async throws {
+    let (a, _) = try await pair()
+    try a.deleteDatastore("n")
+    try await a.refresh()
+    let c = bench.manager("c")
+    let datastore = try c.openOrCreateDatastore("n")
+    try datastore.setTitle("mine")
+    try datastore.add("offline")
+    try datastore.close()
+    #expect(try await c.refresh().deleted == ["n"])
+    #expect(try c.listDatastores().map(\.title) == ["mine"])
+    #expect(try await c.content("n") == ["offline"])
+    try await c.refresh()
+    try await a.refresh()
+    #expect(try await a.content("n") == ["offline"])
+  }
+
+  @Test func `uncached is not deleted, and the device is another one after that`() async throws {
+    let (a, b) = try await pair()
+    let device = try a.openDatastore("n")
+    let name = device.device
+    #expect(code { try a.uncacheDatastore("n") } == .alreadyOpen)
+    try device.add("not-published")
+    try device.close()
+    try a.uncacheDatastore("n")
+    #expect(bench.files("/a/p-n") == [])
+    for _ in 0..<2 { for manager in [a, b] { try await manager.refresh() } }
+    #expect(try a.listDatastores().map(\.isOnDevice) == [false] && b.ids() == ["n"])
+    #expect(code { try a.uncacheDatastore("n") } == .notFound)
+    let again = try a.openDatastore("n")
+    #expect(again.device != name)
+    try await again.pull()
+    #expect(try again.ids() == ["a", "b"])
+    try again.close()
+    // The files of both devices go with a delete.
+    try b.deleteDatastore("n")
+    for _ in 0..<3 { for manager in [b, a] { try await manager.refresh() } }
+    #expect(bench.files("/folder/p-n") == [])
+  }
+
+  @Test func `a cloned root takes a name of its own`() async throws {
+    let (a, b) = try await pair()
+    let before = Set(bench.catalogues)
+    for name in bench.files("/a") where !name.contains("p-n") {
+      try bench.disk.setBytes("/clone/" + name, try #require(bench.disk.bytes("/a/" + name)))
+    }
+    let clone = bench.manager("clone")
+    try await clone.with("only-here")
+    try await clone.refresh()
+    try await a.with("another")
+    try await a.refresh()
+    try await clone.refresh()
+    for _ in 0..<2 { for manager in [a, b, clone] { try await manager.refresh() } }
+    #expect(Set(bench.catalogues).isSuperset(of: before) && bench.catalogues.count > before.count)
+    for manager in [a, b, clone] {
+      #expect(try manager.ids() == ["another", "n", "only-here"])
+      #expect(try await manager.refresh().isIdle)
+    }
+  }
+}

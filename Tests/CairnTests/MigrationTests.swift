@@ -1,0 +1,269 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// Local datastores become an account's, whole, once, and with everything that is in them.
+@Suite struct MigrationTests {
+  private let bench = CatalogueBench()
+
+  private static let everything: [String: Value] = [
+    "b": true, "i": 7, "d": 1.5, "s": "text", "y": .bytes([1, 2]),
+    "t": .date(Timestamp(millisecondsSince1970: 5)), "l": [1, 2.5, "three"],
+  ]
+
+  @Test func `everything is moved, and the local manager is empty and shut down`() async throws {
+    let local = bench.local("l")
+    try await local.with("default") {
+      try $0.setTitle("Mine")
+      try $0.table("t").setRule(.max, field: "m")
+      try $0.setDefaultRule(.local)
+      try $0.table("t").insert(fields: Self.everything, id: "r")
+      try $0.table("u").insert([:])
+    }
+    let shared = try local.createDatastore()
+    try shared.add("s")
+    try shared.close()
+    let a = bench.manager("a")
+    let report = try local.migrate(to: a)
+    #expect(report.datastores.map(\.id) == [shared.id, "default"])
+    #expect(report.datastores.map(\.records) == [1, 5] && !report.hasCompletedEarlier)
+    #expect(report.datastores.allSatisfy { $0.conflicts == [] && $0.mergedRecords == 0 })
+    #expect(local.isShutDown && bench.files("/l").isEmpty)
+    #expect(try bench.local("l").listDatastores() == [])
+    #expect(try a.listDatastores().map(\.title) == [nil, "Mine"])
+    let datastore = try a.openDefaultDatastore()
+    #expect(try datastore.table("t")["r"].fields == Self.everything)
+    #expect(try datastore.tables().map(\.id) == ["t", "u"] && datastore.title == "Mine")
+    #expect(try datastore.table("t").rule(field: "m") == .max)
+    #expect(try datastore.table("t").rule(field: "x") == .local)
+    try await datastore.exchange()
+    try datastore.close()
+    try await a.refresh()
+    let b = bench.manager("b")
+    try await b.refresh()
+    #expect(try await b.content("default") == ["r"])
+  }
+
+  @Test func `two devices that were used alone merge when both are linked`() async throws {
+    let names = ["a", "b"]
+    for (index, name) in names.enumerated() {
+      let local = bench.local(name + "-local")
+      try await local.with("default") {
+        let t = try $0.table("t")
+        try t.setRule(.sum, field: "n")
+        try t.insert(["n": .int(Int64(10 + index)), "x": .string(name)], id: "both")
+        try t.insert(["only": true], id: RecordID(name))
+        try t["both"].set(name, 1)
+      }
+      bench.clock.advance(by: 10)
+      try local.migrate(to: bench.manager(name))
+    }
+    let managers = names.map { bench.manager($0) }
+    for _ in 0..<3 { for manager in managers { try await manager.with("default") } }
+    for manager in managers {
+      #expect(try await manager.content("default") == ["a", "b", "both"])
+      let datastore = try manager.openDefaultDatastore()
+      let fields = try datastore.table("t")["both"].fields
+      #expect(fields == ["n": 21, "x": "a", "a": 1, "b": 1])
+      try datastore.close()
+    }
+  }
+
+  @Test func `a copy of the account on this device is merged by the rules, losers are listed`()
+    async throws
+  {
+    let a = bench.manager("a")
+    try await a.with("n") {
+      let t = try $0.table("t")
+      try t.setRule(.sum, field: "sum")
+      try t.setRule(.max, field: "max")
+      try t.setRule(.min, field: "min")
+      try t.setRule(.local, field: "local")
+      try t.insert(
+        ["same": 1, "sum": 1, "max": 1, "min": 1, "local": 1, "x": 1, "theirs": 1], id: "r")
+      try t.insert(["x": 1], id: "theirs")
+      try $0.setTitle("account's")
+    }
+    let local = bench.local("l")
+    try await local.with("n") {
+      let t = try $0.table("t")
+      try t.setRule(.min, field: "x")
+      try t.insert(
+        ["same": 1, "sum": 2, "max": 2, "min": 2, "local": 2, "x": 2, "mine": 2], id: "r")
+      try t.insert(["x": 2], id: "mine")
+      try $0.setTitle("local")
+    }
+    let report = try local.migrate(to: a)
+    let moved = try #require(report.datastores.first)
+    #expect(moved.mergedRecords == 3)
+    let lost = Dictionary(uniqueKeysWithValues: moved.conflicts.map { ($0.field, $0.lost) })
+    #expect(lost == ["max": 1, "min": 2, "local": 1, "x": 2, "title": "local"])
+    let datastore = try a.openDatastore("n")
+    let expected: [String: Value] = [
+      "same": 1, "sum": 3, "max": 2, "min": 1, "local": 2, "x": 1, "theirs": 1, "mine": 2,
+    ]
+    #expect(try datastore.table("t")["r"].fields == expected)
+    #expect(try datastore.ids() == ["r", "theirs", "mine"] && datastore.title == "account's")
+    // The same device goes on, and another one gets it all.
+    try await datastore.exchange()
+    let b = bench.manager("b")
+    #expect(try await b.content("n") == ["r", "theirs", "mine"])
+    let copy = try b.openDatastore("n")
+    #expect(try copy.table("t")["r"].fields == expected)
+  }
+
+  @Test func `what is more than a commit may hold is moved all the same`() async throws {
+    let local = bench.local("l")
+    let datastore = try local.openOrCreateDatastore("n")
+    for number in 0..<60 {
+      let bytes = bench.random.bytes(90_000)
+      try datastore.table("t").insert(["x": .bytes(bytes)], id: RecordID("r\(number)"))
+      if number % 20 == 19 { try datastore.sync() }
+    }
+    try datastore.close()
+    var options = Options()
+    options.limits.datastoreBytes = 1000
+    bench.options = options
+    let a = bench.manager("a")
+    try local.migrate(to: a)
+    let moved = try a.openDatastore("n")
+    #expect(moved.recordCount == 60 && moved.size > 5_000_000)
+    let report = try await moved.exchange()
+    #expect(report.publishedDeltas > 3)
+    #expect(try await bench.manager("b").content("n").count == 60)
+  }
+
+  @Test func `nothing is moved while anything is open, or between the wrong managers`() throws {
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    let datastore = try local.openOrCreateDatastore("n")
+    try datastore.add("r")
+    #expect(code { try local.migrate(to: a) } == .alreadyOpen)
+    // Open through another manager of the same root.
+    #expect(code { try bench.local("l").migrate(to: a) } == .alreadyOpen)
+    try datastore.close()
+    let other = try a.openOrCreateDatastore("other")
+    #expect(code { try local.migrate(to: a) } == .alreadyOpen)
+    try other.close()
+    let same = try a.openOrCreateDatastore("n")
+    #expect(code { try local.migrate(to: bench.manager("a")) } == .alreadyOpen)
+    try same.close()
+    #expect(code { try a.migrate(to: local) } == .invalidOperation)
+    #expect(code { try local.migrate(to: bench.local("m")) } == .invalidOperation)
+    #expect(code { try local.migrate(to: bench.manager("l")) } == .invalidOperation)
+    #expect(try local.ids() == ["n"] && !local.isShutDown)
+    try a.shutDown()
+    #expect(code { try local.migrate(to: a) } == .shutdown)
+    try local.migrate(to: bench.manager("a"))
+    #expect(code { try local.migrate(to: bench.manager("a")) } == .shutdown)
+    #expect(try bench.local("l").migrate(to: bench.manager("a")).datastores == [])
+  }
+
+  // MARK: crashes
+
+  /// A local root with two datastores, and an account with a copy of one of them.
+  private static func prepared() async throws -> CatalogueBench {
+    let bench = CatalogueBench(seed: 3)
+    bench.options.durability = .full
+    try await bench.manager("a").with("both") {
+      try $0.table("t").setRule(.sum, field: "n")
+      try $0.table("t").insert(["n": 1, "a": 1], id: "r")
+    }
+    let local = bench.local("l")
+    try await local.with("both") { try $0.table("t").insert(["n": 2, "l": 2], id: "r") }
+    try await local.with("only") { try $0.table("t").insert(["n": 5], id: "r") }
+    return bench
+  }
+
+  private static func fields(
+    _ manager: DatastoreManager, _ id: String
+  ) throws -> [String: Value]? {
+    guard try manager.ids().contains(id) else { return nil }
+    let datastore = try manager.openDatastore(id)
+    defer { try? datastore.close() }
+    return try datastore.table("t").record("r")?.fields
+  }
+
+  private static let merged: [String: Value] = ["n": 3, "a": 1, "l": 2]
+  private static let theirs: [String: Value] = ["n": 1, "a": 1]
+  private static let mine: [String: Value] = ["n": 2, "l": 2]
+
+  /// Before and after are the only states that anybody ever sees, and the next call completes it.
+  private static func check(_ bench: CatalogueBench, _ first: Int) throws {
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    // Either manager may be the one that is used first.
+    let atHome: [[String: Value]?]
+    let inAccount: [[String: Value]?]
+    if first == 0 {
+      atHome = [try fields(local, "both"), try fields(local, "only")]
+      inAccount = [try fields(a, "both"), try fields(a, "only")]
+    } else {
+      inAccount = [try fields(a, "both"), try fields(a, "only")]
+      atHome = [try fields(local, "both"), try fields(local, "only")]
+    }
+    let isBefore = atHome == [mine, ["n": 5]] && inAccount == [theirs, nil]
+    let isAfter = atHome == [nil, nil] && inAccount == [merged, ["n": 5]]
+    try Difference.demand(isBefore || isAfter, "\(atHome) and \(inAccount)")
+    try local.migrate(to: a)
+    let end = [try fields(a, "both"), try fields(a, "only")]
+    try Difference.demand(end == [merged, ["n": 5]], "at the end \(end)")
+    // Half-written files may stay for whoever clears up; they are in nobody's way.
+    let home = bench.files("/l").filter { !$0.hasSuffix(".tmp") }
+    try Difference.demand(home.isEmpty, "left at home: \(home)")
+    let left = bench.files("/a").filter { $0.hasPrefix("m") || $0.hasPrefix("MIGRATION") }
+    try Difference.demand(left.isEmpty, "left in the account: \(left)")
+  }
+
+  private struct Difference: Error, CustomStringConvertible {
+    var description: String
+
+    static func demand(_ condition: Bool, _ text: @autoclosure () -> String) throws {
+      if !condition { throw Difference(description: text()) }
+    }
+  }
+
+  @Test func `a power cut at any step loses nothing and doubles nothing`() async throws {
+    let start = try await Self.prepared()
+    let count = try Self.steps(of: start)
+    #expect(count > 40)
+    for step in 1...(count + 1) {
+      let bench = try await Self.prepared()
+      bench.disk.powerOff(before: bench.disk.operations + step)
+      do { try bench.local("l").migrate(to: bench.manager("a")) } catch {
+        try #require(bench.disk.isOff, "\(error)")
+      }
+      let disk = bench.disk
+      for (index, model) in CrashModel.all(seeds: 0..<2).enumerated() {
+        bench.use(disk.crash(keep: model))
+        do { try Self.check(bench, index % 2) } catch {
+          Issue.record("power off before step \(step), \(model): \(error)")
+          return
+        }
+      }
+    }
+  }
+
+  @Test func `a failing disk or a killed app changes nothing or completes it`() async throws {
+    let count = try Self.steps(of: try await Self.prepared())
+    for step in 1...count {
+      let bench = try await Self.prepared()
+      bench.disk.failAt(operation: bench.disk.operations + step, reason: .io(errno: 5))
+      do { try bench.local("l").migrate(to: bench.manager("a")) } catch {}
+      bench.disk.heal()
+      let killed = bench.disk.snapshot()
+      for first in 0..<2 {
+        bench.use(killed.snapshot())
+        do { try Self.check(bench, first) } catch {
+          Issue.record("failed at step \(step), \(first): \(error)")
+          return
+        }
+      }
+    }
+  }
+
+  private static func steps(of bench: CatalogueBench) throws -> Int {
+    let before = bench.disk.operations
+    try bench.local("l").migrate(to: bench.manager("a"))
+    return bench.disk.operations - before
+  }
+}

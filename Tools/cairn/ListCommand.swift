@@ -1,0 +1,50 @@
+import ArgumentParser
+import Cairn
+
+struct ListCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ls",
+    abstract: "Lists the datastores with their titles, without opening any.",
+    discussion: """
+      With a shared folder these are all that its devices have told of; those without "here" are \
+      fetched by their first sync. What is said of a datastore is as old as its last sync.
+      """)
+
+  @Flag(name: .long, help: "Ask the shared folder first, and tell it what is here.")
+  var refresh = false
+
+  @OptionGroup var store: StoreOptions
+  @OptionGroup var report: ReportOptions
+
+  func run() async throws {
+    let manager = try store.manager(refresh ? .creating : .reading)
+    if refresh {
+      guard !manager.isLocal else {
+        throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
+      }
+      try await manager.refresh()
+      try store.remember()
+    }
+    let infos = try manager.listDatastores()
+    try report.print(
+      ["datastores": .array(infos.map(Self.json))],
+      text: columns(infos.map(Self.row)) + [counted(infos.count, "datastore")])
+  }
+
+  private static func json(_ info: DatastoreInfo) -> JSON {
+    [
+      "datastore": .string(info.id), "title": .optional(info.title),
+      "modified": info.mtime.map { .int($0.millisecondsSince1970) } ?? .null,
+      "records": info.recordCount.map { .count($0) } ?? .null,
+      "size": info.size.map { .count($0) } ?? .null, "here": .bool(info.isOnDevice),
+      "shareable": .bool(info.isShareable),
+    ]
+  }
+
+  private static func row(_ info: DatastoreInfo) -> [String] {
+    [
+      info.id, info.isOnDevice ? "here" : "", info.recordCount.map { counted($0, "record") } ?? "",
+      info.title.map { JSON.string($0).text } ?? "",
+    ]
+  }
+}
