@@ -129,6 +129,8 @@ import Testing
     #expect(try a.get("r") == both)
     #expect(try b.get("r") == both)
     // The list has a thing twice now, and still it can be taken away.
+    try b.update("r", both)
+    #expect(devices.b.unsyncedChangesSize == 0)
     try b.update("r") { $0.things.remove("z") }
     try await devices.meet()
     #expect(try a.get("r")?.things == ["m", "a", "b"])

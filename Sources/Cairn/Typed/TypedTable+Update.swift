@@ -14,7 +14,9 @@ extension TypedTable {
   ///   `sizeLimit`. Nothing is changed then.
   public func update(_ id: RecordID, _ model: Model) throws(CairnError) {
     let new = try encode(model, id)
-    try write(id) { now throws(CairnError) in FieldDiff.changes(from: now, to: new) }
+    try write(id) { now throws(CairnError) in
+      (FieldDiff.changes(from: now, to: new.fields), new.sets, ())
+    }
   }
 
   /// Changes a record: `change` gets its value as it is now, and the fields that it makes different
@@ -36,21 +38,17 @@ extension TypedTable {
       // hold exactly, is no change of the app's.
       let old = try encode(model, id)
       change(&model)
-      return (try FieldDiff.changes(from: old, to: encode(model, id)), model)
+      let new = try encode(model, id)
+      return (FieldDiff.changes(from: old.fields, to: new.fields), new.sets, model)
     }
-  }
-
-  private func write(
-    _ id: RecordID,
-    _ changes: ([(String, FieldValue)]) throws(CairnError) -> [FieldDiff.Change]
-  ) throws(CairnError) {
-    try write(id) { now throws(CairnError) in (try changes(now), ()) }
   }
 
   /// Works out changes from what the record is, until nothing came between.
   private func write<Result>(
     _ id: RecordID,
-    _ changes: ([(String, FieldValue)]) throws(CairnError) -> ([FieldDiff.Change], Result)
+    _ changes: ([(String, FieldValue)]) throws(CairnError) -> (
+      [FieldDiff.Change], sets: Set<String>, Result
+    )
   ) throws(CairnError) -> Result {
     while true {
       guard let now = try fields(id) else {
@@ -58,11 +56,9 @@ extension TypedTable {
           .deleted, "there is no record \(id) in table \(table.id); was it deleted?",
           id: id.description)
       }
-      let (changed, result) = try changes(now)
-      if changed.isEmpty { return result }
-      var update = RecordUpdate(fields: changed)
-      update.lists = FieldDiff.lists(in: &update.fields, from: now)
-      let change = update
+      let (changed, sets, result) = try changes(now)
+      let change = FieldDiff.update(changed, from: now, sets: sets)
+      if change.fields.isEmpty, change.lists.isEmpty { return result }
       let isDone = try wrapped { () throws(StoreError) in
         try table.datastore.store.update(table: table.id, id: id.name, change, ifStill: now)
       }
