@@ -101,6 +101,42 @@ import Testing
     #expect(try b.get("t") == expected)
   }
 
+  struct Bag: TableModel, Equatable {
+    static let table = "bags"
+    var things: Set<String>
+    var steps: [Int]
+  }
+
+  @Test func `a set that both devices put the same things into is a set`() async throws {
+    let devices = try TwoDevices()
+    let a = try devices.a.table(of: Bag.self)
+    let b = try devices.b.table(of: Bag.self)
+    try a.insert(Bag(things: ["m"], steps: [1, 2]), id: "r")
+    try await devices.meet()
+    try a.update("r") {
+      $0.things = ["m", "a", "z"]
+      $0.steps = [0, 1, 2]
+    }
+    try devices.a.sync()
+    try await wait()
+    try b.update("r") {
+      $0.things = ["m", "z", "b"]
+      $0.steps = [1, 2, 3]
+    }
+    try devices.b.sync()
+    try await devices.meet()
+    let both = Bag(things: ["m", "a", "b", "z"], steps: [0, 1, 2, 3])
+    #expect(try a.get("r") == both)
+    #expect(try b.get("r") == both)
+    // The list has a thing twice now, and still it can be taken away.
+    try b.update("r", both)
+    #expect(devices.b.unsyncedChangesSize == 0)
+    try b.update("r") { $0.things.remove("z") }
+    try await devices.meet()
+    #expect(try a.get("r")?.things == ["m", "a", "b"])
+    #expect(try a.table["r"].listValues("things") == b.table["r"].listValues("things"))
+  }
+
   // MARK: rules
 
   @Test func `rules are set with the table and reach other devices`() async throws {

@@ -31,24 +31,29 @@ enum FieldDiff {
     old == new ? nil : (field, new)
   }
 
-  /// Takes the lists that become other lists out of the changes, as edits of their items: so that
-  /// what several devices do to a list merges.
-  static func lists(
-    in changes: inout [Change], from now: [(String, FieldValue)]
-  ) -> [RecordUpdate.List] {
-    var lists: [RecordUpdate.List] = []
-    changes.removeAll { field, value in
+  /// Changes as the store makes them: lists that become other lists as edits of their items, so
+  /// that what several devices do to a list merges.
+  static func update(
+    _ changes: [Change], from now: [(String, FieldValue)], sets: Set<String>
+  ) -> RecordUpdate {
+    var update = RecordUpdate(fields: [])
+    for (field, value) in changes {
       guard case .list(let new)? = value,
         case .list(let old)? = now.first(where: { $0.0 == field })?.1
-      else { return false }
-      let steps = ListStep.steps(from: old, to: new)
-      lists.append(
+      else {
+        update.fields.append((field, value))
+        continue
+      }
+      let isSet = sets.contains(field)
+      let steps = isSet ? ListStep.steps(from: old, toSet: new) : ListStep.steps(from: old, to: new)
+      if steps.isEmpty { continue }
+      let result = ListStep.applying(steps, to: old)
+      update.lists.append(
         RecordUpdate.List(
           field: field, operations: steps.map(operation),
-          sizes: (FieldValue.list(old).size, FieldValue.list(new).size)))
-      return true
+          sizes: (FieldValue.list(old).size, FieldValue.list(result).size)))
     }
-    return lists
+    return update
   }
 
   private static func operation(_ step: ListStep<FieldValue>) -> ListOperation {

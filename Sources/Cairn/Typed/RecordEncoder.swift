@@ -4,7 +4,7 @@ internal import CairnMerge
 final class RecordEncoder: Encoder {
   let place: FieldPlace
   private let carriesID: Bool
-  private var fields: [(field: String, value: FieldValue?)] = []
+  private var encoded = RecordFields()
   private var hasContainer = false
   /// What can't be, found where a coder has no way to throw. Every encode after it throws it.
   var problem: CairnError?
@@ -56,15 +56,18 @@ final class RecordEncoder: Encoder {
         .illegalArgument, "the coding key \"\(field)\" of \(place.model) can't name a field: 1 to "
           + "64 of the characters A-Z a-z 0-9 - . _ + / =; give it another raw value")
     }
-    fields.append((field, value))
+    encoded.fields.append((field, value))
   }
 
   /// The coding key that stands for the record's id in models that carry it.
   static let idKey = "id"
 
-  func finish() throws -> [(field: String, value: FieldValue?)] {
+  /// Says that a field's list is a set.
+  func markSet(_ field: String) { encoded.sets.insert(field) }
+
+  func finish() throws -> RecordFields {
     if let problem { throw problem }
     guard hasContainer else { throw place.noFields }
-    return fields
+    return encoded
   }
 }

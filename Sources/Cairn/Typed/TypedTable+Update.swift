@@ -5,16 +5,18 @@ extension TypedTable {
   /// Makes a record what the model is, writing only the fields that differ.
   ///
   /// A list that differs is edited item by item, so that what other devices do to it at the same
-  /// time merges. A property that is nil removes its field. Fields that the model does not encode stay. What
-  /// other threads or devices changed since the model was read is overwritten where it differs: to
-  /// change some fields only, use ``update(_:change:)``.
+  /// time merges. A property that is nil removes its field. Fields that the model does not encode
+  /// stay. What other threads or devices changed since the model was read is overwritten where it
+  /// differs: to change some fields only, use ``update(_:change:)``.
   ///
   /// - Throws: `deleted` if there is no such record; `badType` for what a record can't hold;
   ///   `illegalArgument` for a bad id, one that is not the model's, or a bad coding key;
   ///   `sizeLimit`. Nothing is changed then.
   public func update(_ id: RecordID, _ model: Model) throws(CairnError) {
     let new = try encode(model, id)
-    try write(id) { now throws(CairnError) in FieldDiff.changes(from: now, to: new) }
+    try write(id) { now throws(CairnError) in
+      (FieldDiff.changes(from: now, to: new.fields), new.sets, ())
+    }
   }
 
   /// Changes a record: `change` gets its value as it is now, and the fields that it makes different
@@ -36,21 +38,17 @@ extension TypedTable {
       // hold exactly, is no change of the app's.
       let old = try encode(model, id)
       change(&model)
-      return (try FieldDiff.changes(from: old, to: encode(model, id)), model)
+      let new = try encode(model, id)
+      return (FieldDiff.changes(from: old.fields, to: new.fields), new.sets, model)
     }
-  }
-
-  private func write(
-    _ id: RecordID,
-    _ changes: ([(String, FieldValue)]) throws(CairnError) -> [FieldDiff.Change]
-  ) throws(CairnError) {
-    try write(id) { now throws(CairnError) in (try changes(now), ()) }
   }
 
   /// Works out changes from what the record is, until nothing came between.
   private func write<Result>(
     _ id: RecordID,
-    _ changes: ([(String, FieldValue)]) throws(CairnError) -> ([FieldDiff.Change], Result)
+    _ changes: ([(String, FieldValue)]) throws(CairnError) -> (
+      [FieldDiff.Change], sets: Set<String>, Result
+    )
   ) throws(CairnError) -> Result {
     while true {
       guard let now = try fields(id) else {
@@ -58,11 +56,9 @@ extension TypedTable {
           .deleted, "there is no record \(id) in table \(table.id); was it deleted?",
           id: id.description)
       }
-      let (changed, result) = try changes(now)
-      if changed.isEmpty { return result }
-      var update = RecordUpdate(fields: changed)
-      update.lists = FieldDiff.lists(in: &update.fields, from: now)
-      let change = update
+      let (changed, sets, result) = try changes(now)
+      let change = FieldDiff.update(changed, from: now, sets: sets)
+      if change.fields.isEmpty, change.lists.isEmpty { return result }
       let isDone = try wrapped { () throws(StoreError) in
         try table.datastore.store.update(table: table.id, id: id.name, change, ifStill: now)
       }

@@ -8,7 +8,7 @@ internal import CairnStore
 ///   (bytes), ``RecordID`` (kept as text), ``Value``, an enumeration of strings or integers,
 ///   whatever encodes as one of these (`UUID` is text), Foundation's `Date` (to the millisecond)
 ///   and `Data`;
-/// - an array or a set of these, kept as a list (a set in the order of its items);
+/// - an array or a set of these, kept as a list;
 /// - an optional of all that: nil is an absent field.
 ///
 /// What a record can't hold is refused with an error that names table, record and field: structs
@@ -105,7 +105,7 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
   ) throws(CairnError) -> TypedRecord<Model> {
     let id = id ?? ownID(of: model) ?? .random()
     try id.check()
-    let fields = try encode(model, id)
+    let fields = try encode(model, id).fields
     try wrapped { () throws(StoreError) in
       try table.datastore.store.insert(table: table.id, id: id.name, fields)
     }
@@ -119,7 +119,7 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
     _ id: RecordID, _ model: Model
   ) throws(CairnError) -> (record: TypedRecord<Model>, inserted: Bool) {
     try id.check()
-    let fields = try encode(model, id)
+    let fields = try encode(model, id).fields
     while true {
       if let found = try record(id) { return (found, false) }
       let inserted = try wrapped { () throws(StoreError) in
@@ -155,9 +155,7 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
   }
 
   /// The fields that the model has now, nil for those that are absent.
-  func encode(
-    _ model: Model, _ id: RecordID
-  ) throws(CairnError) -> [(field: String, value: FieldValue?)] {
+  func encode(_ model: Model, _ id: RecordID) throws(CairnError) -> RecordFields {
     let encoder = RecordEncoder(at: place(id), carriesID: carriesID)
     do {
       try model.encode(to: encoder)

@@ -55,8 +55,9 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer, UnkeyedEncoding
       return .date(milliseconds)
     case .value(let value): return value
     case .list(let items):
-      return .list(
-        kind == .set ? items.sorted { FieldValue.ordered($0, $1) < 0 } : items)
+      if kind != .set { return .list(items) }
+      root.markSet(field)
+      return .list(items.sorted { FieldValue.ordered($0, $1) < 0 })
     case .bytes(let bytes): return .bytes(bytes)
     }
   }
