@@ -30,6 +30,7 @@ extension StoreState {
     _ number: Int, _ id: RecordName, _ update: RecordUpdate, _ now: [(String, FieldValue)],
     limits: Limits
   ) throws(StoreError) {
+    try requireWritable()
     if update.lists.isEmpty {
       try self.update(number, id, update.fields, limits: limits)
       return
