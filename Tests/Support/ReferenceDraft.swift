@@ -121,7 +121,5 @@ package struct ReferenceDraft: Sendable {
     return edit
   }
 
-  private func hasRight(_ id: NodeID) -> Bool {
-    list.nodes.values.contains { $0.parent == id && !$0.isLeft }
-  }
+  private func hasRight(_ id: NodeID) -> Bool { list.parents.contains(id) }
 }
