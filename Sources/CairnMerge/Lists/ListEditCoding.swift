@@ -146,7 +146,10 @@ package enum ListEditCoding {
       let number = try reader.varint()
       let sequence = try reader.varint()
       if number == 0 {
-        guard sequence < dot.sequence else { throw .malformed("a name before all deltas") }
+        // A delta has nothing to say about what it makes itself.
+        guard sequence > 0, sequence < dot.sequence else {
+          throw .malformed("a name of a delta that can't be known")
+        }
         let own = Dot(device: dot.device, sequence: dot.sequence - sequence)
         return NodeID(own, try index())
       }
