@@ -43,11 +43,13 @@ import Testing
     return (edit, bytes, devices)
   }
 
-  /// Every cut and every other value of every byte.
+  /// Every cut, and in every byte every single bit and a few other changes.
   private func forEachDamage(_ bytes: [UInt8], _ body: ([UInt8]) -> Void) {
     for end in 0..<bytes.count { body(Array(bytes[..<end])) }
     for index in bytes.indices {
-      for value in 0...UInt8.max where value != bytes[index] {
+      let byte = bytes[index]
+      let flips = (0..<8).map { byte ^ 1 << UInt8($0) }
+      for value in Set(flips + [0, 0xFF, byte &+ 1, byte &- 1]) where value != byte {
         var damaged = bytes
         damaged[index] = value
         body(damaged)
@@ -193,6 +195,25 @@ import Testing
     _ = ListEditCoding.encode(edit, dot: dot, into: &bytes)
     #expect(throws: DecodeError.self) {
       try ListEditCoding.decode(bytes, 0..<bytes.count, dot: dot, devices: [])
+    }
+  }
+
+  /// Else a few bytes could ask for the same work again and again.
+  @Test func `spans that overlap or stand in no order are refused`() {
+    let base = ListPair.base.dot
+    let bad = [
+      [(1, 3), (2, 1)], [(1, 3), (1, 3)], [(4, 1), (1, 1)], [(1, 0)],
+    ]
+    for spans in bad {
+      var edit = ListEdit()
+      edit.deleted = spans.map {
+        ListEdit.Span(first: NodeID(base, UInt32($0.0)), count: UInt32($0.1))
+      }
+      var bytes: [UInt8] = []
+      let devices = ListEditCoding.encode(edit, dot: dot, into: &bytes)
+      #expect(throws: DecodeError.self) {
+        try ListEditCoding.decode(bytes, 0..<bytes.count, dot: dot, devices: devices)
+      }
     }
   }
 

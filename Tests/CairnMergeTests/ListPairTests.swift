@@ -80,7 +80,8 @@ import Testing
 
   private func merged(_ local: ListStep, _ remote: ListStep) -> ListState? {
     merged(
-      local: { local.apply(to: &$0, .string("x")) }, remote: { remote.apply(to: &$0, .string("y")) })
+      local: { local.apply(to: &$0, .string("x")) },
+      remote: { remote.apply(to: &$0, .string("y")) })
   }
 
   @Test func `two inserts in one place: the remote one first`() {
@@ -206,8 +207,8 @@ import Testing
     }
     let all = pair.meet()
     let met = text(all).dropFirst().dropLast()
-    #expect(met.prefix(7).allSatisfy(\.isLowercase))
-    #expect(met.suffix(7).allSatisfy(\.isUppercase))
-    #expect(met.count == 14)
+    let isRemoteFirst = met.prefix(7).allSatisfy(\.isLowercase)
+    let isLocalLast = met.suffix(7).allSatisfy(\.isUppercase)
+    #expect(met.count == 14 && isRemoteFirst && isLocalLast, "\(met)")
   }
 }
