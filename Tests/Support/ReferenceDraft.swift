@@ -79,7 +79,8 @@ package struct ReferenceDraft: Sendable {
     var again = true
     while again {
       again = false
-      for moved in elements.filter({ $0.isNew && isOld($0.item) }).sorted(by: { $0.node < $1.node }) {
+      let places = elements.filter { $0.isNew && isOld($0.item) }
+      for moved in places.sorted(by: { $0.node < $1.node }) {
         guard let item = moved.item else { continue }
         var without = self
         without.elements.removeAll { $0.node == moved.node }
@@ -121,7 +122,5 @@ package struct ReferenceDraft: Sendable {
     return edit
   }
 
-  private func hasRight(_ id: NodeID) -> Bool {
-    list.nodes.values.contains { $0.parent == id && !$0.isLeft }
-  }
+  private func hasRight(_ id: NodeID) -> Bool { list.parents.contains(id) }
 }

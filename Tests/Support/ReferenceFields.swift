@@ -25,77 +25,86 @@ package struct ReferenceFields: Sendable {
     for (field, edit) in edits { self.edits[field, default: []].append(edit) }
   }
 
-  package func view(_ record: String, seen: VersionVector) -> ReferenceFieldsView {
-    ReferenceFieldsView(
-      view: history.view(record, seen: seen),
-      isCreated: { created.contains(Write(field: $0, dot: $1)) },
-      edits: edits.mapValues { $0.filter { seen.contains($0.stamp.dot) } })
-  }
-}
-
-/// What the fields of one record are in a set of deltas.
-package struct ReferenceFieldsView {
-  let view: ReferenceView
-  let isCreated: (String, Dot) -> Bool
-  let edits: [String: [ReferenceListEdit]]
-
-  package var exists: Bool { view.exists }
-
-  /// What is left of a field: writes of values, and at most one list that was created.
-  private func survivors(_ field: String) -> (plain: [ReferenceAtom], created: [ReferenceAtom]) {
-    let all = view.survivors(field)
-    return (
-      all.filter { !isCreated(field, $0.dot) }, all.filter { isCreated(field, $0.dot) }
-    )
+  /// The fields of one record as a device sees them that has seen these deltas.
+  package func view(
+    _ record: String, _ fields: [String], seen: VersionVector
+  ) -> ReferenceFieldsView {
+    let view = history.view(record, seen: seen)
+    var result = ReferenceFieldsView(view: view)
+    for field in fields {
+      let edits = (edits[field] ?? []).filter { seen.contains($0.stamp.dot) }
+      let all = view.survivors(field)
+      let made = all.filter { created.contains(Write(field: field, dot: $0.dot)) }
+      let plain = all.filter { !created.contains(Write(field: field, dot: $0.dot)) }
+      result.fields[field] = ReferenceFieldsView.Field(
+        plain: plain.map { atom in
+          ReferenceFieldsView.Survivor(atom: atom, list: Self.list([atom], edits))
+        },
+        created: Self.list(made, edits), sum: view.sum(field)?.value)
+    }
+    return result
   }
 
-  private func list(_ field: String, _ atoms: [ReferenceAtom]) -> ReferenceList? {
+  private static func list(
+    _ atoms: [ReferenceAtom], _ edits: [ReferenceListEdit]
+  ) -> ReferenceList? {
     var roots: [ReferenceList.Root] = []
     for atom in atoms {
       guard case .list(let values) = atom.value else { return nil }
       roots.append(ReferenceList.Root(stamp: atom.stamp, values: values))
     }
-    return roots.isEmpty ? nil : ReferenceList(roots: roots, edits: edits[field] ?? [])
+    return roots.isEmpty ? nil : ReferenceList(roots: roots, edits: edits)
   }
+}
 
-  private func value(_ field: String, _ atom: ReferenceAtom, _ rule: Rule) -> FieldValue? {
-    list(field, [atom]).map { .list($0.values(rule)) } ?? atom.value
-  }
+/// What the fields of one record are in a set of deltas.
+package struct ReferenceFieldsView {
+  struct Survivor {
+    var atom: ReferenceAtom
+    var list: ReferenceList?
 
-  /// The atoms of what is visible; none if that is a sum, or nothing.
-  private func visibleAtoms(_ field: String, _ rule: Rule) -> [ReferenceAtom] {
-    let (plain, created) = survivors(field)
-    guard let first = plain.first, let last = plain.last else { return created }
-    switch rule {
-    case .remote, .sum: return [first]
-    case .local: return [last]
-    case .max, .min:
-      let sign = rule == .max ? 1 : -1
-      return [
-        plain.first { atom in
-          plain.allSatisfy {
-            FieldValue.ordered(value(field, $0, .remote), value(field, atom, .remote)) * sign <= 0
-          }
-        } ?? first
-      ]
+    func value(_ rule: Rule) -> FieldValue? {
+      list.map { .list($0.values(rule)) } ?? atom.value
     }
   }
 
-  package func visible(_ field: String, rule: Rule) -> FieldValue? {
-    let (plain, _) = survivors(field)
-    if rule == .sum, plain.count > 1, plain.allSatisfy({ $0.value.flatMap(Number.init) != nil }),
-      let sum = view.sum(field)
-    {
-      return sum.value
+  /// What is left of a field: writes of values, and at most one list that was created.
+  struct Field {
+    var plain: [Survivor]
+    var created: ReferenceList?
+    var sum: FieldValue?
+
+    /// The plain write that is visible.
+    func winner(_ rule: Rule) -> Survivor? {
+      switch rule {
+      case .remote, .sum: return plain.first
+      case .local: return plain.last
+      case .max, .min:
+        let sign = rule == .max ? 1 : -1
+        let values = plain.map { $0.value(.remote) }
+        return zip(plain, values).first { _, value in
+          values.allSatisfy { FieldValue.ordered($0, value) * sign <= 0 }
+        }?.0
+      }
     }
-    let atoms = visibleAtoms(field, rule)
-    if let list = list(field, atoms) { return .list(list.values(rule)) }
-    return atoms.first?.value
+  }
+
+  let view: ReferenceView
+  var fields: [String: Field] = [:]
+
+  package var exists: Bool { view.exists }
+
+  package func visible(_ name: String, rule: Rule) -> FieldValue? {
+    guard let field = fields[name] else { return nil }
+    let areNumbers = field.plain.allSatisfy { $0.atom.value.flatMap(Number.init) != nil }
+    if rule == .sum, field.plain.count > 1, areNumbers, let sum = field.sum { return sum }
+    if field.plain.isEmpty { return field.created.map { .list($0.values(rule)) } }
+    return field.winner(rule)?.value(rule)
   }
 
   /// The list to edit, if what is visible is one.
-  package func visibleList(_ field: String, rule: Rule) -> ReferenceList? {
-    guard case .list = visible(field, rule: rule) else { return nil }
-    return list(field, visibleAtoms(field, rule))
+  package func visibleList(_ name: String, rule: Rule) -> ReferenceList? {
+    guard let field = fields[name] else { return nil }
+    return field.plain.isEmpty ? field.created : field.winner(rule)?.list
   }
 }

@@ -24,11 +24,16 @@ package struct ReferenceList: Sendable {
     }
   }
 
-  private let stamps: [Dot: Stamp]
   let nodes: [NodeID: Node]
   /// The nodes in the order of the list.
   let order: [NodeID]
   private let edits: [ReferenceListEdit]
+  private let present: Set<NodeID>
+  private let deleted: Set<NodeID>
+  /// Nodes with something on the right.
+  let parents: Set<NodeID>
+  private var moves: [NodeID: [ReferenceListEdit]] = [:]
+  private var replacements: [NodeID: [ReferenceListEdit]] = [:]
 
   /// A list with these roots, after all edits of these that are edits of it.
   package init(roots: [Root], edits: [ReferenceListEdit]) {
@@ -47,8 +52,9 @@ package struct ReferenceList: Sendable {
       guard let a = known[a.dot], let b = known[b.dot] else { return false }
       return a < b
     }
+    let families = Dictionary(grouping: all, by: \.parent)
     func walk(_ id: NodeID) -> [NodeID] {
-      let children = all.filter { $0.parent == id }
+      let children = families[id] ?? []
       func part(_ isLeft: Bool) -> [NodeID] {
         children.filter { $0.isLeft == isLeft }.map(\.id).sorted(by: comesFirst).flatMap(walk)
       }
@@ -59,8 +65,16 @@ package struct ReferenceList: Sendable {
     var nodes: [NodeID: Node] = [:]
     for node in all { nodes[node.id] = node }
     self.nodes = nodes
-    self.stamps = stamps
     self.edits = edits
+    present = Set(order)
+    deleted = Set(edits.flatMap(\.deleted))
+    parents = Set(all.filter { !$0.isLeft }.compactMap(\.parent))
+    for edit in edits {
+      for node in edit.nodes {
+        if let item = node.item, item != node.id { moves[item, default: []].append(edit) }
+      }
+      for item in edit.replaced.keys { replacements[item, default: []].append(edit) }
+    }
   }
 
   private static func nodes(of root: Root) -> [Node] {
@@ -84,17 +98,14 @@ package struct ReferenceList: Sendable {
   /// Where an item is: nowhere if it is deleted, where the first of the moves that no move has seen
   /// took it, or where it was inserted.
   private func place(of item: NodeID) -> NodeID? {
-    guard order.contains(item), !edits.contains(where: { $0.deleted.contains(item) }) else {
-      return nil
-    }
-    let moves = edits.filter { $0.place(of: item) != nil }
-    guard let first = latest(moves).first else { return item }
-    return first.place(of: item).flatMap { order.contains($0) ? $0 : nil }
+    guard present.contains(item), !deleted.contains(item) else { return nil }
+    guard let first = latest(moves[item] ?? []).first else { return item }
+    return first.place(of: item).flatMap { present.contains($0) ? $0 : nil }
   }
 
   /// The values that no other one has replaced knowingly, in commit order.
   func values(of item: NodeID) -> [FieldValue] {
-    let written = latest(edits.filter { $0.replaced[item] != nil })
+    let written = latest(replacements[item] ?? [])
     if written.isEmpty { return [nodes[item]?.value].compactMap(\.self) }
     return written.compactMap { $0.replaced[item] }
   }

@@ -46,6 +46,12 @@ package struct ListEdit: Hashable, Sendable {
       self.first = first
       self.count = count
     }
+
+    /// Whether another one comes behind this one, and is none of it.
+    func isBefore(_ other: Span) -> Bool {
+      first.dot == other.first.dot
+        ? first.index + count <= other.first.index : first.dot < other.first.dot
+    }
   }
 
   package var chains: [Chain] = []

@@ -91,12 +91,22 @@ package enum ListEditCoding {
     if parts & Part.deleted != 0 {
       for _ in 0..<(try names.reader.count(minimumSize: 4)) {
         let count = try names.index()
-        edit.deleted.append(ListEdit.Span(first: try names.name(), count: count))
+        let span = ListEdit.Span(first: try names.name(), count: count)
+        guard count > 0, edit.deleted.last?.isBefore(span) ?? true else {
+          throw .malformed("removals from a list out of order")
+        }
+        edit.deleted.append(span)
       }
     }
     if parts & Part.replaced != 0 {
       let count = try names.reader.count(minimumSize: 3)
-      for _ in 0..<count { edit.replaced.append(try names.name()) }
+      for _ in 0..<count {
+        let id = try names.name()
+        if let last = edit.replaced.last, last >= id {
+          throw .malformed("replacements in a list out of order")
+        }
+        edit.replaced.append(id)
+      }
       edit.replacements = try ListItemsCoding.decode(count, &names.reader)
     }
     guard names.reader.isAtEnd else { throw .malformed("bytes after an edit of a list") }
@@ -146,7 +156,10 @@ package enum ListEditCoding {
       let number = try reader.varint()
       let sequence = try reader.varint()
       if number == 0 {
-        guard sequence < dot.sequence else { throw .malformed("a name before all deltas") }
+        // A delta has nothing to say about what it makes itself.
+        guard sequence > 0, sequence < dot.sequence else {
+          throw .malformed("a name of a delta that can't be known")
+        }
         let own = Dot(device: dot.device, sequence: dot.sequence - sequence)
         return NodeID(own, try index())
       }

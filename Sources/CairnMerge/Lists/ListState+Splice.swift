@@ -66,8 +66,10 @@ extension ListState {
       rope.remove(item)
     }
     self.pending = nil
-    // What was deleted leaves its slots behind.
-    if items.count > 2 * count + 1024 { reset(to: values(.remote)) }
+    // What was deleted leaves its slots behind, what was replaced its text.
+    if items.count > 2 * count + 1024 || items.heap.count > 2 * bytes + 65_536 {
+      reset(to: values(.remote))
+    }
   }
 
   /// Applies the steps of a delta to a plain list that is long enough for them.
