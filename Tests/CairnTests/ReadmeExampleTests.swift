@@ -41,7 +41,7 @@ import Testing
     let tasks = try datastore.table(of: Task.self)  // sets the model's rules, on all devices
 
     let stone = try tasks.insert(Task(title: "Find a flat stone"))
-    try tasks.update(stone.id) { $0.votes += 1 }  // writes one field, visible at once on every thread
+    try tasks.update(stone.id) { $0.votes += 1 }  // writes one field, visible at once
     try stone.record.list("tags").append("outside")  // lists merge item by item
     try datastore.sync()  // durable from here on
 
