@@ -54,6 +54,9 @@ let package = Package(
       name: "CairnTool",
       dependencies: ["Cairn", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       path: "Tools/cairn", swiftSettings: settings),
+    .executableTarget(
+      name: "TodoExample", dependencies: ["Cairn"], path: "Tools/Examples/Todo",
+      swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
       path: "Tests/Support", swiftSettings: settings),

@@ -18,8 +18,8 @@ import Testing
     return some("D", 67) + some("C", 10) + some("P", 10) + some("Y", 11)
   }
 
-  private func rows() throws -> [Row] {
-    try SourceFile("Tests/PARITY.md").lines.compactMap { line in
+  private func rows(of page: String = "Tests/PARITY.md") throws -> [Row] {
+    try SourceFile(page).lines.compactMap { line in
       let cells = line.split(separator: "|", omittingEmptySubsequences: false)
         .map { $0.trimmingPrefix { $0 == " " } }
       guard cells.count > 2, cells[1].firstMatch(of: /^[DCPY][0-9]+ *$/) != nil else { return nil }
@@ -59,6 +59,38 @@ import Testing
       }
     }
     #expect(count > 0)
+    expectNone(problems)
+  }
+
+  // MARK: the guide for those who come from the Datastore API
+
+  private static let guide = "Sources/Cairn/Cairn.docc/MigrationFromDatastoreAPI.md"
+
+  /// What is set as code in a cell, as `Type.member`: links are written with a slash.
+  private func code(_ cell: String) -> [String] {
+    cell.matches(of: /`+([^`]+)`+/).map { $0.1.replacing("/", with: ".") }
+  }
+
+  @Test func `the guide has a row for each call, with the symbol and the API of the list`() throws {
+    var rows = try rows(of: ParityTests.guide)
+    var problems: [String] = []
+    for row in try self.rows() where row.id.hasPrefix("D") {
+      guard let index = rows.firstIndex(where: { $0.id == row.id }) else {
+        problems.append("\(row.id) is not in the guide")
+        continue
+      }
+      let there = rows.remove(at: index)
+      #expect(there.cells.count == 4, "\(row.id)")
+      if there.cells[0] != row.cells[0] { problems.append("\(row.id): another symbol") }
+      // A list of names; what follows it are notes.
+      let names = row.cells[1].prefixMatch(of: /(`[^`]+`(, )?)+/).map { code(String($0.0)) } ?? []
+      if names.isEmpty { problems.append("\(row.id) names no API") }
+      let ours = code(there.cells[1])
+      for name in names where !ours.contains(name) {
+        problems.append("\(row.id): the guide's row lacks \(name)")
+      }
+    }
+    problems += rows.map { "\($0.id) is in the guide and not in the list, or twice" }
     expectNone(problems)
   }
 }

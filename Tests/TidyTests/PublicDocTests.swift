@@ -23,6 +23,23 @@ import Testing
     expectNone(problems)
   }
 
+  @Test func `every public type is on the first page of the documentation`() throws {
+    let page = try SourceFile("Sources/Cairn/Cairn.docc/Cairn.md").lines
+    var problems: [String] = []
+    var count = 0
+    for file in try SourceFile.sources() {
+      for (index, line) in file.code().enumerated() {
+        let declaration = /^public (final )?(struct|class|enum|protocol|typealias|actor) (\w+)/
+        guard let match = line.prefixMatch(of: declaration) else { continue }
+        count += 1
+        let name = match.3
+        if !page.contains("- ``\(name)``") { problems.append("\(file.place(index)): \(name)") }
+      }
+    }
+    #expect(count > 40)
+    expectNone(problems)
+  }
+
   @Test func `a public enum may grow`() throws {
     var problems: [String] = []
     for file in try SourceFile.sources() {

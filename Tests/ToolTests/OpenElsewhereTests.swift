@@ -7,7 +7,7 @@ import Testing
     arguments: [
       ["tables"], ["query", "t"], ["get", "t", "a"], ["set", "t", "a", "n=5"],
       ["delete", "t", "a"], ["export", "t"], ["log"], ["segments"], ["stat"], ["status"],
-      ["verify"], ["compact"],
+      ["verify"], ["compact"], ["list", "t", "a", "l"], ["rules"], ["rules", "default", "max"],
       ["compact", "--dry-run"],
     ])
   func `a datastore that is open elsewhere ends with 5 and the process`(

@@ -15,16 +15,19 @@ enum Tool {
     var errors: String
   }
 
-  /// The tool is built into the same directory as the tests.
-  static let path: String = {
+  /// Programs are built into the same directory as the tests.
+  static let directory: String = {
     for argument in CommandLine.arguments {
       guard let bundle = argument.range(of: "cairnPackageTests.xctest") else { continue }
-      return argument[..<bundle.lowerBound] + "cairn"
+      return String(argument[..<bundle.lowerBound])
     }
-    return ".build/debug/cairn"
+    return ".build/debug/"
   }()
 
-  static func run(_ arguments: [String], input: String = "/dev/null") throws -> Outcome {
+  static func run(
+    _ arguments: [String], input: String = "/dev/null", program: String = "cairn"
+  ) throws -> Outcome {
+    let path = directory + program
     let scratch = try Scratch()
     let (output, errors) = (scratch.path("output"), scratch.path("errors"))
     var words: [UnsafeMutablePointer<CChar>?] = unsafe ([path] + arguments).map {

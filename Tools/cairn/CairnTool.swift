@@ -18,7 +18,8 @@ struct CairnTool: AsyncParsableCommand {
         name: "Data",
         subcommands: [
           ImportCommand.self, ExportCommand.self, TablesCommand.self, QueryCommand.self,
-          GetCommand.self, SetCommand.self, DeleteCommand.self,
+          GetCommand.self, SetCommand.self, DeleteCommand.self, ListFieldCommand.self,
+          RulesCommand.self,
         ]),
       CommandGroup(
         name: "Datastores",
@@ -26,7 +27,8 @@ struct CairnTool: AsyncParsableCommand {
       CommandGroup(
         name: "Devices",
         subcommands: [
-          SyncCommand.self, StatusCommand.self, DevicesCommand.self, RolesCommand.self,
+          SyncCommand.self, WatchCommand.self, StatusCommand.self, DevicesCommand.self,
+          RolesCommand.self,
         ]),
       CommandGroup(
         name: "Files",

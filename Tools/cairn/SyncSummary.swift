@@ -35,7 +35,7 @@ struct SyncSummary {
       + " (\(bytes) bytes)"
   }
 
-  private static func line(_ conflict: SyncResult.Conflict) -> String {
+  static func line(_ conflict: SyncResult.Conflict) -> String {
     let losers = conflict.losers.map { loser in
       "\(text(loser.value)) of device \(loser.device), \(loser.time.text)"
     }
@@ -60,7 +60,7 @@ struct SyncSummary {
         "deltas": .count(merge.incorporated),
         "changed": .count(merge.changes.count - deleted), "deleted": .count(deleted),
       ],
-      "conflicts": .array(merge.conflicts.map(Self.conflictJSON)),
+      "conflicts": .array(merge.conflicts.map(Self.json)),
       "waiting": .array(
         exchange.waiting.map {
           [
@@ -82,7 +82,7 @@ struct SyncSummary {
     ]
   }
 
-  private static func conflictJSON(_ conflict: SyncResult.Conflict) -> JSON {
+  static func json(_ conflict: SyncResult.Conflict) -> JSON {
     [
       "table": .string(conflict.table), "id": .string(conflict.id.description),
       "field": .string(conflict.field), "rule": .string(conflict.rule.rawValue),
