@@ -7,7 +7,8 @@ final class BackgroundExchange: Sendable {
     round: @escaping @Sendable () async throws(CairnError) -> ExchangeReport,
     onReport: @escaping @Sendable (Result<ExchangeReport, CairnError>) -> Void
   ) {
-    let watched = (exchange.folder.base as? DirectoryFolder).map { $0.path + "/" + exchange.directory }
+    let directory = exchange.folder.base as? DirectoryFolder
+    let watched = directory.map { $0.path + "/" + exchange.directory }
     rounds = BackgroundRounds(watching: watched, pollSeconds: pollSeconds) {
       do throws(CairnError) {
         let report = try await round()

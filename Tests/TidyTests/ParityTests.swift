@@ -68,7 +68,7 @@ import Testing
 
   /// What is set as code in a cell, as `Type.member`: links are written with a slash.
   private func code(_ cell: String) -> [String] {
-    cell.matches(of: /`+([^`]+)`+/).map { $0.1.replacing("/", with: ".") }
+    cell.matches(of: /`+([^`]+)`+/).map { String($0.1).replacing("/", with: ".") }
   }
 
   @Test func `the guide has a row for each call, with the symbol and the API of the list`() throws {
