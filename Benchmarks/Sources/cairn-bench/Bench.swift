@@ -2,24 +2,26 @@ import Dispatch
 import Glibc
 import Workload
 
-/// One workload on Cairn. Usage: cairn-bench WORKLOAD DIRECTORY
+/// One workload on Cairn. Usage: cairn-bench WORKLOAD DIRECTORY [PART]
 ///
-/// W1, W2, W2sync, W7 and grow want the directory empty, the others want what W2 (W10: what W6,
-/// the open workloads: what grow) left in it.
+/// W1, W2, W2sync, W7, W8 and grow want the directory empty, the others want what W2 (W10: what W6,
+/// the open workloads: what grow) left in it. W8 can be asked for one of its parts.
 @main
 struct Bench {
   let directory: String
   let report: Report
+  let part: String?
 
   static func main() {
     let arguments = CommandLine.arguments
-    guard arguments.count == 3 else { exit(2) }
+    guard arguments.count >= 3 else { exit(2) }
     let report = Report(workload: arguments[1], peer: "cairn")
-    let bench = Bench(directory: arguments[2], report: report)
+    let part = arguments.count > 3 ? arguments[3] : nil
+    let bench = Bench(directory: arguments[2], report: report, part: part)
     do {
       // On the main thread, as an app opens its store and as the peers run; only the exchange is
       // asynchronous.
-      if report.workload == "W7" { bench.runAsynchronously() } else { try bench.run() }
+      if ["W7", "W8"].contains(report.workload) { bench.runAsynchronously() } else { try bench.run() }
     } catch {
       report.fail("\(error)")
     }
@@ -28,7 +30,9 @@ struct Bench {
   private func runAsynchronously() {
     let done = DispatchSemaphore(value: 0)
     Task.detached {
-      do { try await remoteChanges() } catch { report.fail("\(error)") }
+      do {
+        if report.workload == "W7" { try await remoteChanges() } else { try await lists() }
+      } catch { report.fail("\(error)") }
       done.signal()
     }
     done.wait()

@@ -8,13 +8,18 @@ struct Store {
   private let records: Table
 
   /// With a folder, a device of an account that keeps its files there; otherwise a local store.
-  init(_ directory: String, durable: Bool, folder: String? = nil) throws {
+  /// Files that were merged into larger ones stay in the folder, unless `tidies`.
+  init(
+    _ directory: String, durable: Bool, folder: String? = nil, tidies: Bool = false
+  ) throws {
     var options = Options()
+    if tidies { options.graceSeconds = 0 }
     options.durability = durable ? .full : .none
     options.cacheBytes = 64 << 20
     options.limits.recordCount = 10_000_000
     options.limits.datastoreBytes = 16 << 30
     options.limits.deltaBytes = 1 << 30
+    options.limits.recordBytes = 1 << 30
     let account = folder.map { Account(user: "benchmark", folder: .directory($0)) }
     manager = try DatastoreManager(root: directory, account: account, options: options)
     datastore = try manager.openDefaultDatastore()
@@ -28,8 +33,11 @@ struct Store {
 
   func commit() throws { _ = try datastore.sync() }
 
-  /// One round with the folder.
-  func exchange() async throws { _ = try await datastore.exchange() }
+  /// One round with the folder. The bytes that came.
+  @discardableResult
+  func exchange() async throws -> Int { Int(try await datastore.exchange().fetchedBytes) }
+
+  var device: String { datastore.device }
 
   func compact() throws { _ = try datastore.compact() }
 
@@ -67,6 +75,15 @@ struct Store {
     try records.query(fields).reduce(0) { try $0 + Self.price($1) }
   }
 
+  /// A new record with an empty list, for W8.
+  func makeText(_ name: String) throws {
+    _ = try records.insert(["items": .list([])], id: RecordID(name))
+  }
+
+  func text(_ name: String) throws -> Text {
+    Text(items: try records[RecordID(name)].list("items"))
+  }
+
   private func record(_ number: UInt64) -> Record { records[Self.id(SampleID(number))] }
 
   private static func price(_ record: Record) throws -> Double {
@@ -75,6 +92,35 @@ struct Store {
   }
 
   private static func id(_ id: SampleID) -> RecordID { RecordID(bits: id.first, id.second) }
+}
+
+/// A list whose items are characters.
+struct Text {
+  typealias Item = Value
+
+  let items: RecordList
+
+  private static let letters = (0..<128).map { Value.string(String(UnicodeScalar(UInt8($0)))) }
+
+  func insert(_ letter: UInt8, at index: Int) throws {
+    try items.insert(Self.letters[Int(letter)], at: index)
+  }
+
+  func insert(_ letters: [UInt8]) throws {
+    try items.insert(contentsOf: letters.map { Self.letters[Int($0)] }, at: 0)
+  }
+
+  func remove(at index: Int) throws { try items.remove(at: index) }
+
+  /// Reads the whole list.
+  func read() throws -> [Item] { try items.values }
+
+  static func letters(_ values: [Item]) -> [UInt8] {
+    values.map { value in
+      guard case .string(let text) = value else { return 0 }
+      return text.utf8.first ?? 0
+    }
+  }
 }
 
 /// A record or a field that has to be there isn't.
