@@ -32,20 +32,11 @@ public struct RecordList: Sendable {
   /// - Throws: `badType` if the field holds something else by now; `closed`.
   public var values: [Value] {
     get throws(CairnError) {
-      let value = try wrapped { () throws(StoreError) in
-        try store.value(table: record.table.id, id: record.id.name, field: field)
+      let items = try wrapped { () throws(StoreError) in
+        try store.listItems(table: record.table.id, id: record.id.name, field: field)
       }
-      guard let value else { return [] }
-      guard case .list(let items) = value else { throw notAList }
-      return items.map(Value.init)
+      return items?.map(Value.init) ?? []
     }
-  }
-
-  private var notAList: CairnError {
-    CairnError(
-      .badType,
-      "field \(field) of record \(record.id) in table \(record.table.id) holds no list any more",
-      id: field)
   }
 
   /// The item at an index.

@@ -82,6 +82,24 @@ package enum RecordStateCoding {
     _ bytes: [UInt8], _ range: Range<Int>
   ) throws(DecodeError) -> RecordState {
     var reader = ByteReader(bytes, range)
+    var state = try life(&reader)
+    for _ in 0..<(try reader.count(minimumSize: 4)) {
+      let field = try reader.string()
+      guard Identifier.isValidField(field) else { throw .malformed("a field's name") }
+      state.fields[field] = try register(&reader)
+    }
+    guard reader.isAtEnd else { throw .malformed("bytes after a record's state") }
+    return state
+  }
+
+  /// Whether there is such a record, its fields not looked at.
+  package static func exists(_ bytes: [UInt8], _ range: Range<Int>) throws(DecodeError) -> Bool {
+    var reader = ByteReader(bytes, range)
+    return try life(&reader).exists
+  }
+
+  /// The state as far as it comes before the fields.
+  private static func life(_ reader: inout ByteReader) throws(DecodeError) -> RecordState {
     var state = RecordState()
     for _ in 0..<(try reader.count(minimumSize: 9)) {
       let dot = try dot(&reader)
@@ -93,14 +111,37 @@ package enum RecordStateCoding {
       let (stamp, born) = try stamp(&reader)
       state.presences.append(Presence(stamp: stamp, born: born))
     }
-    for _ in 0..<(try reader.count(minimumSize: 4)) {
-      let field = try reader.string()
-      guard Identifier.isValidField(field) else { throw .malformed("a field's name") }
-      state.fields[field] = try register(&reader)
-    }
-    guard reader.isAtEnd else { throw .malformed("bytes after a record's state") }
     return state
   }
+
+  /// The edited list that is all there is in the record's first field, if it is this one; nil if
+  /// it takes the whole state to tell.
+  private static func onlyList(
+    of field: String, _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> ListStateSkim? {
+    var reader = ByteReader(bytes, range)
+    guard try life(&reader).exists, try reader.count(minimumSize: 4) > 0,
+      try reader.string() == field, try reader.count(minimumSize: 13) == 1
+    else { return nil }
+    _ = try stamp(&reader)
+    guard try reader.u8() & 4 != 0, try value(&reader) != nil else { return nil }
+    for _ in 0..<(try reader.count(minimumSize: 13)) { _ = try base(&reader) }
+    for _ in 0..<(try reader.count(minimumSize: 14)) { _ = try total(&reader) }
+    return try ListStateSkim(reader)
+  }
+
+  /// The items of a field's list, nil if it takes the whole state to tell.
+  package static func listItems(
+    of field: String, _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> [FieldValue]? {
+    guard var list = try onlyList(of: field, bytes, range) else { return nil }
+    return try list.values()
+  }
+
+  /// How many items a field's list has, nil if it takes the whole state to tell.
+  package static func listCount(
+    of field: String, _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> Int? { try onlyList(of: field, bytes, range)?.count }
 
   private static func register(_ reader: inout ByteReader) throws(DecodeError) -> Register {
     var register = Register()
@@ -117,20 +158,28 @@ package enum RecordStateCoding {
       register.entries.append(entry)
     }
     for _ in 0..<(try reader.count(minimumSize: 13)) {
-      let (stamp, born) = try stamp(&reader)
-      let value = try value(&reader)
-      var covered: [RunningTotal] = []
-      for _ in 0..<(try reader.count(minimumSize: 11)) { covered.append(try running(&reader)) }
-      register.bases.append(Base(stamp: stamp, born: born, value: value, covered: covered))
+      register.bases.append(try base(&reader))
     }
     for _ in 0..<(try reader.count(minimumSize: 14)) {
-      let (stamp, born) = try stamp(&reader)
-      let since = try reader.varint()
-      let total = try ColumnCoding.number(&reader)
-      register.totals.append(Total(stamp: stamp, born: born, since: since, total: total))
+      register.totals.append(try total(&reader))
     }
     try lists(of: edited, &reader, into: &register)
     return register
+  }
+
+  private static func base(_ reader: inout ByteReader) throws(DecodeError) -> Base {
+    let (stamp, born) = try stamp(&reader)
+    let value = try value(&reader)
+    var covered: [RunningTotal] = []
+    for _ in 0..<(try reader.count(minimumSize: 11)) { covered.append(try running(&reader)) }
+    return Base(stamp: stamp, born: born, value: value, covered: covered)
+  }
+
+  private static func total(_ reader: inout ByteReader) throws(DecodeError) -> Total {
+    let (stamp, born) = try stamp(&reader)
+    let since = try reader.varint()
+    let total = try ColumnCoding.number(&reader)
+    return Total(stamp: stamp, born: born, since: since, total: total)
   }
 
   private static func lists(

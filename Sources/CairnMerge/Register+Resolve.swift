@@ -13,6 +13,8 @@ extension Register {
   /// Which of `lists` is what is visible; nil if that is a value or a list that nobody edited.
   package func visibleList(_ rule: Rule) -> Int? {
     if lists.isEmpty { return nil }
+    // Mostly there is one value, and the list is it.
+    if entries.count == 1, lists.count == 1 { return 0 }
     switch outcome(rule) {
     case .none, .sum: return nil
     case .winner(let index): return listIndex(entries[index])

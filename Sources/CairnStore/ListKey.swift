@@ -2,7 +2,7 @@ import CairnMerge
 
 /// A list with pending edits: a field of a record in the overlay and, since a field in conflict has
 /// several lists, the delta that this one began with.
-struct ListKey: Hashable {
+struct ListKey: Equatable {
   var slot: UInt32
   var column: UInt32
   /// `Stamp.settled`'s for a list that is not in its record's state.
@@ -15,6 +15,18 @@ struct ListKey: Hashable {
   }
 
   func isOf(_ slot: Int, _ column: Int) -> Bool { self.slot == slot && self.column == column }
+}
+
+/// A committed list with pending edits, or one that had them before something else took its place.
+struct PendingList {
+  let key: ListKey
+  /// What they count with in the pending delta.
+  var size = 0
+  var isGone = false
+  /// What `collect` has found to say about it.
+  var change: ListChange?
+
+  init(key: ListKey) { self.key = key }
 }
 
 /// What a commit says about a list.

@@ -18,7 +18,42 @@ extension Store {
   package func listCount(
     table: String, id: RecordName, field: String
   ) throws(StoreError) -> Int? {
-    try withList(table, id, field) { list in list.count } whole: { items in items.count }
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      guard let (place, column) = try guarded.store.find(number, id, field) else { return nil }
+      let count = try guarded.store.tables[number].listCount(
+        place, column, &guarded.store.ground)
+      if let count { return count }
+      return try items(place, column, id, field, number, &guarded.store)?.count
+    }
+  }
+
+  /// All items of the field's list, nil if the field is absent.
+  ///
+  /// - Throws: `badType` if it holds something else.
+  package func listItems(
+    table: String, id: RecordName, field: String
+  ) throws(StoreError) -> [FieldValue]? {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      guard let (place, column) = try guarded.store.find(number, id, field) else { return nil }
+      let items = try guarded.store.tables[number].listItems(
+        place, column, &guarded.store.ground)
+      if let items { return items }
+      return try self.items(place, column, id, field, number, &guarded.store)
+    }
+  }
+
+  private func items(
+    _ place: TableState.Place, _ column: Int, _ id: RecordName, _ field: String, _ number: Int,
+    _ store: inout StoreState
+  ) throws(StoreError) -> [FieldValue]? {
+    switch try store.tables[number].view(place, column, &store.ground).value {
+    case nil: return nil
+    case .list(let items): return items
+    default:
+      throw StoreError(.badType, "field \(field) of record \(id.text) holds no list", id: field)
+    }
   }
 
   /// The item at an index, nil if there is none.
@@ -26,31 +61,17 @@ extension Store {
     table: String, id: RecordName, field: String, at index: Int
   ) throws(StoreError) -> FieldValue? {
     let rule = rule(table: table, field: field)
-    return try withList(table, id, field) { list -> FieldValue? in
-      index >= 0 && index < list.count ? list.value(at: index, rule) : nil
-    } whole: { items in
-      items.indices.contains(index) ? items[index] : nil
-    } ?? nil
-  }
-
-  private func withList<R>(
-    _ table: String, _ id: RecordName, _ field: String, _ body: (inout ListState) -> R,
-    whole: ([FieldValue]) -> R
-  ) throws(StoreError) -> R? {
-    try withState { guarded throws(StoreError) in
+    return try withState { guarded throws(StoreError) in
       let number = guarded.store.table(table)
       guard let (place, column) = try guarded.store.find(number, id, field) else { return nil }
-      if case .slot(let slot) = place,
-        let result = guarded.store.tables[number].withList(slot, column, body)
-      {
-        return result
+      if case .slot(let slot) = place {
+        let item = guarded.store.tables[number].withList(slot, column) { list in
+          index >= 0 && index < list.count ? list.value(at: index, rule) : nil
+        }
+        if let item { return item }
       }
-      let view = try guarded.store.tables[number].view(place, column, &guarded.store.ground)
-      guard let value = view.value else { return nil }
-      guard case .list(let items) = value else {
-        throw StoreError(.badType, "field \(field) of record \(id.text) holds no list", id: field)
-      }
-      return whole(items)
+      let items = try self.items(place, column, id, field, number, &guarded.store)
+      return items.flatMap { $0.indices.contains(index) ? $0[index] : nil }
     }
   }
 }

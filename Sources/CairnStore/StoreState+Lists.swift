@@ -3,11 +3,31 @@ import CairnMerge
 /// Local edits of lists: everything is checked before anything changes.
 extension StoreState {
   /// What an edit changes in sizes.
-  private struct Effect {
+  fileprivate struct Effect {
     var growth = 0
     /// In the pending delta: 20 and the value's size for each item that is put in, taken out,
     /// replaced or moved.
     var pending = 0
+  }
+
+  /// What the limits leave, known before the list is at hand: it is looked up only once.
+  private struct Room {
+    var record: Int
+    var total: Int
+    var pending: Int
+
+    func fits(_ effect: Effect) -> Bool {
+      (effect.growth <= 0 || effect.growth <= record && effect.growth <= total)
+        && (effect.pending <= 0 || effect.pending <= pending)
+    }
+  }
+
+  private enum Outcome {
+    case badIndex(Int, count: Int)
+    case noRoom(Effect)
+    /// `number`: of the list among those with pending edits; nil for one that nobody has seen yet.
+    /// `sizeBefore` is only known where several values compete.
+    case done(Effect, root: Dot, number: Int?, sizeBefore: Int?)
   }
 
   mutating func edit(
@@ -16,39 +36,103 @@ extension StoreState {
     try requireWritable()
     let slot = try existingSlot(number, id)
     let column = try writableColumn(number, field)
-    var isAbsent = false
-    if tables[number].columns[column].tag(slot) != CellTag.editedList {
-      isAbsent = try openList(number, slot, column, field)
+    if tables[number].columns[column].tag(slot) != CellTag.editedList,
+      try openList(number, slot, column, field)
+    {
+      try createList(number, slot, column, id, operation, limits)
+      return
     }
-    let count =
-      isAbsent ? 0 : tables[number].withList(slot, column) { $0.count } ?? 0
-    let operation = try resolved(operation, count, number, id, field)
-    var effect = effect(of: operation, number, slot, column)
-    let key = tables[number].listKey(slot, column)
-    let isNew = isAbsent || tables[number].isPending(slot, column)
-    if isAbsent { effect.growth += Sizes.field }
-    if isAbsent || !isNew && tables[number].pendingLists[key] == nil {
-      effect.pending += Sizes.field
+    let outcome = perform(operation, number, slot, column, limits)
+    switch outcome {
+    case .badIndex(let index, let count):
+      throw StoreError(
+        .badIndex,
+        "index \(index) is not in the list of \(count) items in field \(field) of record "
+          + "\(id.text) of table \(tables[number].name)", id: field)
+    case .noRoom(let effect): try check(limits, number, id, slot, effect)
+    case .done(var effect, let root, let pendingNumber, let sizeBefore):
+      if let pendingNumber {
+        if pendingNumber == tables[number].pendingLists.count {
+          let key = ListKey(slot: slot, column: column, root: root)
+          tables[number].pendingLists.append(PendingList(key: key))
+        }
+        tables[number].pendingLists[pendingNumber].size += effect.pending
+      }
+      if let sizeBefore {
+        // What shows may be another list by now, if the rule goes by what is greater.
+        let shown = tables[number].showAgain(slot, column, &ground)
+        effect.growth = shown - Sizes.field - sizeBefore
+      }
+      finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
     }
-    // A list that nobody has seen yet counts with what it holds.
-    if isNew { effect.pending = max(effect.growth, isAbsent ? Sizes.field : effect.growth) }
+  }
+
+  /// Makes the edit on the list of a cell that says `editedList`, unless something is against it.
+  private mutating func perform(
+    _ operation: ListOperation, _ number: Int, _ slot: Int, _ column: Int, _ limits: Limits
+  ) -> Outcome {
+    let rule = tables[number].columns[column].rule
+    let isNew = tables[number].isPending(slot, column)
+    let changeSize = tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
+    let next = tables[number].pendingLists.count
+    let room = Room(
+      record: limits.recordBytes - Int(tables[number].sizes[slot]),
+      total: limits.datastoreBytes - totals.size,
+      pending: limits.deltaBytes - Sizes.delta - pendingSize)
+    let outcome = tables[number].withShownList(slot, column) { list, isContested -> Outcome in
+      let count = list.count
+      if let index = operation.badIndex(count) { return .badIndex(index, count: count) }
+      var effect = list.effect(of: operation, rule)
+      // A list that nobody has seen yet counts with what it holds.
+      if isNew { effect.pending = effect.growth }
+      let pendingNumber = isNew ? nil : list.pendingNumber
+      if !isNew, pendingNumber == nil { effect.pending += Sizes.field }
+      effect.pending += changeSize
+      guard room.fits(effect) else { return .noRoom(effect) }
+      let sizeBefore = isContested && !isNew ? list.size(rule) : nil
+      list.perform(operation)
+      if isNew {
+        return .done(effect, root: list.firstRoot, number: nil, sizeBefore: nil)
+      }
+      if pendingNumber == nil { list.pendingNumber = next }
+      // Moving an item to where it is leaves nothing pending.
+      if list.pendingNumber == nil { effect.pending = changeSize }
+      return .done(
+        effect, root: list.firstRoot, number: list.pendingNumber, sizeBefore: sizeBefore)
+    }
+    return outcome ?? .badIndex(0, count: 0)
+  }
+
+  /// The first edit of an absent field, which makes the list.
+  private mutating func createList(
+    _ number: Int, _ slot: Int, _ column: Int, _ id: RecordName, _ operation: ListOperation,
+    _ limits: Limits
+  ) throws(StoreError) {
+    var list = ListState(plain: [], isCreated: true)
+    if let index = operation.badIndex(0) {
+      throw StoreError(
+        .badIndex,
+        "index \(index) is not in the list of 0 items in field \(tables[number].fieldNames[column]) "
+          + "of record \(id.text) of table \(tables[number].name)",
+        id: tables[number].fieldNames[column])
+    }
+    var effect = list.effect(of: operation, tables[number].columns[column].rule)
+    effect.growth += Sizes.field
+    effect.pending = effect.growth
     if tables[number].pendingMarks[slot] == 0 { effect.pending += Sizes.change }
+    try check(limits, number, id, slot, effect)
+    _ = tables[number].pend(slot)
+    list.perform(operation)
+    tables[number].createList(slot, column, list)
+    finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
+  }
+
+  private func check(
+    _ limits: Limits, _ number: Int, _ id: RecordName, _ slot: Int, _ effect: Effect
+  ) throws(StoreError) {
     try check(
       limits, number, id, recordSize: Int(tables[number].sizes[slot]) + effect.growth,
       growth: effect.growth, pendingGrowth: effect.pending)
-    _ = tables[number].pend(slot)
-    if isAbsent { tables[number].createList(slot, column) }
-    let before = tables[number].listSize(slot, column)
-    tables[number].withList(slot, column) { $0.perform(operation) }
-    if !isNew {
-      tables[number].pendingLists[key, default: 0] += effect.pending
-      if tables[number].isContested(slot, column) {
-        // What shows may be another list by now, if the rule goes by what is greater.
-        let shown = tables[number].showAgain(slot, column, &ground)
-        effect.growth = shown - Sizes.field - before
-      }
-    }
-    finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
   }
 
   /// Makes the field's list ready to be edited. Returns true if there is none yet.
@@ -66,59 +150,47 @@ extension StoreState {
     try tables[number].openList(slot, column, view, isAlone: isAlone, &ground, rules)
     return false
   }
+}
 
-  /// The operation with a plain index that is inside the list.
-  private func resolved(
-    _ operation: ListOperation, _ count: Int, _ number: Int, _ id: RecordName, _ field: String
-  ) throws(StoreError) -> ListOperation {
-    let highest: Int
-    let indexes: [Int]
-    var result = operation
-    switch operation {
-    case .insert(_, let index), .insertAll(_, let index): (highest, indexes) = (count, [index])
-    case .append(let value): return .insert(value, at: count)
-    case .removeLast:
-      result = .remove(at: count - 1)
-      (highest, indexes) = (count - 1, [count - 1])
-    case .remove(let index), .replace(let index, _): (highest, indexes) = (count - 1, [index])
-    case .move(let from, let to): (highest, indexes) = (count - 1, [from, to])
-    }
-    for index in indexes where index < 0 || index > highest {
-      throw StoreError(
-        .badIndex,
-        "index \(index) is not in the list of \(count) items in field \(field) of record "
-          + "\(id.text) of table \(tables[number].name)", id: field)
-    }
-    return result
-  }
-
-  private mutating func effect(
-    of operation: ListOperation, _ number: Int, _ slot: Int, _ column: Int
-  ) -> Effect {
-    let rule = tables[number].columns[column].rule
-    func size(at index: Int) -> Int {
-      tables[number].withList(slot, column) { $0.value(at: index, rule).size } ?? 0
-    }
-    switch operation {
-    case .insert(let value, _):
-      let size = Sizes.listItem + value.size
-      return Effect(growth: size, pending: size)
-    case .insertAll(let values, _):
-      let size = values.reduce(0) { $0 + Sizes.listItem + $1.size }
-      return Effect(growth: size, pending: size)
-    case .append, .removeLast: return Effect()
-    case .remove(let index):
-      let size = Sizes.listItem + size(at: index)
-      return Effect(growth: -size, pending: Sizes.listItem)
-    case .replace(let index, let value):
-      return Effect(
-        growth: value.size - size(at: index), pending: Sizes.listItem + value.size)
-    case .move: return Effect(growth: 0, pending: Sizes.listItem)
+extension ListOperation {
+  /// An index that is not inside a list of so many items, nil if all are.
+  fileprivate func badIndex(_ count: Int) -> Int? {
+    switch self {
+    case .insert(_, let index), .insertAll(_, let index):
+      index < 0 || index > count ? index : nil
+    case .append: nil
+    case .removeLast: count == 0 ? -1 : nil
+    case .remove(let index), .replace(let index, _):
+      index < 0 || index >= count ? index : nil
+    case .move(let from, let to):
+      from < 0 || from >= count ? from : to < 0 || to >= count ? to : nil
     }
   }
 }
 
 extension ListState {
+  /// What an operation changes whose indexes are inside the list.
+  fileprivate mutating func effect(
+    of operation: ListOperation, _ rule: Rule
+  ) -> StoreState.Effect {
+    switch operation {
+    case .insert(let value, _), .append(let value):
+      let size = Sizes.listItem + value.size
+      return StoreState.Effect(growth: size, pending: size)
+    case .insertAll(let values, _):
+      let size = values.reduce(0) { $0 + Sizes.listItem + $1.size }
+      return StoreState.Effect(growth: size, pending: size)
+    case .remove(let index):
+      let size = Sizes.listItem + size(at: index, rule)
+      return StoreState.Effect(growth: -size, pending: Sizes.listItem)
+    case .removeLast: return effect(of: .remove(at: count - 1), rule)
+    case .replace(let index, let value):
+      return StoreState.Effect(
+        growth: value.size - size(at: index, rule), pending: Sizes.listItem + value.size)
+    case .move: return StoreState.Effect(growth: 0, pending: Sizes.listItem)
+    }
+  }
+
   /// An operation whose indexes are inside the list.
   fileprivate mutating func perform(_ operation: ListOperation) {
     switch operation {

@@ -61,9 +61,14 @@ extension TableState {
       pendingRecords.append(copy)
       pendingMarks[slot] = UInt32(pendingRecords.count)
     }
-    for (key, size) in old.pendingLists {
-      guard let slot = moved[Int(key.slot)] else { continue }
-      pendingLists[ListKey(slot: slot, column: Int(key.column), root: key.root)] = size
+    for list in old.pendingLists {
+      // Whatever becomes of one: the others keep their numbers.
+      let slot = moved[Int(list.key.slot)]
+      let key = ListKey(slot: slot ?? 0, column: Int(list.key.column), root: list.key.root)
+      var copy = PendingList(key: key)
+      copy.size = list.size
+      copy.isGone = list.isGone || slot == nil
+      pendingLists.append(copy)
     }
     for entry in old.undo {
       guard let slot = moved[Int(entry.slot)] else { continue }

@@ -175,6 +175,7 @@ struct StoreState {
 
   /// What was seen since the own last delta.
   private func dependencies() -> [Dot] {
+    if vector.entries.count < 2 { return [] }
     let before = context(device)
     return vector.entries.filter { $0.device != device && !before.contains($0) }
   }
@@ -241,7 +242,7 @@ struct StoreState {
       for row in 0..<block.rowCount {
         if tables[number].isShadowed(block: blockNumber, row: row) { continue }
         if let range = block.complexState(row) {
-          guard try TableState.state(block.bytes, range, ground).exists else { continue }
+          guard try TableState.exists(block.bytes, range, ground) else { continue }
         }
         try body(block, blockNumber, row)
       }

@@ -26,10 +26,12 @@ extension TableState {
     addRecords(into: &delta, &scope)
     guard delta.records.count > firstRecord else { return }
     let firstColumn = delta.columns.count
-    var buckets: [[Int]] = Array(repeating: [], count: columns.count)
-    for index in included { buckets[Int(undo[index].column)].append(index) }
-    for column in columns.indices where !buckets[column].isEmpty {
-      try addColumn(column, buckets[column], into: &delta, scope, &ground, rules)
+    if !included.isEmpty {
+      var buckets: [[Int]] = Array(repeating: [], count: columns.count)
+      for index in included { buckets[Int(undo[index].column)].append(index) }
+      for column in columns.indices where !buckets[column].isEmpty {
+        try addColumn(column, buckets[column], into: &delta, scope, &ground, rules)
+      }
     }
     addListColumns(into: &delta)
     delta.sections.append(
@@ -245,11 +247,13 @@ extension TableState {
     var needed = Set(
       pendingRecords.filter { $0.deleted || isComplex($0.slot) && !hasOnlyLists($0.slot) }
         .map(\.slot))
+    let added = delta.columns[section.columns].filter { $0.operation == .add }
+    if needed.isEmpty, added.isEmpty { return }
     var slotOfRow: [UInt32: Int] = [:]
     for pending in pendingRecords where pending.row != .max {
       slotOfRow[pending.row] = pending.slot
     }
-    for column in delta.columns[section.columns] where column.operation == .add {
+    for column in added {
       for cell in column.cells { needed.insert(slotOfRow[delta.rows[cell]] ?? -1) }
     }
     needed.remove(-1)

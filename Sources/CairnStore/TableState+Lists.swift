@@ -16,18 +16,19 @@ extension TableState {
   mutating func withList<R>(
     _ slot: Int, _ column: Int, _ body: (inout ListState) -> R
   ) -> R? {
-    let cell = columns[column].cell(slot)
-    guard cell.tag == CellTag.editedList else { return nil }
-    if cell.word != TableState.listInState.word { return body(&lists[Int(cell.word)]) }
-    let rule = columns[column].rule
-    return complex[slot]?.fields[fieldNames[column]]?.withVisibleList(rule, body)
+    withShownList(slot, column) { list, _ in body(&list) }
   }
 
-  /// The key of the list that a cell shows.
-  mutating func listKey(_ slot: Int, _ column: Int) -> ListKey {
-    let isInState = columns[column].cell(slot) == TableState.listInState
-    let root = isInState ? withList(slot, column) { $0.rootDots.first } ?? nil : nil
-    return ListKey(slot: slot, column: column, root: root ?? Stamp.settled.dot)
+  /// The same; `body` is told whether the list is one of several values of its field.
+  @inline(__always)
+  mutating func withShownList<R>(
+    _ slot: Int, _ column: Int, _ body: (inout ListState, _ isContested: Bool) -> R
+  ) -> R? {
+    let cell = columns[column].cell(slot)
+    guard cell.tag == CellTag.editedList else { return nil }
+    if cell.word != TableState.listInState.word { return body(&lists[Int(cell.word)], false) }
+    let rule = columns[column].rule
+    return complex[slot]?.fields[fieldNames[column]]?.withVisibleList(rule, body)
   }
 
   /// Runs `body` on a list with pending edits, whether or not it is visible now.
@@ -72,11 +73,6 @@ extension TableState {
     return withList(slot, column) { $0.size(rule) } ?? 0
   }
 
-  /// Whether a list is one of several values of its field.
-  func isContested(_ slot: Int, _ column: Int) -> Bool {
-    (complex[slot]?.fields[fieldNames[column]]?.entries.count ?? 0) > 1
-  }
-
   /// Shows what a field of a record with a full state is now. Returns its size.
   mutating func showAgain(_ slot: Int, _ column: Int, _ ground: inout Ground) -> Int {
     guard let register = complex[slot]?.fields[fieldNames[column]] else { return 0 }
@@ -97,7 +93,7 @@ extension TableState {
 
   /// What pending edits of a field's lists count with in the pending delta.
   func pendingListSize(_ slot: Int, _ column: Int) -> Int {
-    pendingLists.reduce(0) { $0 + ($1.key.isOf(slot, column) ? $1.value : 0) }
+    pendingLists.reduce(0) { $0 + ($1.key.isOf(slot, column) && !$1.isGone ? $1.size : 0) }
   }
 
   /// What a pending field counts with.
@@ -147,15 +143,16 @@ extension TableState {
   }
 
   /// Puts a new list into an absent field.
-  mutating func createList(_ slot: Int, _ column: Int) {
-    put(slot, column, addList(ListState(plain: [], isCreated: true)))
+  mutating func createList(_ slot: Int, _ column: Int, _ list: ListState) {
+    put(slot, column, addList(list))
   }
 
   /// Something else takes the place of a list: edits of it that are pending were for nothing.
   mutating func leaveList(_ slot: Int, _ column: Int) {
-    for key in pendingLists.keys where key.isOf(slot, column) {
-      withPending(key) { $0.rollBack() }
-      pendingLists[key] = nil
+    for index in pendingLists.indices where pendingLists[index].key.isOf(slot, column) {
+      if pendingLists[index].isGone { continue }
+      withPending(pendingLists[index].key) { $0.rollBack() }
+      pendingLists[index].isGone = true
     }
     if isPending(slot, column) { free(columns[column].cell(slot)) }
   }
@@ -176,32 +173,38 @@ extension TableState {
 
   /// Finds out what there is to say about committed lists with pending edits.
   mutating func collectLists(isAlone: Bool) {
-    listChanges.removeAll(keepingCapacity: true)
-    for key in pendingLists.keys {
-      let slot = Int(key.slot)
-      let change = withPending(key) { list -> ListChange? in
-        if isAlone { return list.collectSplices().map(ListChange.splices) }
-        return list.collect().map(ListChange.edit)
+    for index in pendingLists.indices {
+      pendingLists[index].change = nil
+      if pendingLists[index].isGone { continue }
+      let slot = Int(pendingLists[index].key.slot)
+      let change = withPending(pendingLists[index].key) { list -> ListChange? in
+        let change =
+          isAlone
+          ? list.collectSplices().map(ListChange.splices) : list.collect().map(ListChange.edit)
+        if change == nil { list.rollBack() }
+        return change
       }
-      if case let change?? = change {
-        listChanges[key] = change
-        if pendingMarks[slot] != 0 { pendingRecords[Int(pendingMarks[slot]) - 1].row = 0 }
-      } else {
-        withPending(key) { $0.rollBack() }
-      }
+      guard case let change?? = change else { continue }
+      pendingLists[index].change = change
+      if pendingMarks[slot] != 0 { pendingRecords[Int(pendingMarks[slot]) - 1].row = 0 }
     }
   }
 
   /// Appends a column for each field with edited lists.
   func addListColumns(into delta: inout Delta) {
-    if listChanges.isEmpty { return }
-    let rows = listChanges.map { key, change in
-      (
-        column: Int(key.column),
-        row: pendingRecords[Int(pendingMarks[Int(key.slot)]) - 1].row, root: key.root,
-        change: change
-      )
-    }.sorted { ($0.column, $0.row, $0.root) < ($1.column, $1.row, $1.root) }
+    if pendingLists.isEmpty { return }
+    var rows = pendingLists.compactMap { list in
+      list.change.map { change in
+        (
+          column: Int(list.key.column),
+          row: pendingRecords[Int(pendingMarks[Int(list.key.slot)]) - 1].row,
+          root: list.key.root, change: change
+        )
+      }
+    }
+    if rows.count > 1 {
+      rows.sort { ($0.column, $0.row, $0.root) < ($1.column, $1.row, $1.root) }
+    }
     var index = 0
     while index < rows.count {
       let column = rows[index].column
@@ -238,8 +241,9 @@ extension TableState {
 
   /// The delta is in the log.
   mutating func commitLists(stamp: Stamp, context: VersionVector, isAlone: Bool) {
-    for (key, change) in listChanges {
-      withPending(key) { list in
+    for index in pendingLists.indices {
+      guard let change = pendingLists[index].change else { continue }
+      withPending(pendingLists[index].key) { list in
         switch change {
         case .splices: list.commitPlain()
         case .edit(let edit): list.commit(edit, stamp: stamp, context: context)
@@ -257,7 +261,7 @@ extension TableState {
   }
 
   mutating func rollBackLists() {
-    for key in pendingLists.keys { withPending(key) { $0.rollBack() } }
+    for list in pendingLists where !list.isGone { withPending(list.key) { $0.rollBack() } }
     for entry in undo where isPending(Int(entry.slot), Int(entry.column)) {
       free(columns[Int(entry.column)].cell(Int(entry.slot)))
     }
@@ -317,14 +321,17 @@ extension TableState {
       try makeComplex(slot, &ground, rules)
     }
     let field = fieldNames[column]
-    let isShown = columns[column].cell(slot) == TableState.listInState
-    let before = isShown ? listSize(slot, column) : 0
-    complex[slot]?.fields[field]?.apply(edit, stamp: author.stamp, context: author.context)
-    if isShown, !refreshed.contains(slot), !isContested(slot, column) {
-      count(slot, listSize(slot, column) - before, &totals)
-    } else {
-      refreshed.insert(slot)
+    let rule = columns[column].rule
+    if columns[column].cell(slot) == TableState.listInState, !refreshed.contains(slot) {
+      let growth = complex[slot]?.fields[field]?.applyToOnlyList(
+        edit, stamp: author.stamp, context: author.context, rule)
+      if let growth = growth ?? nil {
+        count(slot, growth, &totals)
+        return
+      }
     }
+    complex[slot]?.fields[field]?.apply(edit, stamp: author.stamp, context: author.context)
+    refreshed.insert(slot)
   }
 
   private mutating func count(_ slot: Int, _ growth: Int, _ totals: inout StoreTotals) {

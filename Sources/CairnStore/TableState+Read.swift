@@ -36,13 +36,26 @@ extension TableState {
   mutating func baseExists(_ place: RowPlace, _ ground: inout Ground) throws(StoreError) -> Bool {
     guard let block = try ground.base?.block(Int(place.block)) else { return false }
     guard let range = block.complexState(Int(place.row)) else { return true }
-    return try TableState.state(block.bytes, range, ground).exists
+    return try TableState.exists(block.bytes, range, ground)
   }
 
   static func state(
     _ bytes: [UInt8], _ range: Range<Int>, _ ground: Ground
   ) throws(StoreError) -> RecordState {
-    do { return try RecordStateCoding.decode(bytes, range) } catch {
+    try decoded(ground) { () throws(DecodeError) in try RecordStateCoding.decode(bytes, range) }
+  }
+
+  /// Whether there is a record of such a state.
+  static func exists(
+    _ bytes: [UInt8], _ range: Range<Int>, _ ground: Ground
+  ) throws(StoreError) -> Bool {
+    try decoded(ground) { () throws(DecodeError) in try RecordStateCoding.exists(bytes, range) }
+  }
+
+  private static func decoded<R>(
+    _ ground: Ground, _ body: () throws(DecodeError) -> R
+  ) throws(StoreError) -> R {
+    do { return try body() } catch {
       throw StoreError(
         LogError(error, ground.base?.reader.path ?? "", at: 0, "a record in conflict"))
     }
@@ -63,6 +76,39 @@ extension TableState {
         return CellView(cell: cell, heap: ground.heap)
       }
       return try baseView(places[slot], column, &ground)
+    }
+  }
+
+  /// The items of a list that was edited, without the detour over a cell; nil if it takes the
+  /// record's state to tell, or there is no such list.
+  mutating func listItems(
+    _ place: Place, _ column: Int, _ ground: inout Ground
+  ) throws(StoreError) -> [FieldValue]? {
+    let rule = columns[column].rule
+    if case .slot(let slot) = place { return withList(slot, column) { $0.values(rule) } }
+    return try readList(place, column, &ground, RecordStateCoding.listItems)
+  }
+
+  /// The same for how many they are.
+  mutating func listCount(
+    _ place: Place, _ column: Int, _ ground: inout Ground
+  ) throws(StoreError) -> Int? {
+    if case .slot(let slot) = place { return withList(slot, column) { $0.count } }
+    return try readList(place, column, &ground, RecordStateCoding.listCount)
+  }
+
+  private mutating func readList<R>(
+    _ place: Place, _ column: Int, _ ground: inout Ground,
+    _ read: (String, [UInt8], Range<Int>) throws(DecodeError) -> R?
+  ) throws(StoreError) -> R? {
+    // Under other rules one of several values of an item may count that is not the first.
+    guard case .base(let row) = place, [.remote, .sum].contains(columns[column].rule),
+      let block = try ground.base?.block(Int(row.block)),
+      let range = block.complexState(Int(row.row))
+    else { return nil }
+    let field = fieldNames[column]
+    return try TableState.decoded(ground) { () throws(DecodeError) in
+      try read(field, block.bytes, range)
     }
   }
 

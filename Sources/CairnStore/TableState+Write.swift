@@ -76,6 +76,5 @@ extension TableState {
     undo.removeAll(keepingCapacity: true)
     pendingRecords.removeAll(keepingCapacity: true)
     if !pendingLists.isEmpty { pendingLists.removeAll(keepingCapacity: true) }
-    if !listChanges.isEmpty { listChanges.removeAll(keepingCapacity: true) }
   }
 }

@@ -39,10 +39,8 @@ struct TableState {
   /// state are there.
   var lists: [ListState] = []
   var freeLists: [Int] = []
-  /// Committed lists with pending edits, and what these count with in the pending delta.
-  var pendingLists: [ListKey: Int] = [:]
-  /// What `collect` has found to say about them.
-  var listChanges: [ListKey: ListChange] = [:]
+  /// Committed lists with pending edits; each knows its number here.
+  var pendingLists: [PendingList] = []
   /// Rows of the base that have a slot, by block: 64 rows a word.
   var shadows: [UInt32: [UInt64]] = [:]
 

@@ -52,7 +52,13 @@ struct ListAuthors: Sendable {
   func batch(of dot: Dot) -> Int? {
     guard let device = devices.firstIndex(of: dot.device) else { return nil }
     let known = batches[device]
-    var low = 0
+    guard let last = known.last else { return nil }
+    // Counting back from the last as if every delta had a batch can only go too far: mostly it does
+    // not, and in a text that is being typed no search is needed.
+    let behind = stamps[Int(last)].dot.sequence.subtractingReportingOverflow(dot.sequence)
+    if behind.overflow { return nil }
+    var low = max(0, known.count - 1 - Int(clamping: behind.partialValue))
+    if stamps[Int(known[low])].dot == dot { return Int(known[low]) }
     var high = known.count
     while low < high {
       let middle = (low + high) / 2

@@ -14,8 +14,7 @@ enum ListItemsCoding {
     _ count: Int, _ reader: inout ByteReader
   ) throws(DecodeError) -> ListItems {
     if count == 0 { return ListItems() }
-    var delta = Delta()
-    try ColumnCoding.decode(count, time: 0, &reader, into: &delta)
+    let delta = try columns(count, &reader)
     var items = ListItems()
     let bytes = delta.tags.indices.reduce(0) {
       $0 + (CellTag.isHeap(delta.tags[$1]) ? Int(delta.words[$1] & 0xFF_FFFF) : 0)
@@ -23,9 +22,6 @@ enum ListItemsCoding {
     items.heap.reserveCapacity(bytes)
     for index in delta.tags.indices {
       let cell = Cell(tag: delta.tags[index], word: delta.words[index])
-      guard cell.tag >= CellTag.no, cell.tag <= CellTag.bytes else {
-        throw .malformed("an item that no list can hold")
-      }
       if CellTag.isHeap(cell.tag) {
         let start = items.heap.count
         items.heap.put(reader.bytes, Cell.heapRange(cell.word))
@@ -35,5 +31,32 @@ enum ListItemsCoding {
       }
     }
     return items
+  }
+
+  /// Reads `count` items as values.
+  static func values(
+    _ count: Int, _ reader: inout ByteReader
+  ) throws(DecodeError) -> [FieldValue] {
+    if count == 0 { return [] }
+    let delta = try columns(count, &reader)
+    var values: [FieldValue] = []
+    values.reserveCapacity(count)
+    for index in delta.tags.indices {
+      let cell = Cell(tag: delta.tags[index], word: delta.words[index])
+      values.append(cell.value(reader.bytes) ?? .bool(false))
+    }
+    return values
+  }
+
+  /// The cells of `count` items, whose words say where in the reader's bytes text and bytes are.
+  private static func columns(
+    _ count: Int, _ reader: inout ByteReader
+  ) throws(DecodeError) -> Delta {
+    var delta = Delta()
+    try ColumnCoding.decode(count, time: 0, &reader, into: &delta)
+    guard delta.tags.allSatisfy({ $0 >= CellTag.no && $0 <= CellTag.bytes }) else {
+      throw .malformed("an item that no list can hold")
+    }
+    return delta
   }
 }

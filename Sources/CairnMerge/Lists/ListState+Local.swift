@@ -13,6 +13,14 @@ extension ListState {
     var moved: [UInt32: UInt32] = [:]
     /// The new slots in the order of the list, once they were collected.
     var order: [UInt32] = []
+    /// The caller's number for these edits.
+    var number = 0
+  }
+
+  /// What the caller calls the pending edits; nil if there are none.
+  package var pendingNumber: Int? {
+    get { pending?.number }
+    set { if let newValue { pending?.number = newValue } }
   }
 
   package var hasPending: Bool { pending != nil }

@@ -103,6 +103,11 @@ extension ListState {
     roots.contains { authors.stamp(of: $0).dot == dot }
   }
 
+  /// The delta that it began with, the first of those that created it; a plain list has none.
+  package var firstRoot: Dot {
+    isPlain || roots.isEmpty ? Stamp.settled.dot : authors.stamp(of: roots[0]).dot
+  }
+
   package var rootDots: [Dot] { roots.map { authors.stamp(of: $0).dot } }
 
   /// Forgets a root that was covered or deleted: its items, wherever they are now, and all places

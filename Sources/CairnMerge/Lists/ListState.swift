@@ -94,6 +94,15 @@ package struct ListState: Sendable {
     value(ofItem: item(of: rope.slot(atVisible: index)), rule)
   }
 
+  /// What the item at an index counts with, without the 20 of an item.
+  package mutating func size(at index: Int, _ rule: Rule) -> Int {
+    let item = item(of: rope.slot(atVisible: index))
+    if let values = replaced.isEmpty ? nil : replaced[item], values.count > 1 {
+      return value(ofItem: item, rule).size
+    }
+    return items.size(Int(item))
+  }
+
   package func values(_ rule: Rule) -> [FieldValue] {
     var result: [FieldValue] = []
     result.reserveCapacity(count)

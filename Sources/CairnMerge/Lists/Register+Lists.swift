@@ -13,6 +13,17 @@ extension Register {
     lists[index].apply(edit, stamp: stamp, context: context)
   }
 
+  /// The same if the edited list is all there is in the field; returns by how much it grew. Nil,
+  /// and nothing done, if it is not.
+  package mutating func applyToOnlyList(
+    _ edit: ListEdit, stamp: Stamp, context: VersionVector, _ rule: Rule
+  ) -> Int? {
+    guard entries.count == 1, lists.count == 1, lists[0].concerns(edit) else { return nil }
+    let before = lists[0].size(rule)
+    lists[0].apply(edit, stamp: stamp, context: context)
+    return lists[0].size(rule) - before
+  }
+
   /// Conflicts about items of the visible list.
   func itemConflicts(_ field: String, _ rule: Rule) -> [FieldConflict] {
     visibleList(rule).map { lists[$0].conflicts(field, rule) } ?? []
@@ -110,10 +121,13 @@ extension Register {
     }
   }
 
-  /// Runs `body` on the visible list; nil if that is none which was opened.
-  package mutating func withVisibleList<R>(_ rule: Rule, _ body: (inout ListState) -> R) -> R? {
+  /// Runs `body` on the visible list, and tells it whether other values compete with it; nil if
+  /// that is none which was opened.
+  package mutating func withVisibleList<R>(
+    _ rule: Rule, _ body: (inout ListState, _ isContested: Bool) -> R
+  ) -> R? {
     guard let index = visibleList(rule) else { return nil }
-    return body(&lists[index])
+    return body(&lists[index], entries.count > 1)
   }
 
   // MARK: join

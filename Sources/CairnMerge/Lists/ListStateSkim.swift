@@ -1,0 +1,40 @@
+import CairnBytes
+
+/// Reads the items of what `ListStateCoding` describes and passes over what only merging needs.
+struct ListStateSkim {
+  private var reader: ByteReader
+  /// How many items the list has.
+  let count: Int
+
+  /// Passes over all that is before the items.
+  init(_ start: ByteReader) throws(DecodeError) {
+    var reader = start
+    guard try reader.u8() <= 1 else { throw .newer("a list of an unknown kind") }
+    for _ in 0..<(try reader.count(minimumSize: 12)) {
+      _ = try reader.skip(8)
+      for _ in 0..<(try reader.count(minimumSize: 3)) {
+        _ = try reader.varint()
+        _ = try reader.varint()
+        _ = try reader.varint()
+      }
+    }
+    var count: UInt64 = 0
+    for _ in 0..<(try reader.count()) {
+      let head = try reader.varint()
+      // The start and the parent, as far as they are not where they are expected.
+      let hasParent = head >> 2 & 3 >= ListStateCoding.Hang.explicitRight.rawValue
+      for _ in 0..<((head >> 4 & 1) + (hasParent ? 1 : 0)) {
+        _ = try reader.varint()
+        _ = try reader.varint()
+      }
+      if head & 3 == ListStateCoding.Kind.visible.rawValue { count += head >> 5 }
+      guard count <= UInt64(FormatBounds.cellsInDelta) else { throw .limit }
+    }
+    self.reader = reader
+    self.count = Int(count)
+  }
+
+  mutating func values() throws(DecodeError) -> [FieldValue] {
+    try ListItemsCoding.values(count, &reader)
+  }
+}
