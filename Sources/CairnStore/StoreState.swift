@@ -175,7 +175,7 @@ struct StoreState {
 
   /// What was seen since the own last delta.
   private func dependencies() -> [Dot] {
-    if vector.entries.count < 2 { return [] }
+    if vector.entries.allSatisfy({ $0.device == device }) { return [] }
     let before = context(device)
     return vector.entries.filter { $0.device != device && !before.contains($0) }
   }

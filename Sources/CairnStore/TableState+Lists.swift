@@ -184,7 +184,10 @@ extension TableState {
         if change == nil { list.rollBack() }
         return change
       }
-      guard case let change?? = change else { continue }
+      guard case let change?? = change else {
+        pendingLists[index].isGone = true
+        continue
+      }
       pendingLists[index].change = change
       if pendingMarks[slot] != 0 { pendingRecords[Int(pendingMarks[slot]) - 1].row = 0 }
     }
