@@ -45,10 +45,7 @@ extension StoreState {
     let outcome = perform(operation, number, slot, column, limits)
     switch outcome {
     case .badIndex(let index, let count):
-      throw StoreError(
-        .badIndex,
-        "index \(index) is not in the list of \(count) items in field \(field) of record "
-          + "\(id.text) of table \(tables[number].name)", id: field)
+      throw badIndex(index, count: count, number, id, field)
     case .noRoom(let effect): try check(limits, number, id, slot, effect)
     case .done(var effect, let root, let pendingNumber, let sizeBefore):
       if let pendingNumber {
@@ -110,11 +107,7 @@ extension StoreState {
   ) throws(StoreError) {
     var list = ListState(plain: [], isCreated: true)
     if let index = operation.badIndex(0) {
-      throw StoreError(
-        .badIndex,
-        "index \(index) is not in the list of 0 items in field \(tables[number].fieldNames[column]) "
-          + "of record \(id.text) of table \(tables[number].name)",
-        id: tables[number].fieldNames[column])
+      throw badIndex(index, count: 0, number, id, tables[number].fieldNames[column])
     }
     var effect = list.effect(of: operation, tables[number].columns[column].rule)
     effect.growth += Sizes.field
@@ -125,6 +118,15 @@ extension StoreState {
     list.perform(operation)
     tables[number].createList(slot, column, list)
     finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
+  }
+
+  private func badIndex(
+    _ index: Int, count: Int, _ number: Int, _ id: RecordName, _ field: String
+  ) -> StoreError {
+    StoreError(
+      .badIndex,
+      "index \(index) is not in the list of \(count) items in field \(field) of record "
+        + "\(id.text) of table \(tables[number].name)", id: field)
   }
 
   private func check(

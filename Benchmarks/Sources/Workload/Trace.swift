@@ -82,7 +82,8 @@ public struct Trace {
     var (low, high) = (0, turns.count)
     while high - low > 1 {
       let middle = (low + high) / 2
-      if turns[middle].transactions.lowerBound <= transaction { low = middle } else { high = middle }
+      let isAfter = turns[middle].transactions.lowerBound > transaction
+      if isAfter { high = middle } else { low = middle }
     }
     return low
   }

@@ -21,7 +21,10 @@ struct Bench {
     do {
       // On the main thread, as an app opens its store and as the peers run; only the exchange is
       // asynchronous.
-      if ["W7", "W8"].contains(report.workload) { bench.runAsynchronously() } else { try bench.run() }
+      switch report.workload {
+      case "W7", "W8": bench.runAsynchronously()
+      default: try bench.run()
+      }
     } catch {
       report.fail("\(error)")
     }
