@@ -53,7 +53,7 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
 
   /// The records of which every field given equals its value, all for none, in no set order.
   ///
-  /// Values are by coding key and match as with ``Table/query(_:)``. Each record is read as a
+  /// Values are by coding key and match as with `Table.query`. Each record is read as a
   /// whole, but not all at one moment: what other threads delete meanwhile is left out.
   ///
   /// - Throws: `badType` if one of them is no `Model`; `illegalArgument` for a bad name of a field.
