@@ -7,7 +7,9 @@ final class BackgroundExchange: Sendable {
     round: @escaping @Sendable () async throws(CairnError) -> ExchangeReport,
     onReport: @escaping @Sendable (Result<ExchangeReport, CairnError>) -> Void
   ) {
-    let watched = (exchange.folder.base as? DirectoryFolder).map { $0.path + "/" + exchange.directory }
+    let watched = (exchange.folder.base as? DirectoryFolder).map {
+      $0.path + "/" + exchange.directory
+    }
     rounds = BackgroundRounds(watching: watched, pollSeconds: pollSeconds) {
       do throws(CairnError) {
         let report = try await round()
