@@ -1,11 +1,14 @@
 import CairnMerge
+import Foundation
 import TestSupport
 import Testing
 
 /// The laws of merging for lists, on thousands of random histories. A failure names its seed.
 @Suite struct ListLawTests {
   static let batches = Array(0..<8)
-  static let historiesInBatch: UInt64 = 20
+  /// With CAIRN_LONG=1 in the environment there are many more.
+  static let historiesInBatch: UInt64 =
+    ProcessInfo.processInfo.environment["CAIRN_LONG"] == "1" ? 100 : 10
 
   private func forEachSeed(_ batch: Int, _ body: (UInt64) -> String?) {
     let first = UInt64(batch) * Self.historiesInBatch
