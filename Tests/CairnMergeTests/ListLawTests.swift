@@ -1,12 +1,14 @@
 import CairnMerge
+import Foundation
 import TestSupport
 import Testing
 
 /// The laws of merging for lists, on thousands of random histories. A failure names its seed.
 @Suite struct ListLawTests {
   static let batches = Array(0..<8)
-  /// CAIRN_LONG=1 takes ten times as many.
-  static let historiesInBatch: UInt64 = Environment.isSet("CAIRN_LONG") ? 60 : 6
+  /// With CAIRN_LONG=1 in the environment there are many more.
+  static let historiesInBatch: UInt64 =
+    ProcessInfo.processInfo.environment["CAIRN_LONG"] == "1" ? 100 : 10
 
   private func forEachSeed(_ batch: Int, _ body: (UInt64) -> String?) {
     let first = UInt64(batch) * Self.historiesInBatch
