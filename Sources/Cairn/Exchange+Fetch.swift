@@ -159,7 +159,9 @@ extension Exchange {
         reader.header.last == segment.last
       else { throw .malformed("the pack inside has another range") }
       var delta = Delta()
-      while try reader.next(into: &delta) {}
+      while try reader.next(into: &delta) {
+        guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
+      }
     } catch {
       throw LogError(error, name, at: UInt64(PublishedSegment.headerSize), "the deltas inside")
     }

@@ -22,7 +22,11 @@ struct DeliveryPlan {
       var reader = try PackReader(bytes)
       var steps: [(dot: Dot, dependencies: [Dot])] = []
       var delta = Delta()
-      while try reader.next(into: &delta) { steps.append((delta.dot, delta.dependencies)) }
+      while try reader.next(into: &delta) {
+        // Positions mean nothing where others write, too.
+        guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
+        steps.append((delta.dot, delta.dependencies))
+      }
       packs.append(Pending(index: index, steps: steps))
     } catch { failures[index] = error }
   }

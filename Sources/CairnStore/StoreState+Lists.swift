@@ -25,6 +25,7 @@ extension StoreState {
   private enum Outcome {
     case badIndex(Int, count: Int)
     case noRoom(Effect)
+    case tooLong
     /// `number`: of the list among those with pending edits; nil for one that nobody has seen yet.
     /// `sizeBefore` is only known where several values compete.
     case done(Effect, root: Dot, number: Int?, sizeBefore: Int?)
@@ -47,6 +48,11 @@ extension StoreState {
     case .badIndex(let index, let count):
       throw badIndex(index, count: count, number, id, field)
     case .noRoom(let effect): try check(limits, number, id, slot, effect)
+    case .tooLong:
+      throw StoreError(
+        .sizeLimit,
+        "the list in field \(field) of record \(id.text) can't grow: no list holds more than "
+          + "16 MiB, or 16 million items over its whole life; begin a new one", id: field)
     case .done(var effect, let root, let pendingNumber, let sizeBefore):
       if let pendingNumber {
         if pendingNumber == tables[number].pendingLists.count {
@@ -86,6 +92,7 @@ extension StoreState {
       if !isNew, pendingNumber == nil { effect.pending += Sizes.field }
       effect.pending += changeSize
       guard room.fits(effect) else { return .noRoom(effect) }
+      if effect.growth > 0, list.isTooLong(growing: effect.growth, rule) { return .tooLong }
       let sizeBefore = isContested && !isNew ? list.size(rule) : nil
       list.perform(operation)
       if isNew {

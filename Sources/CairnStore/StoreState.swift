@@ -202,8 +202,13 @@ struct StoreState {
         journal.note(tables[number].ids[pending.slot], table: tables[number].name)
       }
       let before = tables[number].pendingTotals
+      let lists = tables[number].pendingLists.map { Int($0.key.slot) }
       tables[number].rollBack()
       if tables[number].isCounted { totals.add(size: before.size, records: before.records) }
+      // Of several lists another one may have come to show meanwhile.
+      for slot in lists where tables[number].isComplex(slot) {
+        tables[number].settle(slot, &ground, rules, &totals)
+      }
     }
     pendingSize = 0
   }

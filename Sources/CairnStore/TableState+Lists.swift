@@ -87,7 +87,17 @@ extension TableState {
       }
       return 0
     }
-    set(slot, column, cell(value, of: register, &ground), stamp: StampTable.settled)
+    let start = ground.heap.count
+    let old = columns[column].cell(slot)
+    var new = cell(value, of: register, &ground)
+    if old.tag != CellTag.editedList, CellTag.isHeap(old.tag),
+      new.equals(ground.heap, old, ground.heap)
+    {
+      // A text that stays need not be kept twice.
+      ground.heap.removeLast(ground.heap.count - start)
+      new = old
+    }
+    set(slot, column, new, stamp: StampTable.settled)
     return Sizes.field(value)
   }
 
@@ -129,17 +139,36 @@ extension TableState {
       return
     }
     if !isComplex(slot) {
-      var old: [Int: Undo] = [:]
-      for entry in undo where Int(entry.slot) == slot { old[Int(entry.column)] = entry }
-      let pending = pend(slot)
-      try makeComplex(slot, beforePending: old, &ground, rules)
-      // It stays so when the edit is taken back.
-      pendingRecords[pending].flagsBefore |= Flag.complex | Flag.hidesBase
+      if pendingMarks[slot] == 0 {
+        try makeComplex(slot, &ground, rules)
+      } else {
+        try makePendingComplex(slot, &ground, rules)
+      }
       refresh(slot, &ground, rules)
     }
     let rule = columns[column].rule
     guard complex[slot]?.fields[fieldNames[column]]?.openVisible(rule) != nil else { return }
     set(slot, column, TableState.listInState, stamp: StampTable.settled)
+  }
+
+  /// Gives a record with pending changes its full state, as it was before them.
+  private mutating func makePendingComplex(
+    _ slot: Int, _ ground: inout Ground, _ rules: RuleBook
+  ) throws(StoreError) {
+    var old: [Int: Undo] = [:]
+    for entry in undo where Int(entry.slot) == slot { old[Int(entry.column)] = entry }
+    try makeComplex(slot, beforePending: old, &ground, rules)
+    // It stays so when the changes are taken back.
+    pendingRecords[Int(pendingMarks[slot]) - 1].flagsBefore |= Flag.complex | Flag.hidesBase
+    // What was in the base is not looked for there any more.
+    for index in undo.indices where Int(undo[index].slot) == slot && undo[index].cell.isNone {
+      let column = Int(undo[index].column)
+      let register = complex[slot]?.fields[fieldNames[column]]
+      guard let value = register?.visible(columns[column].rule) else { continue }
+      let before = cell(value, of: register, &ground)
+      undo[index].tag = before.tag
+      undo[index].word = before.word
+    }
   }
 
   /// Puts a new list into an absent field.
@@ -266,7 +295,11 @@ extension TableState {
   mutating func rollBackLists() {
     for list in pendingLists where !list.isGone { withPending(list.key) { $0.rollBack() } }
     for entry in undo where isPending(Int(entry.slot), Int(entry.column)) {
-      free(columns[Int(entry.column)].cell(Int(entry.slot)))
+      let (slot, column) = (Int(entry.slot), Int(entry.column))
+      guard columns[column].tag(slot) == CellTag.editedList else { continue }
+      free(columns[column].cell(slot))
+      // Once only, also if a commit that failed has left two notes of the cell.
+      set(slot, column, .none, stamp: StampTable.settled)
     }
   }
 
@@ -292,11 +325,14 @@ extension TableState {
     _ slot: Int, _ column: Int, _ splices: ListSplices, _ ground: inout Ground,
     _ rules: RuleBook, _ totals: inout StoreTotals
   ) throws(StoreError) {
-    let view = try view(.slot(slot), column, &ground)
-    guard exists(slot), CellTag.isList(view.cell.tag) else {
-      throw TableState.noList(name, ids[slot], fieldNames[column])
+    guard exists(slot) else { throw TableState.noList(name, ids[slot], fieldNames[column]) }
+    if columns[column].tag(slot) != CellTag.editedList {
+      let view = try view(.slot(slot), column, &ground)
+      guard CellTag.isList(view.cell.tag) else {
+        throw TableState.noList(name, ids[slot], fieldNames[column])
+      }
+      try openList(slot, column, view, isAlone: true, &ground, rules)
     }
-    try openList(slot, column, view, isAlone: true, &ground, rules)
     let before = listSize(slot, column)
     let fits = withList(slot, column) { list in
       guard splices.reach <= list.count else { return false }

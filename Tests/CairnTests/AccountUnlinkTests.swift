@@ -36,7 +36,7 @@ import Testing
     #expect(code { _ = try accounts.manager(for: linked) } == .shutdown)
     #expect(code { try linked.setInfo(nil) } == .shutdown)
     #expect(code { _ = try linked.credentials() } == .shutdown)
-    #expect(code { _ = try datastore.table("t") } == .closed)
+    #expect(code { _ = try datastore.table("t") } == .shutdown)
     try linked.unlink()
   }
 

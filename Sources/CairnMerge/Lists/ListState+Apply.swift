@@ -46,7 +46,9 @@ extension ListState {
     let first = UInt32(parents.count)
     let slots = first..<first + chain.count
     if !isPlaced { addItems(chain, values, from: &source) }
-    guard let parent = slot(chain.parent) else {
+    guard let parent = slot(chain.parent),
+      chain.side == .right || parents[Int(parent)] != ListState.rootParent
+    else {
       // The list that it was typed into is no more. Its numbers count, its nodes do not.
       for slot in slots {
         parents.append(ListState.rootParent)
@@ -140,7 +142,7 @@ extension ListState {
     survivors.removeAll { context.contains($0.stamp.dot) }
     let index = survivors.firstIndex { stamp < $0.stamp } ?? survivors.endIndex
     survivors.insert(Replaced(stamp: stamp, value: value), at: index)
-    replaced[item] = survivors
+    setReplaced(item, survivors)
     let isShown = currentNode(item).map(rope.isVisible) ?? false
     if isShown { bytes -= items.size(Int(item)) }
     let first = survivors[0].value

@@ -102,7 +102,7 @@ extension ListState {
       inA.flatMap { a.replaced[$0] } ?? [], aSide, inB.flatMap { b.replaced[$0] } ?? [], bSide,
       \.stamp)
     if let first = values.first {
-      replaced[item] = values
+      setReplaced(item, values)
       items.set(Int(item), Cell(first.value, heap: &items.heap))
     } else if let inA {
       items.set(Int(item), items.adopt(Int(inA), of: a.items))

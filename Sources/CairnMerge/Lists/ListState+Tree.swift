@@ -155,6 +155,6 @@ extension ListState {
     }
     items.set(Int(item), Cell(tag: ListItems.none))
     if !moves.isEmpty { moves[item] = nil }
-    if !replaced.isEmpty { replaced[item] = nil }
+    if !replaced.isEmpty { setReplaced(item, nil) }
   }
 }

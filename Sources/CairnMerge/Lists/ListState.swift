@@ -32,6 +32,8 @@ package struct ListState: Sendable {
   var moves: [UInt32: [Move]] = [:]
   /// By item whose value was replaced: the values that no other one has seen, in commit order.
   var replaced: [UInt32: [Replaced]] = [:]
+  /// Those of them that have several.
+  var contested: Set<UInt32> = []
   /// What the values of all visible items count with.
   var bytes = 0
   var pending: Pending?
@@ -81,12 +83,17 @@ package struct ListState: Sendable {
   /// The size that the list counts with under a rule: 20 and its value's size for each item.
   package func size(_ rule: Rule) -> Int {
     var size = rope.visibleCount * Sizes.listItem + bytes
-    for (item, values) in replaced where values.count > 1 && !isTouched(item) {
+    for item in contested where !isTouched(item) {
       if let node = pending?.moved[item] ?? currentNode(item), rope.isVisible(node) {
         size += value(ofItem: item, rule).size - items.size(Int(item))
       }
     }
     return size
+  }
+
+  /// Whether it would be more than the formats can hold: as a value, or with all its nodes.
+  package func isTooLong(growing: Int, _ rule: Rule) -> Bool {
+    items.count >= FormatBounds.cellsInDelta - 1 || size(rule) + growing >= Cell.heapLengthMax
   }
 
   /// The value at an index, which must be there.
@@ -140,6 +147,12 @@ package struct ListState: Sendable {
       }
     }
     return best
+  }
+
+  /// Notes the values of an item that no other one has seen; nil if nothing was ever replaced.
+  mutating func setReplaced(_ item: UInt32, _ values: [Replaced]?) {
+    replaced[item] = values
+    if values?.count ?? 0 > 1 { contested.insert(item) } else { contested.remove(item) }
   }
 
   /// The item is there, though perhaps at a place that is no more.

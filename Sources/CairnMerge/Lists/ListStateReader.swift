@@ -48,7 +48,7 @@ struct ListStateReader {
         sequence = next
         time = time &+ (try reader.zigzag())
         let count = try reader.varint()
-        guard count > 0, UInt64(total) + count <= UInt64(FormatBounds.cellsInDelta) else {
+        guard count > 0, count <= UInt64(FormatBounds.cellsInDelta) - UInt64(total) else {
           throw .limit
         }
         stamps.append(Stamp(dot: Dot(device: device, sequence: sequence), time: time))
@@ -133,7 +133,7 @@ struct ListStateReader {
         path.append(node)
         let parent = parents[Int(node)] >> 1
         guard parents[Int(node)] != ListState.rootParent, parent < total, rope.contains(parent),
-          path.count <= Int(total)
+          parents[Int(node)] & 1 == 0 || !roots.contains(parent), path.count <= Int(total)
         else { throw .malformed("a node of a list hangs on nothing") }
         node = parent
       }
@@ -217,9 +217,9 @@ struct ListStateReader {
       guard count > 0, state.isAlive(item), state.replaced[item] == nil,
         values.value(0) == state.items.value(Int(item))
       else { throw .malformed("values of a list's item") }
-      state.replaced[item] = stamps.indices.map {
-        ListState.Replaced(stamp: stamps[$0], value: values.value($0))
-      }
+      state.setReplaced(
+        item,
+        stamps.indices.map { ListState.Replaced(stamp: stamps[$0], value: values.value($0)) })
     }
   }
 }
