@@ -28,6 +28,18 @@ extension Store {
     }
   }
 
+  /// Whether the field holds a list that was begun by editing, and not one that was set.
+  package func isBegunList(
+    table: String, id: RecordName, field: String
+  ) throws(StoreError) -> Bool {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      guard let (place, column) = try guarded.store.find(number, id, field) else { return false }
+      let view = try guarded.store.tables[number].view(place, column, &guarded.store.ground)
+      return view.cell.tag == CellTag.createdList
+    }
+  }
+
   /// All items of the field's list, nil if the field is absent.
   ///
   /// - Throws: `badType` if it holds something else.

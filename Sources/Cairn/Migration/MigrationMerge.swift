@@ -7,7 +7,7 @@ internal import CairnStore
 ///
 /// Where it has the record, fields that only one side has are kept from both. A field that both
 /// have goes by its rule, with what was there as the remote value; sums add up. What loses is
-/// listed.
+/// listed. Lists that both have begun by editing become one.
 struct MigrationMerge {
   /// Pending changes are committed when they count with this.
   private static let batchBytes = 1 << 20
@@ -38,13 +38,22 @@ struct MigrationMerge {
   private mutating func move(
     _ table: String, _ id: RecordName, _ fields: [(String, FieldValue)]
   ) throws(StoreError) {
-    // Lists are moved as whole values.
+    let lists = try begunLists(table, id, fields)
+    let values = fields.filter { lists[$0.0] == nil }
     guard let there = try target.fields(table: table, id: id) else {
-      return try target.insert(table: table, id: id, fields.map { ($0.0, $0.1) })
+      try target.insert(table: table, id: id, values.map { ($0.0, $0.1) })
+      for (field, items) in lists.sorted(by: { $0.key < $1.key }) {
+        try target.edit(table: table, id: id, field: field, .insertAll(items, at: 0))
+      }
+      return
     }
     moved.mergedRecords += 1
     var changes: [(field: String, value: FieldValue?)] = []
     for (field, value) in fields {
+      if let items = lists[field], let count = try count(table, id, field, there) {
+        try target.edit(table: table, id: id, field: field, .insertAll(items, at: count))
+        continue
+      }
       guard let old = there.first(where: { $0.0 == field })?.1 else {
         changes.append((field, value))
         continue
@@ -59,6 +68,33 @@ struct MigrationMerge {
           kept: Value(kept), lost: Value(lost)))
     }
     if !changes.isEmpty { try target.update(table: table, id: id, changes) }
+  }
+
+  /// The lists that were begun by editing: they are begun in the target, too, so that they become
+  /// one with those that other devices have begun.
+  private func begunLists(
+    _ table: String, _ id: RecordName, _ fields: [(String, FieldValue)]
+  ) throws(StoreError) -> [String: [FieldValue]] {
+    var lists: [String: [FieldValue]] = [:]
+    for (field, value) in fields {
+      guard case .list(let items) = value, !items.isEmpty,
+        try source.isBegunList(table: table, id: id, field: field)
+      else { continue }
+      lists[field] = items
+    }
+    return lists
+  }
+
+  /// Where the items of a list go that was begun on both sides, or here only; nil if something else
+  /// is there.
+  private func count(
+    _ table: String, _ id: RecordName, _ field: String, _ there: [(String, FieldValue)]
+  ) throws(StoreError) -> Int? {
+    guard let old = there.first(where: { $0.0 == field })?.1 else { return 0 }
+    guard case .list(let items) = old,
+      try target.isBegunList(table: table, id: id, field: field)
+    else { return nil }
+    return items.count
   }
 
   private static func resolve(
