@@ -1,4 +1,5 @@
 import CairnDisk
+import Synchronization
 import TestSupport
 import Testing
 
@@ -182,5 +183,40 @@ import Testing
     #expect(try accounts.linkedAccount == nil)
     #expect(!datastore.isOpen && !linked.isLinked && datastore.manager.isShutDown)
     #expect(AccountWorkbench.files(bench.disk) == [])
+  }
+
+  @Test func `another process may unlink another account in the middle`() async throws {
+    let bench = try AccountWorkbench()
+    let secrets = HookedCredentials()
+    let machine = Machine(disk: bench.disk, clock: ManualClock(), random: SeededRandom(1))
+    let accounts = try AccountManager(
+      directory: AccountWorkbench.directory, options: Options(), credentialStore: secrets,
+      machine: machine)
+    let ann = try accounts.link(bench.account)
+    let bob = try accounts.link(Account(user: "bob", folder: bench.account.folder))
+    let theirs = try accounts.openDefaultDatastore(for: bob)
+    let other = try bench.manager(5)
+    secrets.hook.withLock {
+      $0 = { try? other.linkedAccounts.first { $0.userId == "bob" }?.unlink() }
+    }
+    try ann.unlink()
+    #expect(!ann.isLinked && !bob.isLinked && !theirs.isOpen)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    #expect(bench.disk.heldLocks == 0)
+  }
+}
+
+/// Keeps nothing, and does something once when credentials are removed.
+private final class HookedCredentials: CredentialStore {
+  let hook = Lock<(@Sendable () -> Void)?>(nil)
+
+  func credentials(for id: String) throws(CairnError) -> Credentials? { nil }
+  func setCredentials(_ credentials: Credentials, for id: String) throws(CairnError) {}
+  func removeCredentials(for id: String) throws(CairnError) {
+    let hook = hook.withLock { hook in
+      defer { hook = nil }
+      return hook
+    }
+    hook?()
   }
 }

@@ -23,9 +23,10 @@ extension AccountManager {
 
   /// Removes the files of accounts that were unlinked.
   func removeLeaving() throws(CairnError) {
-    try removal.withLock { left throws(CairnError) in
+    let (news, failure) = try removal.withLock { left throws(CairnError) -> (News, CairnError?) in
       var failure: CairnError?
       var gone: Set<UInt64> = []
+      var news = News()
       left = Set(state.withLock { $0.file.leaving })
       for id in left.sorted() {
         do throws(CairnError) {
@@ -33,14 +34,17 @@ extension AccountManager {
         } catch { failure = error }
       }
       if !gone.isEmpty {
-        try edit { file throws(CairnError) in
+        (_, news) = try change { file throws(CairnError) in
           file.leaving.removeAll { gone.contains($0) }
           return nil
         }
       }
       left.subtract(gone)
-      if let failure { throw failure }
+      return (news, failure)
     }
+    // Another process may have unlinked another account meanwhile: that leads here again.
+    handle(news)
+    if let failure { throw failure }
   }
 
   /// False if another process has some of its datastores open: that one will remove them.

@@ -16,7 +16,8 @@ public final class AccountManager: Sendable {
   let credentialStore: any CredentialStore
   /// What was last read of the list. Held over reading and writing it, never over a callback.
   private let turn = Lock(Known())
-  /// Unlinked accounts of which files are left. Held over their removal.
+  /// Unlinked accounts of which files are left. Held over their removal, never over
+  /// a callback of an observer.
   let removal = Lock<Set<UInt64>>([])
   let state = Lock(State())
 
@@ -130,7 +131,16 @@ public final class AccountManager: Sendable {
   func edit(
     _ body: (inout AccountsFile) throws(CairnError) -> UInt64?
   ) throws(CairnError) -> LinkedAccount? {
-    let (linked, news) = try turn.withLock { known throws(CairnError) -> (LinkedAccount?, News) in
+    let (linked, news) = try change(body)
+    handle(news)
+    return linked
+  }
+
+  /// The same, for who holds a lock: `handle` gets the news once it is given back.
+  func change(
+    _ body: (inout AccountsFile) throws(CairnError) -> UInt64?
+  ) throws(CairnError) -> (LinkedAccount?, News) {
+    try turn.withLock { known throws(CairnError) -> (LinkedAccount?, News) in
       let lock = try lock()
       defer { lock.unlock() }
       let before = try read(&known)
@@ -144,8 +154,6 @@ public final class AccountManager: Sendable {
       }
       return (chosen, news)
     }
-    handle(news)
-    return linked
   }
 
   private func lock() throws(CairnError) -> any DiskLock {
