@@ -21,6 +21,20 @@ import Testing
     return (ann, try await bench.join(ann, as: "bob"))
   }
 
+  private struct Stone: TableModel {
+    static let table = "t"
+    static let rules: [String: ResolutionRule] = ["x": .sum]
+    var x: Int
+  }
+
+  @Test func `who may not write has typed tables all the same, and sets no rules`() async throws {
+    let (_, bob) = try await pair(bob: .viewer)
+    #expect(!bob.isWritable)
+    let stones = try bob.table(of: Stone.self)
+    #expect(try stones.get("r")?.x == 1)
+    #expect(try bob.table("t").rule(field: "x") == .remote && bob.unsyncedChangesSize == 0)
+  }
+
   private static let writes: [@Sendable (Datastore) throws -> Void] = [
     { try $0.table("t").insert(["x": 2]) },
     { try $0.table("t").insert(fields: ["x": 2], id: "r") },

@@ -10,7 +10,7 @@ extension Datastore {
   ///
   /// A rule that differs from what is set is a change like others: it holds at once and needs a
   /// `sync()` to stay. Setting equal ones writes nothing, so that tables may be made anew whenever
-  /// they are needed. Cost without new rules: about a microsecond.
+  /// they are needed; who may not write sets none. Cost without new rules: about a microsecond.
   public func table<Model: TableModel>(
     of model: Model.Type, rules: [String: ResolutionRule] = [:]
   ) throws(CairnError) -> TypedTable<Model> {
@@ -32,6 +32,8 @@ extension Datastore {
     for (field, rule) in rules { all[field] = rule }
     // All or none: what could be refused is refused before the first is set.
     for field in all.keys.sorted() { try table.check(field, nil) }
+    // Who may not write reads by the rules that the others have set.
+    guard isWritable else { return TypedTable(table: table) }
     for (field, rule) in all.sorted(by: { $0.key < $1.key })
     where store.ownRule(table: id, field: field) != rule.stored {
       try table.setRule(rule, field: field)
