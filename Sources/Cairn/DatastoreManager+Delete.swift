@@ -128,14 +128,24 @@ extension DatastoreManager {
         continue
       }
       if isMoving { continue }
-      if try rescue(copy, generation: generation) {
-        result.insert(copy.id)
-      } else if try discard(copy) {
-        result.insert(copy.id)
-      }
+      if try clear(copy, known, generation) { result.insert(copy.id) }
     }
     trash.purge()
     return result.sorted()
+  }
+
+  /// Returns whether a copy of a generation that is over is gone from its place.
+  private func clear(
+    _ copy: Copy, _ known: InstallationFile, _ generation: UInt32
+  ) throws(CairnError) -> Bool {
+    // Removed by ourselves, but for the last step: nothing in it is to be kept.
+    let device = OwnDevice(copy.id, copy.generation, try device(copy.directory))
+    if known.devices.contains(device) { return try discard(copy) }
+    return switch try rescue(copy, generation: generation) {
+    case .rescued: true
+    case .later: false
+    case .none: try discard(copy)
+    }
   }
 
   private func discard(_ copy: Copy) throws(CairnError) -> Bool {

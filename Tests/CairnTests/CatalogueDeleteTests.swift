@@ -159,6 +159,39 @@ import Testing
     #expect(try await a.content("n") == ["offline"])
   }
 
+  @Test func `what can't be kept just now waits for its time`() async throws {
+    let (a, _) = try await pair()
+    try a.deleteDatastore("n")
+    try await a.refresh()
+    let c = bench.manager("c")
+    let old = try c.openOrCreateDatastore("n")
+    try old.add("offline")
+    // Other processes with the same root hear of the delete first, and create it anew.
+    let (second, third) = (bench.manager("c"), bench.manager("c"))
+    try await second.refresh()
+    try old.close()
+    let new = try second.openOrCreateDatastore("n")
+    for manager in [second, third] { #expect(try await manager.refresh().deleted == []) }
+    #expect(!bench.files("/c/p-n").isEmpty)
+    try new.close()
+    #expect(try await third.refresh().deleted == ["n"])
+    #expect(try await third.content("n") == ["offline"])
+  }
+
+  @Test func `a delete that was interrupted brings nothing back`() async throws {
+    let a = bench.manager("a")
+    let datastore = try a.openOrCreateDatastore("n")
+    try datastore.add("unpublished")
+    try datastore.close()
+    bench.disk.intercept { $0.verb == "rename" && $0.path == "/a/p-n" ? .io(errno: 5) : nil }
+    #expect(code { try a.deleteDatastore("n") } == .fileIO)
+    bench.disk.heal()
+    #expect(!bench.files("/a/p-n").isEmpty)
+    try await a.refresh()
+    #expect(try a.ids() == [] && bench.files("/a/p-n") == [])
+    #expect(try await a.content("n") == [])
+  }
+
   @Test func `uncached is not deleted, and the device is another one after that`() async throws {
     let (a, b) = try await pair()
     let device = try a.openDatastore("n")

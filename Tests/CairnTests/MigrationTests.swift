@@ -29,7 +29,7 @@ import Testing
     #expect(report.datastores.map(\.id) == [shared.id, "default"])
     #expect(report.datastores.map(\.records) == [1, 5] && !report.hasCompletedEarlier)
     #expect(report.datastores.allSatisfy { $0.conflicts == [] && $0.mergedRecords == 0 })
-    #expect(local.isShutDown && bench.files("/l").isEmpty)
+    #expect(local.isShutDown && bench.files("/l") == ["MIGRATION.LOCK"])
     #expect(try bench.local("l").listDatastores() == [])
     #expect(try a.listDatastores().map(\.title) == [nil, "Mine"])
     let datastore = try a.openDefaultDatastore()
@@ -213,9 +213,9 @@ import Testing
     let end = [try fields(a, "both"), try fields(a, "only")]
     try Difference.demand(end == [merged, ["n": 5]], "at the end \(end)")
     // Half-written files may stay for whoever clears up; they are in nobody's way.
-    let home = bench.files("/l").filter { !$0.hasSuffix(".tmp") }
+    let home = bench.files("/l").filter { !$0.hasSuffix(".tmp") && $0 != "MIGRATION.LOCK" }
     try Difference.demand(home.isEmpty, "left at home: \(home)")
-    let left = bench.files("/a").filter { $0.hasPrefix("m") || $0.hasPrefix("MIGRATION") }
+    let left = bench.files("/a").filter { $0.hasPrefix("m") || $0 == "MIGRATION" }
     try Difference.demand(left.isEmpty, "left in the account: \(left)")
   }
 
@@ -264,6 +264,46 @@ import Testing
         }
       }
     }
+  }
+
+  /// The app is killed in the middle of a move, when a file is there.
+  private static func killed(when path: String) async throws -> CatalogueBench {
+    for step in 1..<1000 {
+      let bench = try await Self.prepared()
+      bench.disk.powerOff(before: bench.disk.operations + step)
+      do { try bench.local("l").migrate(to: bench.manager("a")) } catch {}
+      bench.disk.heal()
+      let isStaged = bench.files("/a").contains { $0.hasPrefix("m") && $0.hasSuffix("/INFO") }
+      if isStaged, bench.disk.bytes(path) != nil { return bench }
+    }
+    throw Difference(description: "\(path) was never there")
+  }
+
+  @Test(arguments: ["/l", "/a"])
+  func `what another process is moving is left alone`(root: String) async throws {
+    let bench = try await Self.killed(when: root + "/MIGRATION")
+    // That process, still at work.
+    let lock = try bench.disk.lock(root + "/MIGRATION.LOCK")
+    let before = bench.files("/a") + bench.files("/l")
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    let user = root == "/l" ? local : a
+    #expect(code { _ = try user.listDatastores() } == .retryLater)
+    #expect(code { _ = try user.openDatastore("both") } == .retryLater)
+    #expect(code { try local.migrate(to: a) } == .retryLater)
+    #expect(Set(bench.files("/a") + bench.files("/l")).subtracting(before).allSatisfy {
+      $0 == "MIGRATION.LOCK"
+    })
+    #expect(Set(before).isSubset(of: bench.files("/a") + bench.files("/l")))
+    lock.unlock()
+    try Self.check(bench, 0)
+  }
+
+  @Test func `what was written in the account's place meanwhile is kept`() async throws {
+    let bench = try await Self.killed(when: "/a/MIGRATION")
+    try bench.disk.setBytes("/a/p-only/CURRENT", [1])
+    #expect(try bench.manager("a").ids() == ["both", "only"])
+    #expect(bench.files("/a/trash").contains { $0.hasSuffix("/p-only/CURRENT") })
+    try Self.check(bench, 1)
   }
 
   private static func steps(of bench: CatalogueBench) throws -> Int {

@@ -19,8 +19,9 @@ extension DatastoreManager {
   /// the two roots next takes it back or completes it.
   ///
   /// - Throws: `invalidOperation` if this manager is not local or the other has no account;
-  ///   `alreadyOpen` if a datastore of either is open: nothing is changed then; `shutdown` if
-  ///   either was shut down; errors of the disk.
+  ///   `alreadyOpen` if a datastore of either is open, `retryLater` if another process moves
+  ///   datastores of one of the roots or creates some there meanwhile: nothing is changed then;
+  ///   `shutdown` if either was shut down; errors of the disk.
   @discardableResult
   public func migrate(to target: DatastoreManager) throws(CairnError) -> MigrationReport {
     guard isLocal, !target.isLocal else {
@@ -33,14 +34,18 @@ extension DatastoreManager {
         file: root)
     }
     var report = MigrationReport()
-    try target.checkUsable()
-    if isShutDown { throw DatastoreManager.shutDownError }
-    report.hasCompletedEarlier = try settleMigration(target: target)
+    if isShutDown || target.isShutDown { throw DatastoreManager.shutDownError }
+    var locks = MigrationLocks(machine: machine)
+    defer { locks.release() }
+    try locks.take(root)
+    try target.makeRoot()
+    try locks.take(target.root)
+    report.hasCompletedEarlier = try settleMigration(target: target, &locks)
     try locked { (own: inout State) throws(CairnError) in
       try target.locked { (other: inout State) throws(CairnError) in
         try requireClosed(own)
         try target.requireClosed(other)
-        report.datastores = try move(to: target)
+        report.datastores = try move(to: target, &locks)
         trash.purge()
         own.isShutDown = true
       }
@@ -56,8 +61,14 @@ extension DatastoreManager {
       .alreadyOpen, "\(open.id) is open; close all datastores before they are moved", id: open.id)
   }
 
+  private func makeRoot() throws(CairnError) {
+    do throws(DiskError) {
+      if try machine.disk.info(root) == nil { try machine.disk.createDirectory(root) }
+    } catch { throw CairnError(error) }
+  }
+
   private func move(
-    to target: DatastoreManager
+    to target: DatastoreManager, _ held: inout MigrationLocks
   ) throws(CairnError) -> [MigrationReport.Moved] {
     let copies = try copies().sorted { $0.id < $1.id }
     if copies.isEmpty { return [] }
@@ -78,6 +89,8 @@ extension DatastoreManager {
     var locks: [any DiskLock] = []
     var moved: [MigrationReport.Moved] = []
     var items: [MigrationJournal.Item] = []
+    // Places of which nothing can be locked.
+    var empty: [String] = []
     defer { for lock in locks { lock.unlock() } }
     do throws(CairnError) {
       for copy in copies { sources.append(try source(copy)) }
@@ -85,13 +98,22 @@ extension DatastoreManager {
       for (copy, source) in zip(copies, sources) {
         let generation = try target.generation(of: copy.id)
         let name = FileName.directory(datastore: copy.id, generation: generation)
-        if let lock = try target.lockPlace(name, id: copy.id) { locks.append(lock) }
+        if let lock = try target.lockPlace(name, id: copy.id) {
+          locks.append(lock)
+        } else {
+          empty.append(name)
+        }
         moved.append(try staging.stage(source, id: copy.id, generation: generation))
         items.append(MigrationJournal.Item(directory: name, source: ""))
       }
       let journal = MigrationJournal(
         flags: MigrationJournal.flagTarget, token: token, other: PathName.absolute(root),
         items: items)
+      for name in empty where try target.isThere(target.root + "/" + name) {
+        throw CairnError(
+          .retryLater, "\(name) was created in \(target.root) while datastores were moved there; "
+            + "move them again", file: target.root + "/" + name)
+      }
       try journal.write(target.root, machine: machine)
     } catch {
       for store in sources { do throws(StoreError) { try store.close() } catch {} }
@@ -99,13 +121,13 @@ extension DatastoreManager {
       // What can't be cleared up now is the next time. It may have been just the last step's
       // answer that failed.
       do throws(CairnError) {
-        if try settleMigration(target: target) { return moved }
+        if try settleMigration(target: target, &held) { return moved }
       } catch {}
       throw error
     }
     for store in sources { do throws(StoreError) { try store.close() } catch {} }
     for lock in locks { lock.unlock() }
-    _ = try settleMigration(target: target)
+    _ = try settleMigration(target: target, &held)
     return moved
   }
 
@@ -132,18 +154,29 @@ extension DatastoreManager {
 
   /// Completes or takes back a migration that was interrupted. One look at the disk if there is
   /// none, as nearly always.
-  func settleMigration() throws(CairnError) { _ = try settleMigration(target: nil) }
+  ///
+  /// - Throws: `retryLater` while one is under way.
+  func settleMigration() throws(CairnError) {
+    if try MigrationJournal.read(root, disk: machine.disk) == nil { return }
+    var locks = MigrationLocks(machine: machine)
+    defer { locks.release() }
+    try locks.take(root)
+    _ = try settleMigration(target: nil, &locks)
+  }
 
-  /// Returns whether a migration was completed.
+  /// The same for who has the locks of this root and of the target's. Returns whether a migration
+  /// was completed.
   @discardableResult
-  private func settleMigration(target: DatastoreManager?) throws(CairnError) -> Bool {
-    if let target { try target.settleMigration() }
+  func settleMigration(
+    target: DatastoreManager?, _ locks: inout MigrationLocks
+  ) throws(CairnError) -> Bool {
+    if let target { _ = try target.settleMigration(target: nil, &locks) }
     guard let journal = try MigrationJournal.read(root, disk: machine.disk) else { return false }
     if journal.isTarget {
       try complete(journal)
       return true
     }
-    return try settle(journal, target: target)
+    return try settle(journal, target: target, &locks)
   }
 
   /// Everything is staged in this root: it goes into its places.
@@ -174,7 +207,7 @@ extension DatastoreManager {
 
   /// This root's datastores may have been moved: the other root knows.
   private func settle(
-    _ journal: MigrationJournal, target: DatastoreManager?
+    _ journal: MigrationJournal, target: DatastoreManager?, _ locks: inout MigrationLocks
   ) throws(CairnError) -> Bool {
     var roots = [journal.other]
     // Roots may have been moved as well.
@@ -183,6 +216,7 @@ extension DatastoreManager {
     for other in roots {
       guard try isThereARoot(other) else { continue }
       isAnyThere = true
+      try locks.take(other)
       guard let found = try MigrationJournal.read(other, disk: machine.disk), found.isTarget,
         found.token == journal.token
       else { continue }

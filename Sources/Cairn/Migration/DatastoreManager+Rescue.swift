@@ -3,34 +3,60 @@ internal import CairnLog
 internal import CairnStore
 
 extension DatastoreManager {
+  /// What can be said of a copy of a generation that is over.
+  enum Rescue {
+    case rescued
+    /// It is no such copy.
+    case none
+    /// Something is in use: not just now.
+    case later
+  }
+
   /// A copy of a generation that is over, of which nothing was ever exchanged, has what nobody can
   /// have meant to delete: what a new device wrote before it first heard of the account's others.
-  /// It becomes a part of the datastore's present generation. Returns false if it is no such copy.
-  func rescue(_ copy: Copy, generation: UInt32) throws(CairnError) -> Bool {
+  /// It becomes a part of the datastore's present generation.
+  func rescue(_ copy: Copy, generation: UInt32) throws(CairnError) -> Rescue {
     let published = root + "/" + copy.directory + "/" + FileName.publication
     do throws(DiskError) {
-      if try machine.disk.info(published) != nil { return false }
+      if try machine.disk.info(published) != nil { return .none }
     } catch { throw CairnError(error) }
-    // Opening is locked out meanwhile.
-    return try locked { (state: inout State) throws(CairnError) in
-      if state.open[copy.id]?.isOpen == true { return false }
-      guard try MigrationJournal.read(root, disk: machine.disk) == nil else { return false }
-      let source: Store
-      do throws(CairnError) { source = try self.source(copy) } catch {
-        if error.code == .alreadyOpen || error.code == .corrupt { return false }
-        throw error
+    do throws(CairnError) {
+      // Opening is locked out meanwhile.
+      return try locked { (state: inout State) throws(CairnError) in
+        if state.open[copy.id]?.isOpen == true { return .later }
+        var locks = MigrationLocks(machine: machine)
+        defer { locks.release() }
+        try locks.take(root)
+        if try MigrationJournal.read(root, disk: machine.disk) != nil { return .later }
+        // Another process may have been faster.
+        guard try isThere(root + "/" + copy.directory) else { return .later }
+        return try rescueLocked(copy, generation, &locks)
       }
-      let isRescued: Bool
-      do throws(CairnError) {
-        isRescued = try prepare(source, copy, generation)
-      } catch {
-        do throws(StoreError) { try source.close() } catch {}
-        throw error
-      }
-      try wrapped { () throws(StoreError) in try source.close() }
-      if isRescued { try settleMigration() }
-      return isRescued
+    } catch {
+      if error.code == .alreadyOpen || error.code == .retryLater { return .later }
+      throw error
     }
+  }
+
+  private func rescueLocked(
+    _ copy: Copy, _ generation: UInt32, _ locks: inout MigrationLocks
+  ) throws(CairnError) -> Rescue {
+    let source: Store
+    do throws(CairnError) { source = try self.source(copy) } catch {
+      if error.code == .corrupt { return .none }
+      throw error
+    }
+    let isRescued: Bool
+    do throws(CairnError) {
+      isRescued = try prepare(source, copy, generation)
+    } catch {
+      do throws(StoreError) { try source.close() } catch {}
+      throw error
+    }
+    try wrapped { () throws(StoreError) in try source.close() }
+    guard isRescued else { return .none }
+    try settleMigration(target: nil, &locks)
+    return .rescued
   }
 
   private func prepare(

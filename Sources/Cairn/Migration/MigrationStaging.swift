@@ -102,22 +102,32 @@ struct MigrationStaging: Sendable {
   func install(_ item: MigrationJournal.Item) throws(CairnError) {
     let trash = Trash(root: root, machine: machine)
     let staging = root + "/" + FileName.staging(token, item.directory)
-    let place = root + "/" + item.directory
-    do throws(DiskError) {
-      if try machine.disk.info(staging) != nil {
-        if try machine.disk.info(place) != nil {
-          let lock = try machine.disk.lock(place + "/" + FileName.lock)
-          defer { lock.unlock() }
-          try trash.remove(item.directory)
-        }
-        try machine.disk.rename(staging, to: place)
-        try machine.disk.syncDirectory(root)
+    if try isThere(staging) {
+      let place = root + "/" + item.directory
+      let lock = try isThere(place) ? try lock(place) : nil
+      defer { lock?.unlock() }
+      // Another process may have been faster while nobody had the place's lock.
+      if try isThere(staging) {
+        // What somebody wrote there after it was copied is not lost.
+        if try isThere(place) { try trash.keep(item.directory) }
+        do throws(DiskError) {
+          try machine.disk.rename(staging, to: place)
+          try machine.disk.syncDirectory(root)
+        } catch { throw CairnError(error) }
       }
-      guard !item.source.isEmpty, try machine.disk.info(root + "/" + item.source) != nil else {
-        return
-      }
-    } catch { throw CairnError(error) }
+    }
+    guard !item.source.isEmpty, try isThere(root + "/" + item.source) else { return }
     try trash.keep(item.source)
+  }
+
+  private func isThere(_ path: String) throws(CairnError) -> Bool {
+    do { return try machine.disk.info(path) != nil } catch { throw CairnError(error) }
+  }
+
+  private func lock(_ place: String) throws(CairnError) -> any DiskLock {
+    do { return try machine.disk.lock(place + "/" + FileName.lock) } catch {
+      throw CairnError(error)
+    }
   }
 
   /// Takes back what was staged.
