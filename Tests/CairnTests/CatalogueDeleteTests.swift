@@ -142,6 +142,22 @@ import Testing
     #expect(try b.ids() == ["n"])
   }
 
+  @Test func `a root that never had a list does not obey another folder's`() async throws {
+    let other = bench.manager("x", folder: "/other")
+    try await other.with("default")
+    try other.deleteDatastore("default")
+    try await other.refresh()
+    try await bench.manager("c").with("default") { try $0.add("mine") }
+    for (folder, expected) in [("/other", CairnError.Code.disallowed), ("/empty", .notFound)] {
+      let wrong = bench.manager("c", folder: folder)
+      #expect(await wrong.refreshError()?.code == expected)
+      #expect(try wrong.ids() == ["default"] && bench.files("/c/trash") == [])
+    }
+    let right = bench.manager("c")
+    #expect(try await right.refresh().deleted == [])
+    #expect(try await right.content("default") == ["mine"])
+  }
+
   @Test func `what a new device wrote before it heard of the delete is kept`() async throws {
     let (a, _) = try await pair()
     try a.deleteDatastore("n")

@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import Synchronization
 
 /// Reading the files of the catalogue, and telling what can be believed.
@@ -9,18 +10,20 @@ extension CatalogueExchange {
   /// The folder must be the one that everything was published in so far. An empty or different one
   /// never means that anything was deleted.
   func checkFolder(
-    _ installation: Installation, _ report: inout CatalogueReport
+    _ manager: DatastoreManager, _ report: inout CatalogueReport
   ) async throws(CairnError) {
     if memory.withLock({ $0.folderIdentity != nil }) { return }
     let name = FileName.folderIdentity
-    let file = try installation.read()
+    let file = try manager.installation.read()
+    // The list may be new to a root whose datastores know their folder.
+    let published = file.folder == 0 ? try publications(manager) : []
     report.requests += 1
     var identity: UInt128
     if let bytes = try await folder.read(name, limit: FolderIdentity.bytesMax) {
       do { identity = try FolderIdentity.decode(bytes, path: name) } catch {
         throw CairnError(error)
       }
-    } else if file.folder != 0 {
+    } else if file.folder != 0 || !published.isEmpty {
       throw CairnError(
         .notFound,
         "the folder is empty, or not the one that the datastores in \(root) were exchanged with: "
@@ -32,6 +35,9 @@ extension CatalogueExchange {
       _ = try await folder.write(name, FolderIdentity.encode(identity))
     }
     if file.folder != 0, file.folder != identity { try await accept(file, &report) }
+    for (directory, publication) in published where publication.folder != identity {
+      try await accept(publication, directory, &report)
+    }
     memory.withLock { $0.folderIdentity = identity }
   }
 
@@ -47,11 +53,55 @@ extension CatalogueExchange {
         if isOurs(try CatalogueFile(bytes, name: name), file) { return }
       } catch { throw CairnError(error) }
     }
-    throw CairnError(
+    throw otherFolderError
+  }
+
+  private var otherFolderError: CairnError {
+    CairnError(
       .disallowed,
       "this is another shared folder than the one that the datastores in \(root) were exchanged "
         + "with; nothing was changed. Choose the right folder, or link the account anew",
       file: FileName.folderIdentity)
+  }
+
+  /// What the copies here know of the folder that they were published in.
+  private func publications(
+    _ manager: DatastoreManager
+  ) throws(CairnError) -> [(directory: String, publication: PublicationFile)] {
+    var result: [(directory: String, publication: PublicationFile)] = []
+    for copy in try manager.copies() {
+      let path = root + "/" + copy.directory + "/" + FileName.publication
+      do throws(LogError) {
+        let limit = Head.bytesMax * 2
+        guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
+          continue
+        }
+        let publication = try PublicationFile(bytes, path: path)
+        if publication.folder != 0 { result.append((copy.directory, publication)) }
+      } catch { throw CairnError(error) }
+    }
+    return result
+  }
+
+  /// The same by a copy's head, as the datastore's own exchange does it.
+  private func accept(
+    _ publication: PublicationFile, _ directory: String, _ report: inout CatalogueReport
+  ) async throws(CairnError) {
+    // One that can't be read proves nothing.
+    guard let known = try? Head(publication.head, name: directory, datastore: nil) else {
+      throw otherFolderError
+    }
+    let name = directory + "/" + FileName.head(device: known.device.rawValue)
+    report.requests += 1
+    if let bytes = try await folder.read(name, limit: Head.bytesMax) {
+      do throws(LogError) {
+        let head = try Head(bytes, name: name, datastore: known.datastore)
+        if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
+          return
+        }
+      } catch { throw CairnError(error) }
+    }
+    throw otherFolderError
   }
 
   private func isOurs(_ found: CatalogueFile, _ file: InstallationFile) -> Bool {
@@ -65,8 +115,9 @@ extension CatalogueExchange {
   /// a copy of this installation (a cloned or restored root): from now on it is that one's, and we
   /// take another name.
   func checkOwn(
-    _ installation: Installation, _ entries: [FolderEntry], _ report: inout CatalogueReport
+    _ manager: DatastoreManager, _ entries: [FolderEntry], _ report: inout CatalogueReport
   ) async throws(CairnError) {
+    let installation = manager.installation
     let file = try installation.read()
     guard file.installation != 0 else { return }
     let name = FileName.catalogue(installation: file.installation)
@@ -75,7 +126,7 @@ extension CatalogueExchange {
       guard file.own.revision > 0 else { return }
       // Before it is written again: is this still the folder that it was written to?
       memory.withLock { $0.folderIdentity = nil }
-      try await checkFolder(installation, &report)
+      try await checkFolder(manager, &report)
       try installation.update { $0.isPublished = false }
       return
     }

@@ -75,10 +75,10 @@ final class CatalogueExchange: Sendable {
   private func round(_ manager: DatastoreManager) async throws(CairnError) -> CatalogueReport {
     let installation = manager.installation
     var report = CatalogueReport()
-    try await checkFolder(installation, &report)
+    try await checkFolder(manager, &report)
     report.requests += 1
     let entries = try await folder.list(FileName.catalogue)
-    try await checkOwn(installation, entries, &report)
+    try await checkOwn(manager, entries, &report)
     let found = try await readOthers(try installation.read(), entries, &report)
     let views = try publishedViews(manager)
     let before = try installation.read()
