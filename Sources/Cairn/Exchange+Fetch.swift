@@ -41,6 +41,7 @@ extension Exchange {
             + "\(newest.size)); all deltas are fetched instead"))
       return
     }
+    try checkOpen()
     let path = store.temporarySnapshotPath()
     do throws(DiskError) {
       let file = try machine.disk.open(path, .create)
@@ -67,6 +68,7 @@ extension Exchange {
     }
     for head in heads {
       let vector = store.vector
+      try checkOpen()
       var have = inbox.withLock { inbox in
         let start = max(vector[head.device], inbox.snapshot?.vector[head.device] ?? 0)
         return inbox.reach(head.device, from: start)
@@ -107,6 +109,7 @@ extension Exchange {
     guard let bytes = try await readFile(name, PublishedSegment.fileBytesMax, &report) else {
       return false
     }
+    try checkOpen()
     do throws(LogError) {
       guard UInt64(bytes.count) == segment.size else {
         throw LogError(.truncated, name, "\(bytes.count) of \(segment.size) bytes")

@@ -107,6 +107,9 @@ extension Exchange {
     if isVerified, version == entry.version { return }
     report.requests += 1
     guard let bytes = try await readFile(name, Head.bytesMax, &report) else { return }
+    let last = store.vector[store.device]
+    // After the vector: it was that of an open store.
+    try checkOpen()
     let head: Head
     do { head = try Head(bytes, name: name, datastore: store.datastore) } catch {
       // Damaged on its way or half replaced; ours to write again, from what we know.
@@ -120,7 +123,7 @@ extension Exchange {
     else {
       throw identityError(name, "it was written by a copy of this device, or before a restore")
     }
-    guard head.last <= store.vector[store.device] else {
+    guard head.last <= last else {
       throw identityError(name, "it has \(head.last) deltas, more than there are here")
     }
     condition.update { $0.isIdentityLost = false }

@@ -19,6 +19,7 @@ extension Exchange {
   ) async throws(CairnError) {
     // Everything that is told to others must be safe here first.
     let vector = store.vector
+    try checkOpen()
     var head = memory.withLock { $0.own }
     let isLost = listing[FileName.head(device: store.device.rawValue)] == nil && head.generation > 0
     guard vector[store.device] > head.last || vector != head.acknowledged || isLost
@@ -292,6 +293,8 @@ extension Exchange {
 
   /// Keeps PUBLISHED, durably: what this device knows of its own head.
   private func save(_ publication: PublicationFile) throws(CairnError) {
+    // Somebody else may have the datastore open by now.
+    try checkOpen()
     do throws(LogError) {
       try DurableFile.replace(
         directory: store.directory, name: FileName.publication, bytes: publication.encoded(),

@@ -63,10 +63,11 @@ final class Exchange: Sendable {
       let path = store.directory + "/" + FileName.publication
       if let bytes = try DurableFile.read(path, limit: Head.bytesMax * 2, disk: machine.disk) {
         let publication = try PublicationFile(bytes, path: path)
-        memory.publication = publication
-        if !publication.head.isEmpty {
-          memory.own = try Head(publication.head, name: path, datastore: store.datastore)
-        }
+        let own =
+          publication.head.isEmpty
+          ? memory.own : try Head(publication.head, name: path, datastore: store.datastore)
+        // One of another device, which was here before this one, says nothing of this one.
+        if own.device == store.device { (memory.publication, memory.own) = (publication, own) }
       }
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
@@ -91,17 +92,23 @@ final class Exchange: Sendable {
     return try result.get()
   }
 
+  /// A store that was closed since answers everything as an empty one would: to be asked after
+  /// each wait for the folder, before anything is judged by what the store says, or written.
+  func checkOpen() throws(CairnError) {
+    guard var ending = store.ending else { return }
+    ending.id = datastoreID
+    throw CairnError(ending)
+  }
+
   private func round() async throws(CairnError) -> ExchangeReport {
-    if var ending = store.ending {
-      ending.id = datastoreID
-      throw CairnError(ending)
-    }
+    try checkOpen()
     var report = ExchangeReport()
     let listing: [String: FolderEntry]
     do throws(CairnError) { listing = try await fetch(&report) } catch {
       condition.noteFetchFailed(error)
       throw error
     }
+    try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     do throws(CairnError) { try await publish(listing, &report) } catch {
       condition.notePublishFailed(error)
@@ -129,6 +136,7 @@ final class Exchange: Sendable {
       try await checkFolder(&report)
     }
     try await readHeads(entries, &report)
+    try checkOpen()
     try await checkOwnHead(listing, &report)
     try await lookAtForeignFiles(entries, &report)
     try await fetchSnapshot(listing, &report)

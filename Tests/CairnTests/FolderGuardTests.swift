@@ -229,6 +229,36 @@ import Testing
     #expect(try b.ids() == ["a", "after-the-backup"])
   }
 
+  @Test func `what another device published is not taken for one's own`() async throws {
+    _ = try await bench.publisher("a")
+    try bench.open("c").close()
+    let published = try bench.read(bench.root("a") + "/p-notes/PUBLISHED")
+    try bench.write(bench.root("c") + "/p-notes/PUBLISHED", published)
+    let c = try bench.open("c")
+    try c.add("c")
+    try await c.pull()
+    #expect(try c.ids() == ["a", "c"])
+    #expect(try bench.names(bench.shared).filter { $0.hasSuffix(".head") }.count == 2)
+  }
+
+  @Test(arguments: [HookedFolder.Request.list, .read])
+  func `a round that outlives its datastore says just that`(
+    request: HookedFolder.Request
+  ) async throws {
+    try await bench.publisher("a").close()
+    let hook = HookedFolder.Switch()
+    let datastore = try bench.open("a", hook)
+    hook.set { found, path throws(CairnError) in
+      let isHead = path.hasSuffix(".head") || path.hasSuffix("/p-notes") || path == "p-notes"
+      if found == request, isHead { try datastore.close() }
+    }
+    #expect(await datastore.exchangeError()?.code == .closed)
+    #expect(!datastore.isOpen && !datastore.status.needsReset)
+    hook.set(nil)
+    let again = try bench.open("a")
+    #expect(try await again.pull().problems == [])
+  }
+
   // MARK: roots
 
   @Test(arguments: [
