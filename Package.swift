@@ -60,6 +60,12 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
       path: "Tests/Support", swiftSettings: settings),
+    .executableTarget(
+      name: "CairnTorture",
+      dependencies: [
+        "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ], path: "Tests/Torture", swiftSettings: settings),
     tests("CairnBytesTests", ["CairnBytes"]),
     tests("CairnDiskTests", ["CairnDisk"]),
     tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),

@@ -1,0 +1,6 @@
+import ArgumentParser
+
+/// The programmes of this directory.
+enum ProcessCommands {
+  static let all: [any ParsableCommand.Type] = []
+}

@@ -1,0 +1,6 @@
+import ArgumentParser
+
+/// The programmes of this directory.
+enum SimulationCommands {
+  static let all: [any ParsableCommand.Type] = []
+}
