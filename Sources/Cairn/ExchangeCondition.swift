@@ -23,12 +23,12 @@ final class ExchangeCondition: Sendable {
   }
 
   private let state = Lock(State())
-  private let listener = Lock<(@Sendable () -> Void)?>(nil)
+  private let listener = Lock(Callback())
 
   var current: State { state.withLock { $0 } }
 
   /// What is called after changes, under no lock of this.
-  func onChange(_ tell: @escaping @Sendable () -> Void) { listener.withLock { $0 = tell } }
+  func onChange(_ tell: @escaping @Sendable () -> Void) { listener.withLock { $0.call = tell } }
 
   func update(_ change: (inout State) -> Void) {
     if set(change) { tell() }
@@ -45,7 +45,7 @@ final class ExchangeCondition: Sendable {
   }
 
   func tell() {
-    let tell = listener.withLock { $0 }
+    let tell = listener.withLock { $0.call }
     tell?()
   }
 

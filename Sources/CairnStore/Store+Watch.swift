@@ -7,7 +7,7 @@ extension Store {
   /// What is called after local changes, on the thread that made them and under no lock of the
   /// store, as long as somebody watches. Set once, before the store is used.
   package func onChange(_ tell: @escaping @Sendable () -> Void) {
-    onChange.withLock { $0 = tell }
+    onChange.withLock { $0.call = tell }
   }
 
   /// Somebody watches from now on, or no more: changes are noted while anybody does, and which
@@ -33,7 +33,7 @@ extension Store {
   }
 
   func tell() {
-    let tell = onChange.withLock { $0 }
+    let tell = onChange.withLock { $0.call }
     tell?()
   }
 

@@ -24,7 +24,7 @@ package final class Store: Sendable {
   /// The same for those who must not wait: low half of the segment's number, then the end.
   private let durableWord: Atomic<UInt64>
   private let isPoisoned = Atomic<Bool>(false)
-  let onChange = Lock<(@Sendable () -> Void)?>(nil)
+  let onChange = Lock(Callback())
   let compaction = Lock<CompactionState>(CompactionState())
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
