@@ -16,6 +16,8 @@ package enum FileName {
   package static let info = "INFO"
   package static let trash = "trash"
   package static let journal = "MIGRATION"
+  /// Held, in each root that it is about, while datastores are moved.
+  package static let migrationLock = "MIGRATION.LOCK"
   /// What an installation knows of the account's datastores, in the root.
   package static let installation = "CATALOGUE"
   package static let installationLock = "CATALOGUE.LOCK"

@@ -1,11 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
 
-extension FileName {
-  /// Held, in each root that it is about, while datastores are moved.
-  static let migrationLock = "MIGRATION.LOCK"
-}
-
 /// The MIGRATION.LOCK files that somebody holds: only who has that of a root moves datastores into
 /// or out of it, completes a move or takes it back. That of local datastores is taken first.
 struct MigrationLocks {
