@@ -55,7 +55,9 @@ extension Store {
       for segment in switched.gone {
         remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
       }
-      try switched.outcome.note(from: &switched.old, to: &switched.new)
+      try switched.outcome.note(
+        from: &switched.old, to: &switched.new, renamed: plan.common.device,
+        common: max(plan.common.last, plan.device == plan.common.device ? .max : 0))
       return switched.outcome
     }
   }

@@ -2,9 +2,9 @@ import CairnMerge
 
 extension SyncOutcome {
   /// Names what differs between two states, neither of which has pending changes. Looks at every
-  /// record of both.
+  /// record of both. Of the deltas of `renamed` only those up to `common` are in both.
   mutating func note(
-    from old: inout StoreState, to new: inout StoreState
+    from old: inout StoreState, to new: inout StoreState, renamed: DeviceID, common: UInt64
   ) throws(StoreError) {
     old.addBaseTables()
     new.addBaseTables()
@@ -25,7 +25,8 @@ extension SyncOutcome {
       }
     }
     for dot in new.vector.entries where dot.device != newDevice {
-      appliedCount += Int(clamping: dot.sequence - min(dot.sequence, old.vector[dot.device]))
+      let known = dot.device == renamed ? common : old.vector[dot.device]
+      appliedCount += Int(clamping: dot.sequence - min(dot.sequence, known))
     }
   }
 }
