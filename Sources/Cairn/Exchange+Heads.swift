@@ -139,7 +139,9 @@ extension Exchange {
     else {
       let own = memory.withLock { $0.own }
       let known = memory.withLock { $0.histories.chain(head.device, at: head.last) }
-      if head.generation < own.generation, head.last <= own.last, known ?? head.chain == head.chain {
+      if head.generation < own.generation, head.last <= own.last,
+        known ?? head.chain == head.chain
+      {
         // One of ours from before: the folder was rolled back, and gets what it has lost.
         memory.withLock { ($0.isOwnVerified, $0.mustRewriteHead) = (false, true) }
         return .ours

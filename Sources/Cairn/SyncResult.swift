@@ -44,8 +44,8 @@ public struct SyncResult: Sendable {
   public var committed: Bool
   /// Deltas of other devices that became visible.
   public var incorporated: Int
-  /// The new name of this device (`Datastore.device`), 16 hex digits, if it had to take one: another
-  /// copy of it had published under the old one. What only this copy had is under the new name.
+  /// The new name of this device (`Datastore.device`), 16 hex digits, if it had to take one:
+  /// another copy of it had published under the old one. What only this copy had is under the new.
   public var newDevice: String?
   /// Records that other devices' changes touched, once each.
   public var changes: [Change]

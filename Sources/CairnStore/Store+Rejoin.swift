@@ -18,6 +18,11 @@ package struct Rejoining: Sendable {
   /// Devices of which the folder has other deltas than this store.
   package var forked: Set<DeviceID> = []
 
+  /// What only this store has is committed once more on top of what the folder has, instead of
+  /// beside it: for a device that the others have stopped to wait for. What it wrote to records that
+  /// are gone is left out, and a conflict of the outcome. `device` has to be a new one.
+  package var isOnTop = false
+
   package init(staged: Store, device: DeviceID, common: CommonBranch) {
     self.staged = staged
     self.device = device
@@ -79,7 +84,7 @@ extension Store {
     let committed = try commit(&guarded)
     try sealTail(&guarded)
     let own = try ownPacks(plan, guarded)
-    let packs = try reauthored(own, plan)
+    let (packs, conflicts) = try reauthored(own, plan)
     var next = guarded.current
     next.device = plan.device.rawValue
     next.snapshot += 1
@@ -108,7 +113,9 @@ extension Store {
       if mayName(next) { poison() }
       throw error
     }
-    return install(new, next, plan, committed, &guarded)
+    var switched = install(new, next, plan, committed, &guarded)
+    switched.outcome.conflicts = conflicts
+    return switched
   }
 
   /// CURRENT says so: from here on nothing can fail.
@@ -158,23 +165,25 @@ extension Store {
   /// The same under the new name, put into the staged store, too.
   private func reauthored(
     _ own: [[UInt8]], _ plan: Rejoining
-  ) throws(StoreError) -> [[UInt8]] {
+  ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
     var reauthoring = Reauthoring(
-      plan.common, author: plan.device, present: plan.staged.vector)
+      plan.common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
     do throws(DecodeError) {
       for pack in own { try reauthoring.add(pack: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
-    let packs = reauthoring.packs
-    if packs.isEmpty { return [] }
-    let outcome = try plan.staged.sync(packs: packs)
-    if let failure = outcome.failures.values.first {
+    var packs = reauthoring.packs
+    var conflicts: [SyncOutcome.Conflict] = []
+    if packs.isEmpty { return ([], []) }
+    if plan.isOnTop {
+      (packs, conflicts) = try plan.staged.recommit(packs, author: plan.device)
+    } else if let failure = try plan.staged.sync(packs: packs).failures.values.first {
       throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
     }
     guard plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
       throw StoreError(
         .log, "own deltas of \(directory) build on others that the folder does not have")
     }
-    return packs
+    return (packs, conflicts)
   }
 
   /// The snapshot of all that is in the staged store, moved here; returns its path.

@@ -116,3 +116,117 @@ import Testing
     #expect(try staged.store.get("after") == ["x": 1])
   }
 }
+
+/// A device that comes back after the others have stopped to wait for it: what it has is committed
+/// on top of what they have.
+@Suite struct StoreOnTopTests {
+  /// A device that has published its first delta, and what another one made of it meanwhile.
+  private func result(
+    _ first: (Store) throws -> Void, mine: [(Store) throws -> Void],
+    theirs: (Store) throws -> Void
+  ) throws -> (content: [String: [String: FieldValue]], outcome: SyncOutcome) {
+    let (a, b) = (try StoreDevice(1, time: 1000), try StoreDevice(2, time: 2000))
+    try first(a.store)
+    try a.store.sync()
+    let published = try a.store.pack()
+    for change in mine {
+      a.clock.advance(by: 100)
+      try change(a.store)
+      try a.store.sync()
+    }
+    try b.store.sync(packs: [published])
+    try theirs(b.store)
+    try b.store.sync()
+    var common = CommonBranch(a.id)
+    try common.add(pack: published, through: 1)
+    let staged = try Store.open(
+      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
+      options: a.options, machine: a.machine)
+    try staged.sync(packs: [published, try b.store.pack()])
+    var plan = Rejoining(staged: staged, device: staged.device, common: common)
+    plan.isOnTop = true
+    let outcome = try #require(try a.store.rejoin(plan) { _ in })
+    try staged.close()
+    try b.store.sync(packs: [try a.store.pack()])
+    let content = try StoreContent(a.store)
+    #expect(try StoreContent(b.store).differences(from: content) == [])
+    #expect(a.store.vector == b.store.vector)
+    _ = try a.store.compact()
+    _ = try b.store.compact()
+    #expect(a.snapshotBytes() == b.snapshotBytes())
+    return (content.tables["t"] ?? [:], outcome)
+  }
+
+  @Test func `writes cover what is there, and nothing is in conflict`() throws {
+    let (content, outcome) = try result {
+      try $0.insert("r", ["a": 1, "b": 1])
+    } mine: [{ try $0.set("r", ["a": "mine"]) }, { try $0.set("r", ["c": nil, "a": "again"]) }]
+    theirs: { try $0.set("r", ["a": "theirs", "b": "theirs"]) }
+    #expect(content["r"] == ["a": "again", "b": "theirs"])
+    #expect(outcome.conflicts.isEmpty)
+  }
+
+  @Test func `a record that was deleted stays so, and what was written to it is told`() throws {
+    let (content, outcome) = try result {
+      try $0.insert("gone", ["a": 1])
+      try $0.insert("again", ["a": 1])
+    } mine: [
+      {
+        try $0.set("gone", ["a": "mine"])
+        try $0.insert("new", ["x": 1])
+        try $0.delete("again")
+        try $0.insert("again", ["b": 2])
+      },
+      { try $0.set("gone", ["a": "more"]) },
+    ] theirs: {
+      try $0.delete("gone")
+      try $0.delete("again")
+    }
+    #expect(content == ["again": ["b": 2], "new": ["x": 1]])
+    #expect(outcome.conflicts.map(\.id.text) == ["gone", "gone"])
+    #expect(outcome.conflicts.flatMap { $0.conflict.losers.map(\.value) } == ["mine", "more"])
+    #expect(outcome.conflicts.allSatisfy { $0.conflict.visible == nil })
+  }
+
+  @Test func `additions add to what is there`() throws {
+    let (content, _) = try result {
+      try $0.setRule(.sum, table: "t", field: "n")
+      try $0.insert("r", ["n": 100])
+      try $0.insert("put", ["n": 100])
+    } mine: [
+      {
+        try $0.set("r", ["n": 107])
+        try $0.set("put", ["n": 101])
+      }, { try $0.set("r", ["n": 110]) },
+    ] theirs: {
+      try $0.set("r", ["n": 150])
+      try $0.set("put", ["n": nil])
+      try $0.sync()
+      try $0.set("put", ["n": 5])
+    }
+    #expect(content["r"]?["n"] == 160)
+    #expect(content["put"]?["n"] == 6)
+  }
+
+  @Test func `edits of lists go on, and lists that both have begun are one`() throws {
+    let name = RecordName("r")
+    let (content, _) = try result {
+      try $0.insert("r", ["l": .list(["A", "B"])])
+    } mine: [
+      {
+        try $0.edit(table: "t", id: name, field: "l", .append("mine"))
+        try $0.edit(table: "t", id: name, field: "begun", .insertAll(["x", "y"], at: 0))
+      },
+      {
+        try $0.edit(table: "t", id: name, field: "l", .remove(at: 0))
+        try $0.edit(table: "t", id: name, field: "begun", .remove(at: 0))
+        try $0.edit(table: "t", id: name, field: "begun", .append("z"))
+      },
+    ] theirs: {
+      try $0.edit(table: "t", id: name, field: "l", .insert("theirs", at: 0))
+      try $0.edit(table: "t", id: name, field: "begun", .append("b"))
+    }
+    #expect(content["r"]?["l"] == .list(["theirs", "B", "mine"]))
+    #expect(content["r"]?["begun"] == .list(["b", "y", "z"]))
+  }
+}

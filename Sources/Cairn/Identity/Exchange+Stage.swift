@@ -78,7 +78,9 @@ extension Exchange {
   ) async throws(CairnError) {
     try await readHeads(entries, &report)
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.
-    let hasAll = memory.withLock { $0.heads.values.allSatisfy { $0.segments.first?.first ?? 1 == 1 } }
+    let hasAll = memory.withLock { memory in
+      memory.heads.values.allSatisfy { $0.segments.first?.first ?? 1 == 1 }
+    }
     if !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)
     _ = try sync()
@@ -96,7 +98,8 @@ extension Exchange {
     var common = own.common(with: other)
     var ownFiles: [PublishedBranch.File] = []
     if !own.isCertain(common, other) || !hasOwnDeltas(after: common, through: own.last) {
-      ownFiles = try await files(memory.withLock { $0.own.segments }, of: head.device, listing, &report)
+      let segments = memory.withLock { $0.own.segments }
+      ownFiles = try await files(segments, of: head.device, listing, &report)
       for file in ownFiles { own.note(first: file.first, file.chains) }
       common = own.common(with: other)
     }
@@ -145,8 +148,8 @@ extension Exchange {
       report.problems.append(
         ExchangeReport.Problem(
           name: FileName.head(device: head.device.rawValue),
-          reason: "what was published under this device's name can't be compared with what is here, "
-            + "since its beginning is not in the folder any more"))
+          reason: "what was published under this device's name can't be compared with what is "
+            + "here, since its beginning is not in the folder any more"))
       return nil
     }
     staging.state.withLock { $0.branch = (head.nonce, files) }
@@ -187,7 +190,8 @@ extension Exchange {
   ) throws(CairnError) -> [[UInt8]] {
     var writer = PackWriter(device: store.device, first: sequence + 1)
     do throws(DecodeError) {
-      for file in files where file.last >= writer.nextSequence && file.first <= writer.nextSequence {
+      for file in files
+      where file.last >= writer.nextSequence && file.first <= writer.nextSequence {
         try writer.append(file.pack, through: file.last, limit: .max)
       }
     } catch { throw CairnError(LogError(error, directory, at: 0, "published deltas")) }

@@ -14,6 +14,8 @@ package struct Reauthoring: Sendable {
   private let author: DeviceID
   /// What there is of each device: nothing may build on more, or it could never be applied.
   private let present: VersionVector
+  /// Everything that is there counts as seen.
+  private let isOnTop: Bool
   private var writer: PackWriter
   private var finished: [[UInt8]] = []
   /// Additions behind the common branch, by field: in the numbers of the old device.
@@ -23,7 +25,10 @@ package struct Reauthoring: Sendable {
 
   /// - Parameter author: who the deltas are to be of; the device itself if it keeps its name, and
   ///   only what is not there any more has to be forgotten.
-  package init(_ common: CommonBranch, author: DeviceID, present: VersionVector) {
+  package init(
+    _ common: CommonBranch, author: DeviceID, present: VersionVector, isOnTop: Bool = false
+  ) {
+    self.isOnTop = isOnTop
     self.common = common
     self.author = author
     self.present = present
@@ -75,6 +80,9 @@ package struct Reauthoring: Sendable {
   // MARK: one delta
 
   private func dependencies(_ delta: Delta) -> [Dot] {
+    if isOnTop {
+      return delta.dot.sequence == common.last + 1 ? Array(present.entries) : []
+    }
     var seen = VersionVector(delta.dependencies)
     if isRenamed, delta.dot.sequence == common.last + 1 {
       // The first delta of a device says all that it had seen.
@@ -152,6 +160,11 @@ package struct Reauthoring: Sendable {
 }
 
 extension ListEdit {
+  /// With other numbers for the items of lists that began with these deltas.
+  package func shifted(_ by: (Dot) -> UInt32) -> ListEdit {
+    renamed { $0.index == 0 ? $0 : NodeID($0.dot, $0.index + by($0.dot)) }
+  }
+
   /// With other names for deltas, in the order that these ask for.
   func renamed(_ name: (NodeID) -> NodeID) -> ListEdit {
     var edit = self
