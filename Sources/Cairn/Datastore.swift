@@ -80,7 +80,8 @@ public final class Datastore: Sendable {
   public var isOpen: Bool { !store.isClosed }
   /// Whether others can be given access: its id starts with a dot.
   public var isShareable: Bool { id.hasPrefix(".") }
-  /// This device's name in the datastore: 16 hex digits.
+  /// This device's name in the datastore: 16 hex digits. Another one after a `sync()` that says so
+  /// (`SyncResult.newDevice`).
   public var device: String { store.device.description }
   /// What opening had to mend, in words; empty after a clean close.
   public var recoveryNotes: [String] {
@@ -181,7 +182,7 @@ public final class Datastore: Sendable {
       outcome = try wrapped { () throws(StoreError) in try store.sync() }
     }
     roleNote?.note(effectiveRole)
-    if outcome.committed != nil { background.withLock { $0?.hint() } }
+    if outcome.committed != nil || outcome.newDevice != nil { background.withLock { $0?.hint() } }
     if let summary = outcome.summary,
       info.note(summary, published: exchanger == nil ? nil : store.published)
     {
@@ -206,6 +207,7 @@ public final class Datastore: Sendable {
     if !store.isClosed { info.save() }
     observers.keepStatus()
     defer { observers.finish() }
+    exchanger?.stopRejoining()
     try wrapped { () throws(StoreError) in try store.close() }
     if store.ending?.kind == .deleted { _ = try manager.sweep() }
   }

@@ -20,10 +20,9 @@ public struct DatastoreStatus: Hashable, Sendable {
   public var incoming: Bool
   /// There are local changes for the next `sync()` to commit.
   public var outgoing: Bool
-  /// This copy has to be given up: close the datastore, then remove the copy with
-  /// `uncacheDatastore`. Either another copy (a clone, a restored backup) publishes under the same
-  /// identity, and `downloadError` says which; or another device has deleted the datastore, and
-  /// everything throws `deleted`.
+  /// This copy has to be given up, since another device has deleted the datastore, and everything
+  /// throws `deleted`: close the datastore, then remove the copy with `uncacheDatastore`. A copy
+  /// that has a twin (a clone, a restored backup) need not be: it takes another name by itself.
   public var needsReset: Bool
   /// What last kept changes from being uploaded; nil once a round has published what there was, or
   /// found nothing to publish. What keeps a round from looking into the folder keeps it from
@@ -47,7 +46,7 @@ public struct DatastoreStatus: Hashable, Sendable {
     downloading = exchange.isMissing || exchange.isBlocked
     uploading = store.committed > store.published
     incoming = exchange.hasIncoming
-    needsReset = store.isDeleted || exchange.isIdentityLost
+    needsReset = store.isDeleted
     uploadError = exchange.uploadError
     downloadError = exchange.downloadError
   }

@@ -118,13 +118,14 @@ extension Exchange {
       guard published.encodedName(bytes) == name else {
         throw LogError(.foreign, name, at: 32, "its content belongs under another name")
       }
-      try checkChain(published, name, have)
-      try Exchange.verify(published, name)
+      let chains = try Exchange.verify(published, name)
+      try checkHistory(published, chains, name, have)
       try inbox.withLock { inbox throws(LogError) in
         try inbox.add(
           Inbox.Item(
             name: name, device: head.device, first: segment.first, last: segment.last), bytes)
       }
+      memory.withLock { $0.histories.note(head.device, first: segment.first, chains) }
     } catch {
       if case .disk(let disk) = error.reason { throw CairnError(disk) }
       judge(error, entry, bytes, &report)
@@ -137,26 +138,15 @@ extension Exchange {
     return true
   }
 
-  /// The device's files must continue one another: two histories under one device are a fork.
-  private func checkChain(
-    _ segment: PublishedSegment, _ name: String, _ have: UInt64
-  ) throws(LogError) {
-    let device = DeviceID(rawValue: segment.device)
-    let known = memory.withLock { $0.chains[device] }
-    if let known, known.last == have, segment.first == have + 1,
-      known.chain != segment.chainBefore
-    {
-      throw LogError(
-        .foreign, name, at: 64,
-        "it does not continue what this device published before: two copies of one device have "
-          + "written under one name")
-    }
-    memory.withLock { $0.chains[device] = (segment.last, segment.chainAfter) }
-  }
-
-  /// The structure of everything in a segment, before any of it counts.
-  static func verify(_ segment: PublishedSegment, _ name: String) throws(LogError) {
+  /// The structure of everything in a segment, before any of it counts. Returns the chain after
+  /// each of its deltas.
+  @discardableResult
+  static func verify(
+    _ segment: PublishedSegment, _ name: String
+  ) throws(LogError) -> [UInt128] {
     do throws(DecodeError) {
+      var chain = DeltaChain(segment.chainBefore)
+      var chains: [UInt128] = []
       var reader = try PackReader(segment.pack)
       guard reader.header.device.rawValue == segment.device, reader.header.first == segment.first,
         reader.header.last == segment.last
@@ -164,7 +154,11 @@ extension Exchange {
       var delta = Delta()
       while try reader.next(into: &delta) {
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
+        chain.add(delta, heap: reader.heap, names: reader.records)
+        chains.append(chain.value)
       }
+      guard chain.value == segment.chainAfter else { throw .malformed("another chain") }
+      return chains
     } catch {
       throw LogError(error, name, at: UInt64(PublishedSegment.headerSize), "the deltas inside")
     }
@@ -178,6 +172,11 @@ extension Exchange {
   /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it.
   func sync() throws(CairnError) -> SyncOutcome {
     defer { noteInbox() }
+    if let outcome = try rejoinIfReady() { return outcome }
+    if isRejoining {
+      // What the folder has comes with the rest.
+      return try wrapped { () throws(StoreError) in try store.sync() }
+    }
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
     var hasProgress = true

@@ -38,10 +38,17 @@ extension Exchange {
   }
 
   /// An older head than the one that is known has come back: nothing to learn from it.
+  /// Unless it is of another copy of its device: then that one's is what counts from now on.
   private func take(_ head: Head, _ entry: FolderEntry) {
     memory.withLock { memory in
       memory.versions[entry.name] = entry.version
-      if let known = memory.heads[head.device], known.generation > head.generation { return }
+      let chain = memory.histories.chain(head.device, at: head.last)
+      if let chain, chain != head.chain {
+        memory.forked.insert(head.device)
+      } else {
+        if chain != nil { memory.forked.remove(head.device) }
+        if let known = memory.heads[head.device], known.generation > head.generation { return }
+      }
       memory.heads[head.device] = head
     }
   }
@@ -90,11 +97,18 @@ extension Exchange {
     }
   }
 
+  /// What became of the own head.
+  enum OwnHead {
+    case ours
+    /// Somebody else writes under our name.
+    case lost(Head, reason: String)
+  }
+
   /// Our own head must be what we wrote: by its nonce a copy of this device is found out, by its
-  /// range a restored backup.
+  /// range a restored backup. An older one of ours comes back with the whole folder.
   func checkOwnHead(
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
-  ) async throws(CairnError) {
+  ) async throws(CairnError) -> OwnHead {
     let name = FileName.head(device: store.device.rawValue)
     let (version, publication, isVerified) = memory.withLock {
       ($0.versions[name], $0.publication, $0.isOwnVerified)
@@ -102,11 +116,11 @@ extension Exchange {
     guard let entry = listing[name] else {
       // Lost in the folder, or never there: the next publication writes it again.
       memory.withLock { $0.isOwnVerified = publication == nil }
-      return
+      return .ours
     }
-    if isVerified, version == entry.version { return }
+    if isVerified, version == entry.version { return .ours }
     report.requests += 1
-    guard let bytes = try await readFile(name, Head.bytesMax, &report) else { return }
+    guard let bytes = try await readFile(name, Head.bytesMax, &report) else { return .ours }
     let last = store.vector[store.device]
     // After the vector: it was that of an open store.
     try checkOpen()
@@ -115,18 +129,28 @@ extension Exchange {
       // Damaged on its way or half replaced; ours to write again, from what we know.
       report.problems.append(
         ExchangeReport.Problem(name: name, reason: "\(error); it will be written again"))
-      memory.withLock { $0.isOwnVerified = false }
-      return
+      memory.withLock { ($0.isOwnVerified, $0.mustRewriteHead) = (false, true) }
+      return .ours
     }
-    guard let publication else { throw identityError(name, "it was never published from here") }
+    guard let publication else {
+      return .lost(head, reason: "it was never published from here")
+    }
     guard head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
     else {
-      throw identityError(name, "it was written by a copy of this device, or before a restore")
+      let own = memory.withLock { $0.own }
+      let known = memory.withLock { $0.histories.chain(head.device, at: head.last) }
+      if head.generation < own.generation, head.last <= own.last,
+        known ?? head.chain == head.chain
+      {
+        // One of ours from before: the folder was rolled back, and gets what it has lost.
+        memory.withLock { ($0.isOwnVerified, $0.mustRewriteHead) = (false, true) }
+        return .ours
+      }
+      return .lost(head, reason: "it was written by a copy of this device, or before a restore")
     }
     guard head.last <= last else {
-      throw identityError(name, "it has \(head.last) deltas, more than there are here")
+      return .lost(head, reason: "it has \(head.last) deltas, more than there are here")
     }
-    condition.update { $0.isIdentityLost = false }
     memory.withLock { memory in
       memory.own = head
       memory.isOwnVerified = true
@@ -134,16 +158,7 @@ extension Exchange {
       memory.publication?.confirmedNonce = head.nonce
     }
     store.confirmPublished(through: head.last)
-  }
-
-  private func identityError(_ name: String, _ what: String) -> CairnError {
-    condition.update { $0.isIdentityLost = true }
-    return CairnError(
-      .disallowed,
-      "this device's head \(name) in the folder is not the one that it wrote: \(what). Two devices "
-        + "must not share an identity, so nothing is exchanged; nothing is lost either: export "
-        + "what is only here, remove this copy with uncacheDatastore, open it again and import",
-      file: name, id: datastoreID)
+    return .ours
   }
 
   /// Files that are not ours by name: identical copies are ignored, others are reported.

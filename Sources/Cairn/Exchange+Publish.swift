@@ -12,26 +12,33 @@ extension Exchange {
   /// … when there are this many of them in a row …
   private static let smallRun = 8
   /// … up to about this size, unpacked. New segments are cut at it, too.
-  private static let packBytes = 4 << 20
+  static let packBytes = 4 << 20
 
+  /// `onlyMends`: publishes nothing new.
   func publish(
-    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+    _ listing: [String: FolderEntry], onlyMends: Bool = false, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     // Everything that is told to others must be safe here first.
     let vector = store.vector
     try checkOpen()
     var head = memory.withLock { $0.own }
-    let isLost = listing[FileName.head(device: store.device.rawValue)] == nil && head.generation > 0
-    guard vector[store.device] > head.last || vector != head.acknowledged || isLost
-      || !head.superseded.isEmpty || isSnapshotDue(head)
+    let isLost = isHeadLost(listing, head)
+    let missing = missingSegments(listing, head, isRolledBack: isLost)
+    let hasNews =
+      vector[store.device] > head.last || vector != head.acknowledged || !head.superseded.isEmpty
+      || isSnapshotDue(head)
+    guard isLost || !missing.isEmpty || hasNews && !onlyMends
     else { return try await remove(replacedFiles(listing, head), &report) }
     try wrapped { () throws(StoreError) in try store.flush() }
     let before = head
-    try await publishSegments(&head, through: vector[store.device], &report)
-    try await mergeSmallSegments(&head, &report)
-    try await publishSnapshot(&head, listing, &report)
-    head.acknowledged = vector
-    head.acknowledgedAt = vector[store.device]
+    try await republish(missing, &head, listing, &report)
+    if !onlyMends {
+      try await publishSegments(&head, through: vector[store.device], &report)
+      try await mergeSmallSegments(&head, &report)
+      try await publishSnapshot(&head, listing, &report)
+      head.acknowledged = vector
+      head.acknowledgedAt = vector[store.device]
+    }
     head.user = user
     let expired = dropExpired(&head)
     if head != before || isLost { try await write(&head, &report) }
@@ -72,18 +79,27 @@ extension Exchange {
         try store.ownPack(after: after, through: last, limit: Exchange.packBytes)
       }
       guard let found else { return }
+      let chains = try chains(of: found.pack, after: head.chain)
       let segment = PublishedSegment(
         datastore: store.datastore, device: store.device.rawValue, first: found.first,
-        last: found.last, chainBefore: head.chain,
-        chainAfter: PublishedSegment.chain(head.chain, found.pack), pack: found.pack)
+        last: found.last, chainBefore: head.chain, chainAfter: chains.last ?? head.chain,
+        pack: found.pack)
       head.segments.append(try await put(segment, &report))
       head.last = found.last
       head.chain = segment.chainAfter
+      memory.withLock { $0.histories.note(head.device, first: found.first, chains) }
       report.publishedDeltas += found.last - found.first + 1
     }
   }
 
-  private func put(
+  /// The chain after each delta of a pack of ours.
+  func chains(of pack: [UInt8], after before: UInt128) throws(CairnError) -> [UInt128] {
+    do throws(DecodeError) { return try DeltaChain.values(of: pack, after: before) } catch {
+      throw CairnError(LogError(error, store.directory, at: 0, "own deltas"))
+    }
+  }
+
+  func put(
     _ segment: PublishedSegment, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Head.Segment {
     let (bytes, name) = segment.encoded()
@@ -284,15 +300,17 @@ extension Exchange {
       memory.publication = publication
       memory.own = written
       memory.isOwnVerified = true
+      memory.mustRewriteHead = false
       memory.versions[name] = entry.version
     }
     store.confirmPublished(through: head.last)
+    if store.hasRejoined { store.dropOutboxes() }
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
   }
 
   /// Keeps PUBLISHED, durably: what this device knows of its own head.
-  private func save(_ publication: PublicationFile) throws(CairnError) {
+  func save(_ publication: PublicationFile) throws(CairnError) {
     // Somebody else may have the datastore open by now.
     try checkOpen()
     do throws(LogError) {

@@ -21,6 +21,8 @@ final class Exchange: Sendable {
   let inbox: Lock<Inbox>
   private let turn = ExchangeTurn()
   let memory: Lock<Memory>
+  /// Whether the store is being put together anew.
+  let rejoining = Lock(RejoinPhase.none)
 
   /// What rounds remember of one another; nothing here is needed for correctness.
   struct Memory {
@@ -30,8 +32,11 @@ final class Exchange: Sendable {
     var versions: [String: String] = [:]
     /// Verdicts on files that are none of ours, by name and version.
     var foreign: [String: (version: String, problem: String?)] = [:]
-    /// Where each device's files had come to, and the chain hash there.
-    var chains: [DeviceID: (last: UInt64, chain: UInt128)] = [:]
+    /// What is known of what each device has published, and as it was last saved.
+    var histories = Histories()
+    var savedHistories = Histories()
+    /// Devices of which the folder has another history than the store.
+    var forked: Set<DeviceID> = []
     /// Contents of snapshots that were what their heads say, and could not be used all the same.
     var refusedSnapshots: [UInt128: String] = [:]
     /// Own segments that others have replaced, and when that was first seen.
@@ -41,11 +46,15 @@ final class Exchange: Sendable {
     var own: Head
     /// The own head in the folder was found to be what we wrote.
     var isOwnVerified = false
+    /// It is an older one, or damaged.
+    var mustRewriteHead = false
+    /// Own files that the head names and a listing did not have.
+    var missing: Set<String> = []
   }
 
   init(
     store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
-    graceMilliseconds: Int64, machine: Machine
+    graceMilliseconds: Int64, machine: Machine, quarantine: Quarantine? = nil
   ) throws(CairnError) {
     self.store = store
     self.datastoreID = datastoreID
@@ -54,8 +63,9 @@ final class Exchange: Sendable {
     self.folder = ObservedFolder(base: folder, condition: condition)
     self.graceMilliseconds = graceMilliseconds
     self.machine = machine
-    quarantine = Quarantine(
-      directory: store.directory + "/" + FileName.quarantine, machine: machine)
+    self.quarantine =
+      quarantine
+      ?? Quarantine(directory: store.directory + "/" + FileName.quarantine, machine: machine)
     do throws(LogError) {
       inbox = Lock(
         try Inbox(directory: store.directory + "/" + FileName.inbox, machine: machine))
@@ -69,8 +79,11 @@ final class Exchange: Sendable {
         // One of another device, which was here before this one, says nothing of this one.
         if own.device == store.device { (memory.publication, memory.own) = (publication, own) }
       }
+      memory.histories = inbox.withLock { $0.histories(of: store, machine) }
+      memory.savedHistories = memory.histories
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
+    Staging.removeLeftovers(of: store, machine)
     // What was to be published may not have arrived: only a head that was read back confirms it.
     if let publication = memory.withLock({ $0.publication }),
       publication.pendingNonce == publication.confirmedNonce
@@ -103,14 +116,27 @@ final class Exchange: Sendable {
   private func round() async throws(CairnError) -> ExchangeReport {
     try checkOpen()
     var report = ExchangeReport()
-    let listing: [String: FolderEntry]
-    do throws(CairnError) { listing = try await fetch(&report) } catch {
+    // A sync is about to make the store another one: the next round looks at that.
+    guard pauseRejoining() else {
+      report.isRejoining = true
+      return report
+    }
+    defer { saveHistories() }
+    let found: Found
+    do throws(CairnError) { found = try await fetch(&report) } catch {
+      resumeRejoining()
       condition.noteFetchFailed(error)
       throw error
     }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
-    do throws(CairnError) { try await publish(listing, &report) } catch {
+    do throws(CairnError) {
+      switch found.publishing {
+      case .all: try await publish(found.listing, &report)
+      case .mends: try await publish(found.listing, onlyMends: true, &report)
+      case .nothing: break
+      }
+    } catch {
       condition.notePublishFailed(error)
       throw error
     }
@@ -121,10 +147,15 @@ final class Exchange: Sendable {
     return report
   }
 
+  /// What a round found, and what it may publish after that.
+  private struct Found {
+    enum Publishing { case all, mends, nothing }
+    var listing: [String: FolderEntry]
+    var publishing = Publishing.all
+  }
+
   /// Looks at everything in the datastore's directory, and fetches what is new.
-  private func fetch(
-    _ report: inout ExchangeReport
-  ) async throws(CairnError) -> [String: FolderEntry] {
+  private func fetch(_ report: inout ExchangeReport) async throws(CairnError) -> Found {
     let wasKnown = memory.withLock { $0.folderIdentity != nil }
     try await checkFolder(&report)
     report.requests += 1
@@ -137,11 +168,20 @@ final class Exchange: Sendable {
     }
     try await readHeads(entries, &report)
     try checkOpen()
-    try await checkOwnHead(listing, &report)
+    let own = try await checkOwnHead(listing, &report)
     try await lookAtForeignFiles(entries, &report)
-    try await fetchSnapshot(listing, &report)
-    try await fetchSegments(listing, &report)
-    return listing
+    if case .lost(let head, let reason) = own {
+      try await stage(.identity(head, reason: reason), entries, listing, &report)
+      return Found(listing: listing, publishing: .nothing)
+    }
+    if memory.withLock({ $0.forked.isEmpty }) {
+      stopRejoining()
+      try await fetchSnapshot(listing, &report)
+      try await fetchSegments(listing, &report)
+    }
+    if memory.withLock({ $0.forked.isEmpty }) { return Found(listing: listing) }
+    try await stage(.fork, entries, listing, &report)
+    return Found(listing: listing, publishing: .mends)
   }
 
   private func isOwnHeadMissing(_ listing: [String: FolderEntry]) -> Bool {
@@ -204,7 +244,7 @@ final class Exchange: Sendable {
   func noteInbox() {
     inbox.withLock { inbox in
       _ = condition.set { state in
-        state.hasIncoming = inbox.hasNews
+        state.hasIncoming = inbox.hasNews || isReadyToRejoin
         state.isBlocked = inbox.items.contains { inbox.blocked.contains($0.name) }
       }
     }

@@ -16,8 +16,6 @@ final class ExchangeCondition: Sendable {
     var hasIncoming = false
     /// Something was fetched that builds on what is nowhere yet.
     var isBlocked = false
-    /// The identity of this copy is used by another one, too.
-    var isIdentityLost = false
     var uploadError: CairnError?
     var downloadError: CairnError?
   }

@@ -45,6 +45,13 @@ public struct ExchangeReport: Hashable, Sendable {
   /// Files in the datastore's directory that are none of ours and identical to ours, or of no
   /// interest.
   public var ignoredFiles = 0
+  /// Another copy of this device (a clone, or itself before a backup was restored) publishes under
+  /// its name, or another device has one. Nothing is published until what the folder has is here
+  /// (see `waiting`); the next `sync()` then makes it one with what is only here, under a new name
+  /// if need be (`SyncResult.newDevice`).
+  public var isRejoining = false
+  /// Own files that the folder had lost, and that were written again.
+  public var republishedFiles = 0
   /// Devices that have published here, this one included.
   public var devices = 0
 

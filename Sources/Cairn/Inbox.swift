@@ -2,6 +2,7 @@ internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
 internal import CairnMerge
+internal import CairnStore
 
 /// What was fetched and verified, and waits for a `sync()`. The files lie in the store's `inbox`;
 /// they can be fetched again, so they are not synced, and verified once more when they are used.
@@ -69,6 +70,16 @@ struct Inbox: Sendable {
       throw LogError(.missing, path, "it was fetched, but is gone; it will be fetched again")
     }
     return try PublishedSegment(bytes, name: path, datastore: datastore)
+  }
+
+  /// What is known of the devices whose deltas are in the store or here, and of nothing else.
+  func histories(of store: Store, _ machine: Machine) -> Histories {
+    var histories = Exchange.readHistories(store.directory, machine)
+    let vector = store.vector
+    for device in histories.marks.keys {
+      histories.cut(device, after: reach(device, from: vector[device]))
+    }
+    return histories
   }
 
   mutating func remove(_ item: Item) {

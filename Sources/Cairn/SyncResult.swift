@@ -44,6 +44,9 @@ public struct SyncResult: Sendable {
   public var committed: Bool
   /// Deltas of other devices that became visible.
   public var incorporated: Int
+  /// The new name of this device (`Datastore.device`), 16 hex digits, if it had to take one:
+  /// another copy of it had published under the old one. What only this copy had is under the new.
+  public var newDevice: String?
   /// Records that other devices' changes touched, once each.
   public var changes: [Change]
   /// Conflicts in the records that changed, those decided earlier but still remembered included.
@@ -59,6 +62,7 @@ public struct SyncResult: Sendable {
   init(_ outcome: SyncOutcome, rule: (String, String) -> ResolutionRule) {
     committed = outcome.committed != nil
     incorporated = outcome.appliedCount
+    newDevice = outcome.newDevice?.description
     changes = outcome.changed.map {
       Change(table: $0.table, id: RecordID($0.id), isDeleted: $0.isDeleted)
     }

@@ -5,7 +5,8 @@ package import CairnDisk
 ///
 ///     0  "CAIRNCUR"   8  version u16   10  floor u16   12  flags u32
 ///     16  datastore u128   32  device u64   40  snapshot number u64, 0: none
-///     48  first segment to replay u64   56  first segment kept u64   64  zero × 24
+///     48  first segment to replay u64   56  first segment kept u64   64  rejoinings u64
+///     72  zero × 16
 ///     88  XXH3-64 of 0..<88
 package struct CurrentFile: Equatable, Sendable {
   package static let size = 96
@@ -19,6 +20,8 @@ package struct CurrentFile: Equatable, Sendable {
   package var snapshot: UInt64
   package var firstSegment: UInt64
   package var firstKept: UInt64
+  /// How often the store was put together anew from its folder: names its outbox.
+  package var rejoinings: UInt64 = 0
 
   package init(
     flags: UInt32, datastore: UInt128, device: UInt64, snapshot: UInt64, firstSegment: UInt64,
@@ -45,7 +48,8 @@ package struct CurrentFile: Equatable, Sendable {
     out.put(snapshot)
     out.put(firstSegment)
     out.put(firstKept)
-    out.append(contentsOf: repeatElement(0, count: 24))
+    out.put(rejoinings)
+    out.append(contentsOf: repeatElement(0, count: 16))
     out.put(XXH3.hash64(out))
     return out
   }
@@ -67,6 +71,7 @@ package struct CurrentFile: Equatable, Sendable {
     snapshot = bytes.u64(at: 40)
     firstSegment = bytes.u64(at: 48)
     firstKept = bytes.u64(at: 56)
+    rejoinings = bytes.u64(at: 64)
     guard device != 0, firstSegment > 0, firstKept > 0, firstKept <= firstSegment else {
       throw LogError(.corrupt, path, at: 32, "impossible numbers")
     }

@@ -8,6 +8,10 @@ package enum FileName {
   package static let snapshots = "snap"
   package static let inbox = "inbox"
   package static let quarantine = "quarantine"
+  /// Where a store is put together anew from its folder.
+  package static let rejoining = "rejoin"
+  /// What is known of the histories of devices.
+  package static let chains = "CHAINS"
   package static let folderIdentity = "cairn.json"
   package static let accounts = "ACCOUNTS"
   package static let secrets = "secrets"
@@ -35,6 +39,15 @@ package enum FileName {
 
   package static func segment(_ number: UInt64) -> String { hex(number) + segmentSuffix }
   package static func snapshot(_ number: UInt64) -> String { hex(number) + snapshotSuffix }
+
+  /// The directory of own deltas that the log does not have: after so many rejoinings.
+  package static func outbox(_ rejoinings: UInt64) -> String { outboxPrefix + hex(rejoinings) }
+  private static let outboxPrefix = "outbox-"
+
+  package static func outboxNumber(_ name: String) -> UInt64? {
+    guard name.utf8.starts(with: outboxPrefix.utf8) else { return nil }
+    return parseHex(String(name.dropFirst(outboxPrefix.utf8.count)))
+  }
 
   package static func segmentNumber(_ name: String) -> UInt64? {
     stem(name, segmentSuffix).flatMap(parseHex)

@@ -20,6 +20,8 @@ package struct PublishedSegment: Equatable, Sendable {
   package var device: UInt64
   package var first: UInt64
   package var last: UInt64
+  /// A hash of the device's history up to here, and up to the end; what it is made of is none of
+  /// this module's business.
   package var chainBefore: UInt128
   package var chainAfter: UInt128
   /// The pack, unpacked.
@@ -36,14 +38,6 @@ package struct PublishedSegment: Equatable, Sendable {
     self.chainBefore = chainBefore
     self.chainAfter = chainAfter
     self.pack = pack
-  }
-
-  /// The chain over published deltas: each file's unpacked bytes are hashed onto what was before.
-  package static func chain(_ before: UInt128, _ pack: [UInt8]) -> UInt128 {
-    var bytes: [UInt8] = []
-    put(before, into: &bytes)
-    put(XXH3.hash128(pack), into: &bytes)
-    return XXH3.hash128(bytes)
   }
 
   private static func put(_ hash: UInt128, into out: inout [UInt8]) {

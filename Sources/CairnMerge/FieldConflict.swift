@@ -6,6 +6,12 @@ package struct FieldConflict: Hashable, Sendable {
   /// Those that were not, in commit order.
   package var losers: [Loser]
 
+  package init(field: String, visible: FieldValue?, losers: [Loser]) {
+    self.field = field
+    self.visible = visible
+    self.losers = losers
+  }
+
   package struct Loser: Hashable, Sendable {
     /// Nil for a removal.
     package var value: FieldValue?
@@ -13,7 +19,7 @@ package struct FieldConflict: Hashable, Sendable {
     /// Milliseconds since 1970 by that device's clock.
     package var time: Int64
 
-    init(value: FieldValue?, stamp: Stamp) {
+    package init(value: FieldValue?, stamp: Stamp) {
       self.value = value
       device = stamp.dot.device
       time = stamp.time

@@ -150,7 +150,7 @@ extension Store {
     }
   }
 
-  private func openBase(_ number: UInt64, _ path: String) throws(StoreError) -> BaseSnapshot {
+  func openBase(_ number: UInt64, _ path: String) throws(StoreError) -> BaseSnapshot {
     let reader: SnapshotReader
     do { reader = try SnapshotReader(path, disk: machine.disk) } catch { throw StoreError(error) }
     return try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
@@ -166,14 +166,14 @@ extension Store {
 
   /// Replaces CURRENT. If that fails the snapshot goes, unless CURRENT names it all the same: the
   /// last step, which makes the new name durable, may have been the one that failed.
-  private func write(_ current: CurrentFile, _ path: String) throws(StoreError) {
+  func write(_ current: CurrentFile, _ path: String) throws(StoreError) {
     do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
       if !mayName(current) { remove(path) }
       throw StoreError(error)
     }
   }
 
-  private func mayName(_ current: CurrentFile) -> Bool {
+  func mayName(_ current: CurrentFile) -> Bool {
     let path = directory + "/" + FileName.current
     do {
       guard let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {
@@ -220,7 +220,7 @@ extension Store {
   }
 
   /// Removes old snapshots and what crashes left behind.
-  private func sweep(keeping number: UInt64) {
+  func sweep(keeping number: UInt64) {
     let snapshots = directory + "/" + FileName.snapshots
     do throws(DiskError) {
       for entry in try machine.disk.list(snapshots) {

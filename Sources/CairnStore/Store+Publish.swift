@@ -12,11 +12,33 @@ extension Store {
     after sequence: UInt64, through last: UInt64, limit: Int
   ) throws(StoreError) -> (pack: [UInt8], first: UInt64, last: UInt64)? {
     guard last > sequence else { return nil }
-    let numbers = try withState { guarded throws(StoreError) in
-      guarded.tail.segments.filter { $0.lastOwn > sequence }.map(\.number)
-    }
+    let sources = try withState { guarded throws(StoreError) in ownSources(sequence, guarded) }
+    return try ownPack(sources, after: sequence, through: last, limit: limit)
+  }
+
+  /// Where own deltas are.
+  struct OwnSources {
+    /// The outbox, nil if there is none.
+    var outbox: String?
+    var segments: [UInt64]
+  }
+
+  func ownSources(_ sequence: UInt64, _ guarded: Guarded) -> OwnSources {
+    let rejoinings = guarded.current.rejoinings
+    return OwnSources(
+      outbox: rejoinings > 0 ? directory + "/" + FileName.outbox(rejoinings) : nil,
+      segments: guarded.tail.segments.filter { $0.lastOwn > sequence }.map(\.number))
+  }
+
+  func ownPack(
+    _ sources: OwnSources, after sequence: UInt64, through last: UInt64, limit: Int
+  ) throws(StoreError) -> (pack: [UInt8], first: UInt64, last: UInt64)? {
+    guard last > sequence else { return nil }
     var writer = PackWriter(device: device, first: sequence + 1)
-    for number in numbers where writer.byteCount < limit {
+    if let outbox = sources.outbox {
+      try add(outbox: outbox, through: last, limit: limit, to: &writer)
+    }
+    for number in sources.segments where writer.byteCount < limit {
       try add(segment: number, through: last, limit: limit, to: &writer)
     }
     guard !writer.isEmpty else {

@@ -28,6 +28,8 @@ package struct SyncOutcome: Sendable {
   package var failures: [Int: DecodeError] = [:]
   package var changed: [Changed] = []
   package var conflicts: [Conflict] = []
+  /// The name that this device got, if it had to take another one.
+  package var newDevice: DeviceID?
   /// What a list would say now, if it may have changed.
   package var summary: StoreSummary?
 
@@ -84,7 +86,7 @@ extension Store {
     try makeDurable(target)
   }
 
-  private func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
+  func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
     try prepareTail(&guarded)
     let collected: (Delta, TableState.CommitScope)?

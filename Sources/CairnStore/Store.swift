@@ -11,12 +11,12 @@ import Synchronization
 package final class Store: Sendable {
   package let directory: String
   package let datastore: UInt128
-  package let device: DeviceID
   package let isLinked: Bool
   package let options: StoreOptions
   /// What opening had to mend; empty after a clean close.
   package let recovery: [RecoveryNote]
   let machine: Machine
+  private let deviceWord: Atomic<UInt64>
   private let lock: any DiskLock
   let state: Lock<Guarded>
   /// The position up to which the log is known to be durable; held while somebody syncs.
@@ -52,7 +52,7 @@ package final class Store: Sendable {
   init(_ opened: StoreOpening.Result, options: StoreOptions, machine: Machine) {
     directory = opened.directory
     datastore = opened.current.datastore
-    device = DeviceID(rawValue: opened.current.device)
+    deviceWord = Atomic(opened.current.device)
     isLinked = opened.current.isLinked
     recovery = opened.notes
     self.options = options
@@ -64,6 +64,12 @@ package final class Store: Sendable {
     durableWord = Atomic(Store.word(position))
     state = Lock(Guarded(store: opened.state, tail: opened.tail, current: opened.current))
   }
+
+  /// Who writes here. Another one after the store was rejoined to a folder under a new name.
+  package var device: DeviceID { DeviceID(rawValue: deviceWord.load(ordering: .acquiring)) }
+
+  /// For those who hold the state's lock.
+  func rename(_ device: DeviceID) { deviceWord.store(device.rawValue, ordering: .releasing) }
 
   /// Opens the datastore in `directory`, creating it if it is not there.
   package static func open(

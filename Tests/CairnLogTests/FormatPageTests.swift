@@ -34,7 +34,7 @@ struct FormatPageTests {
     let pack = try FormatPage.example("pack")
     let segment = PublishedSegment(
       datastore: Self.datastore, device: Self.device, first: 1, last: 2, chainBefore: 0,
-      chainAfter: PublishedSegment.chain(0, pack), pack: pack)
+      chainAfter: UInt128(bytes.u64(at: 88)) << 64 | UInt128(bytes.u64(at: 80)), pack: pack)
     let (written, name) = segment.encoded()
     #expect(written == bytes)
     #expect(try PublishedSegment(bytes, name: name, datastore: Self.datastore) == segment)

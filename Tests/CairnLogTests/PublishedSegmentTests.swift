@@ -86,13 +86,4 @@ struct PublishedSegmentTests {
     #expect(reason { $0.set(UInt64(0), at: 48) } == .corrupt, "no last")
     #expect(reason { $0.set(UInt32(0), at: 12) } == .corrupt, "not packed, they say")
   }
-
-  @Test func `a chain depends on all before it and on order`() {
-    let a: [UInt8] = [1]
-    let b: [UInt8] = [2]
-    let ab = PublishedSegment.chain(PublishedSegment.chain(0, a), b)
-    let ba = PublishedSegment.chain(PublishedSegment.chain(0, b), a)
-    #expect(ab != ba)
-    #expect(ab == PublishedSegment.chain(PublishedSegment.chain(0, a), b))
-  }
 }

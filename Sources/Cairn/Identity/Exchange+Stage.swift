@@ -1,0 +1,200 @@
+internal import CairnBytes
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Why a store has to be put together anew.
+enum RejoinCause {
+  /// Somebody else writes under our name.
+  case identity(Head, reason: String)
+  /// Another device has two histories, and the store has the other one.
+  case fork
+}
+
+/// The part of a round that feeds the staged store and finds out what only the own one has.
+extension Exchange {
+  func stage(
+    _ cause: RejoinCause, _ entries: [FolderEntry], _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    report.isRejoining = true
+    let staging = try staging()
+    try await staging.exchange.collect(entries, listing, &report)
+    try checkOpen()
+    if staging.exchange.memory.withLock({ !$0.forked.isEmpty }) {
+      // The folder shows another history than just before: from the beginning.
+      stopRejoining()
+      report.waiting.append(
+        ExchangeReport.Waiting(name: directory, bytes: 0, reason: "the folder has changed"))
+      return
+    }
+    var plan: Rejoining?
+    switch cause {
+    case .identity(let head, let reason):
+      plan = try await identityPlan(staging, head, reason, listing, &report)
+    case .fork:
+      plan = Rejoining(
+        staged: staging.exchange.store, device: store.device,
+        common: CommonBranch(store.device, through: memory.withLock { $0.own.last }))
+    }
+    plan?.forked = memory.withLock { $0.forked }
+    let missing = plan?.missing(store.vector) ?? []
+    try checkOpen()
+    for part in missing {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: FileName.head(device: part.first.device.rawValue), bytes: 0,
+          reason: "deltas \(part.first.sequence) to \(part.last) of the device are here, and not "
+            + "in the folder; until they are, nothing is published"))
+    }
+    let isReady = plan != nil && missing.isEmpty
+    staging.state.withLock { [plan] in $0.plan = isReady ? plan : nil }
+    rejoining.withLock { phase in
+      // Not if it was closed meanwhile.
+      if case .staging(let current) = phase, current === staging, isReady {
+        phase = .ready(staging)
+      }
+    }
+    noteInbox()
+  }
+
+  private func staging() throws(CairnError) -> Staging {
+    let current = rejoining.withLock { phase -> Staging? in
+      if case .staging(let staging) = phase { staging } else { nil }
+    }
+    if let current { return current }
+    let new = try Staging(for: self)
+    rejoining.withLock { $0 = .staging(new) }
+    // It may have been closed just before.
+    if store.isClosed { stopRejoining() }
+    try checkOpen()
+    return new
+  }
+
+  /// Everything that the folder has, as far as it is there, into the store.
+  private func collect(
+    _ entries: [FolderEntry], _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    try await readHeads(entries, &report)
+    // Snapshots may be of a history that has lost; they are for what is not there in deltas.
+    let hasAll = memory.withLock { memory in
+      memory.heads.values.allSatisfy { $0.segments.first?.first ?? 1 == 1 }
+    }
+    if !hasAll { try await fetchSnapshot(listing, &report) }
+    try await fetchSegments(listing, &report)
+    _ = try sync()
+  }
+
+  // MARK: the own name
+
+  private func identityPlan(
+    _ staging: Staging, _ head: Head, _ reason: String, _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Rejoining? {
+    let name = FileName.head(device: head.device.rawValue)
+    guard let other = try await branch(staging, head, listing, &report) else { return nil }
+    var own = try ownBranch()
+    var common = own.common(with: other)
+    var ownFiles: [PublishedBranch.File] = []
+    if !own.isCertain(common, other) || !hasOwnDeltas(after: common, through: own.last) {
+      let segments = memory.withLock { $0.own.segments }
+      ownFiles = try await files(segments, of: head.device, listing, &report)
+      for file in ownFiles { own.note(first: file.first, file.chains) }
+      common = own.common(with: other)
+    }
+    guard own.isCertain(common, other) else {
+      report.problems.append(
+        ExchangeReport.Problem(
+          name: name,
+          reason: "\(reason); since when can't be told, because files that this copy had published "
+            + "are gone: nothing is published, and nothing is lost"))
+      return nil
+    }
+    var branch = CommonBranch(head.device)
+    do throws(DecodeError) {
+      for file in other.files { try branch.add(pack: file.pack, through: common) }
+    } catch { throw CairnError(LogError(error, name, at: 0, "published deltas")) }
+    var plan = Rejoining(
+      staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
+    if !hasOwnDeltas(after: common, through: own.last) {
+      plan.carried = try carried(ownFiles, after: common)
+      let have = plan.carried.isEmpty ? common : ownFiles.last?.last ?? common
+      guard hasOwnDeltas(after: have, through: own.last) else {
+        report.problems.append(
+          ExchangeReport.Problem(
+            name: name,
+            reason: "\(reason); deltas \(have + 1) to \(own.last), which only this copy has, are "
+              + "not in its log any more, nor in the folder: `cairn repair` publishes its state"))
+        return nil
+      }
+    }
+    return plan
+  }
+
+  /// All that was published under our name; nil if it is not there wholly.
+  private func branch(
+    _ staging: Staging, _ head: Head, _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> PublishedBranch? {
+    if let known = staging.state.withLock({ $0.branch }), known.nonce == head.nonce {
+      return PublishedBranch(files: known.files)
+    }
+    let files = try await files(head.segments, of: head.device, listing, &report)
+    guard files.count == head.segments.count else { return nil }
+    var next: UInt64 = 1
+    for file in files where file.first == next { next = file.last + 1 }
+    guard next == head.last + 1 else {
+      report.problems.append(
+        ExchangeReport.Problem(
+          name: FileName.head(device: head.device.rawValue),
+          reason: "what was published under this device's name can't be compared with what is "
+            + "here, since its beginning is not in the folder any more"))
+      return nil
+    }
+    staging.state.withLock { $0.branch = (head.nonce, files) }
+    return PublishedBranch(files: files)
+  }
+
+  /// What this copy knows of its own deltas.
+  private func ownBranch() throws(CairnError) -> OwnBranch {
+    let (own, histories) = memory.withLock { ($0.own, $0.histories) }
+    var branch = OwnBranch(store.device, last: store.vector[store.device])
+    for mark in histories.marks[store.device] ?? [] { branch.note(mark.sequence, mark.chain) }
+    branch.note(own.last, own.chain)
+    var (have, chain) = (own.last, own.chain)
+    while have < branch.last {
+      let after = have
+      let last = branch.last
+      let found = try wrapped { () throws(StoreError) in
+        try store.ownPack(after: after, through: last, limit: Exchange.packBytes)
+      }
+      guard let found else { break }
+      let chains = try chains(of: found.pack, after: chain)
+      branch.note(first: found.first, chains)
+      (have, chain) = (found.last, chains.last ?? chain)
+    }
+    return branch
+  }
+
+  private func hasOwnDeltas(after sequence: UInt64, through last: UInt64) -> Bool {
+    do throws(StoreError) {
+      let found = try store.ownPack(after: sequence, through: last, limit: 1)
+      return found != nil || last <= sequence
+    } catch { return false }
+  }
+
+  /// Own deltas that are in the folder only, under files that the other copy's head does not name.
+  private func carried(
+    _ files: [PublishedBranch.File], after sequence: UInt64
+  ) throws(CairnError) -> [[UInt8]] {
+    var writer = PackWriter(device: store.device, first: sequence + 1)
+    do throws(DecodeError) {
+      for file in files
+      where file.last >= writer.nextSequence && file.first <= writer.nextSequence {
+        try writer.append(file.pack, through: file.last, limit: .max)
+      }
+    } catch { throw CairnError(LogError(error, directory, at: 0, "published deltas")) }
+    return writer.isEmpty ? [] : [writer.bytes()]
+  }
+}

@@ -1,0 +1,146 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// What is known of the histories of devices: the chain hash after their last deltas that are here
+/// or in the inbox. Two copies of one device that went on by themselves are told apart by it.
+///
+/// Kept in CHAINS. It need not be complete, nor durable: what is not known is not compared.
+///
+///     "CAIRNCHN" · version u16 · floor u16 · zero u32 ·
+///     devices (count; device u64, marks (count; sequence varint, chain u128)) ·
+///     XXH3-64 of everything before
+struct Histories: Equatable, Sendable {
+  static let magic: [UInt8] = Array("CAIRNCHN".utf8)
+  /// Marks that are kept of a device.
+  static let kept = 256
+  static let bytesMax = 256 << 20
+
+  struct Mark: Equatable, Sendable {
+    var sequence: UInt64
+    var chain: UInt128
+  }
+
+  /// By device, ascending by sequence.
+  private(set) var marks: [DeviceID: [Mark]] = [:]
+
+  init() {}
+
+  /// The chain after a delta, nil if it is not known. Before the first delta it is 0.
+  func chain(_ device: DeviceID, at sequence: UInt64) -> UInt128? {
+    if sequence == 0 { return 0 }
+    return marks[device]?.last { $0.sequence == sequence }?.chain
+  }
+
+  /// What is known of a device up to a delta: the last such mark behind `start`.
+  func last(_ device: DeviceID, after start: UInt64, through end: UInt64) -> Mark? {
+    marks[device]?.last { $0.sequence > start && $0.sequence <= end }
+  }
+
+  /// Notes the chains after delta `first` and those behind it. What was known of these goes.
+  mutating func note(_ device: DeviceID, first: UInt64, _ chains: [UInt128]) {
+    var list = (marks[device] ?? []).filter { $0.sequence < first }
+    let new = chains.enumerated().suffix(Histories.kept)
+    list += new.map { Mark(sequence: first + UInt64($0.offset), chain: $0.element) }
+    marks[device] = Array(list.suffix(Histories.kept))
+  }
+
+  /// Forgets what is behind a delta.
+  mutating func cut(_ device: DeviceID, after sequence: UInt64) {
+    marks[device]?.removeAll { $0.sequence > sequence }
+  }
+
+  func encoded() -> [UInt8] {
+    var out = Histories.magic
+    out.put(FormatVersion.current)
+    out.put(FormatVersion.floor)
+    out.put(UInt32(0))
+    out.putVarint(marks.count)
+    for (device, list) in marks.sorted(by: { $0.key < $1.key }) {
+      out.put(device.rawValue)
+      out.putVarint(list.count)
+      for mark in list {
+        out.putVarint(mark.sequence)
+        out.put(mark.chain)
+      }
+    }
+    out.put(XXH3.hash64(out))
+    return out
+  }
+
+  init(_ bytes: [UInt8], path: String) throws(LogError) {
+    guard bytes.count >= 16 + 1 + 8, Array(bytes[0..<8]) == Histories.magic else {
+      throw LogError(.foreign, path, at: 0, "no histories")
+    }
+    let end = bytes.count - 8
+    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
+      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
+    }
+    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    var reader = ByteReader(bytes, 16..<end)
+    do throws(DecodeError) {
+      for _ in 0..<(try reader.count(minimumSize: 9)) {
+        let device = DeviceID(rawValue: try reader.u64())
+        var list: [Mark] = []
+        for _ in 0..<(try reader.count(minimumSize: 17)) {
+          let mark = Mark(sequence: try reader.varint(), chain: try reader.hash())
+          guard mark.sequence > list.last?.sequence ?? 0 else { throw .malformed("marks") }
+          list.append(mark)
+        }
+        marks[device] = list
+      }
+      guard reader.isAtEnd else { throw .malformed("bytes after the last device") }
+    } catch { throw LogError(error, path, at: UInt64(reader.offset), "histories") }
+  }
+}
+
+extension Exchange {
+  /// Best effort: nothing is known then.
+  static func readHistories(_ directory: String, _ machine: Machine) -> Histories {
+    let path = directory + "/" + FileName.chains
+    do throws(LogError) {
+      let limit = Histories.bytesMax
+      guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
+        return Histories()
+      }
+      return try Histories(bytes, path: path)
+    } catch { return Histories() }
+  }
+
+  /// Likewise. Not while somebody else may have the datastore open.
+  func saveHistories() {
+    let (histories, saved) = memory.withLock { ($0.histories, $0.savedHistories) }
+    guard histories != saved, store.ending == nil else { return }
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: store.directory, name: FileName.chains, bytes: histories.encoded(),
+        machine: machine, durable: false)
+      memory.withLock { $0.savedHistories = histories }
+    } catch {}
+  }
+
+  /// A segment must go on from what is here of its device; `chains` are what its deltas make, and
+  /// `have` deltas of the device are here.
+  func checkHistory(
+    _ segment: PublishedSegment, _ chains: [UInt128], _ name: String, _ have: UInt64
+  ) throws(LogError) {
+    let device = DeviceID(rawValue: segment.device)
+    let (before, inside) = memory.withLock { memory in
+      (
+        memory.histories.chain(device, at: segment.first - 1),
+        memory.histories.last(
+          device, after: segment.first - 1, through: min(have, segment.last))
+      )
+    }
+    let isKnown = inside.map { chains[Int($0.sequence - segment.first)] == $0.chain }
+    if before ?? segment.chainBefore == segment.chainBefore, isKnown ?? true { return }
+    memory.withLock { _ = $0.forked.insert(device) }
+    throw LogError(
+      .foreign, name, at: 64,
+      "it does not continue what this device published before: two copies of one device have "
+        + "written under one name")
+  }
+}

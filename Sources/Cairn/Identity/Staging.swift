@@ -1,0 +1,210 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// A second store of a datastore, in a directory inside the first one's, that is fed with all that
+/// the folder has: what the first one is to stand on from the next sync on.
+final class Staging: Sendable {
+  /// Reads the folder for the second store; never publishes.
+  let exchange: Exchange
+  let state = Lock(State())
+
+  struct State {
+    /// What the store can become; nil as long as something is missing.
+    var plan: Rejoining?
+    /// What another copy of this device has published, under the nonce of its head.
+    var branch: (nonce: UInt64, files: [PublishedBranch.File])?
+  }
+
+  init(for exchange: Exchange) throws(CairnError) {
+    let store = exchange.store
+    let directory = Staging.directory(of: store)
+    var options = store.options
+    // It can be made again at any time.
+    options.durability = .none
+    do { try exchange.machine.disk.removeTree(directory) } catch { throw CairnError(error) }
+    let staged = try wrapped { () throws(StoreError) in
+      try Store.open(
+        directory, datastore: store.datastore, isLinked: true, options: options,
+        machine: exchange.machine)
+    }
+    do throws(CairnError) {
+      self.exchange = try Exchange(
+        store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
+        user: exchange.user, folder: exchange.folder.base,
+        graceMilliseconds: exchange.graceMilliseconds, machine: exchange.machine,
+        quarantine: exchange.quarantine)
+    } catch {
+      // The first error says more.
+      do throws(StoreError) { try staged.close() } catch {}
+      throw error
+    }
+  }
+
+  private static func directory(of store: Store) -> String {
+    store.directory + "/" + FileName.rejoining
+  }
+
+  /// What a process that was killed has left behind.
+  static func removeLeftovers(of store: Store, _ machine: Machine) {
+    do { try machine.disk.removeTree(directory(of: store)) } catch {}
+    if store.hasRejoined { store.dropOutboxes() }
+  }
+
+  /// Gives the files back, and removes them. Best effort: the next opening tries again.
+  func close() {
+    do throws(StoreError) { try exchange.store.close() } catch {}
+    do { try exchange.machine.disk.removeTree(exchange.store.directory) } catch {}
+  }
+}
+
+/// Whether a store is being put together anew.
+enum RejoinPhase: Sendable {
+  case none
+  /// A round works on it, or is to.
+  case staging(Staging)
+  /// The next sync can do it.
+  case ready(Staging)
+  /// A sync is doing it.
+  case switching
+}
+
+extension Exchange {
+  var isRejoining: Bool {
+    rejoining.withLock { phase in
+      if case .none = phase { false } else { true }
+    }
+  }
+
+  var isReadyToRejoin: Bool {
+    rejoining.withLock { phase in
+      if case .ready = phase { true } else { false }
+    }
+  }
+
+  /// Before a round: no sync may make the store another one meanwhile. False if one is doing so.
+  func pauseRejoining() -> Bool {
+    rejoining.withLock { phase in
+      switch phase {
+      case .switching: return false
+      case .ready(let staging): phase = .staging(staging)
+      case .none, .staging: break
+      }
+      return true
+    }
+  }
+
+  /// After a round that failed: what was ready before is so again.
+  func resumeRejoining() {
+    rejoining.withLock { phase in
+      if case .staging(let staging) = phase, staging.state.withLock({ $0.plan != nil }) {
+        phase = .ready(staging)
+      }
+    }
+    noteInbox()
+  }
+
+  /// Ends it, because there is no reason for it any more or the datastore is being closed.
+  func stopRejoining() {
+    let staging = rejoining.withLock { phase -> Staging? in
+      switch phase {
+      case .none, .switching: return nil
+      case .staging(let staging), .ready(let staging):
+        phase = .none
+        return staging
+      }
+    }
+    staging?.close()
+  }
+
+  // MARK: the switch
+
+  /// Makes the store the one that was staged, if that is ready.
+  func rejoinIfReady() throws(CairnError) -> SyncOutcome? {
+    let staging = rejoining.withLock { phase -> Staging? in
+      guard case .ready(let staging) = phase else { return nil }
+      phase = .switching
+      return staging
+    }
+    guard let staging else { return nil }
+    guard let plan = staging.state.withLock({ $0.plan }) else {
+      rejoining.withLock { $0 = .staging(staging) }
+      return nil
+    }
+    let old = store.device
+    do throws(StoreError) {
+      let outcome = try store.rejoin(plan) { packs in keep(packs, of: old) }
+      guard let outcome else {
+        rejoining.withLock { $0 = .staging(staging) }
+        return nil
+      }
+      finish(staging, isRenamed: store.device != old)
+      return outcome
+    } catch {
+      // Deltas that were put into the staged store may be others the next time.
+      staging.close()
+      rejoining.withLock { $0 = .none }
+      throw CairnError(error)
+    }
+  }
+
+  /// What only this copy had, as it was.
+  private func keep(_ packs: [[UInt8]], of device: DeviceID) {
+    for pack in packs {
+      do throws(DecodeError) {
+        let header = try PackReader(pack).header
+        let (bytes, name) = PublishedSegment(
+          datastore: store.datastore, device: device.rawValue, first: header.first,
+          last: header.last, chainBefore: 0, chainAfter: 0, pack: pack
+        ).encoded()
+        quarantine.keep(
+          name, bytes,
+          reason: "what only this copy of device \(device) had; it is in the datastore as before, "
+            + "and published under another name or on top of other deltas")
+      } catch {}
+    }
+  }
+
+  private func finish(_ staging: Staging, isRenamed: Bool) {
+    let histories = staging.exchange.memory.withLock { $0.histories }
+    inbox.withLock { inbox in
+      for item in inbox.items { inbox.remove(item) }
+      inbox.blocked = []
+    }
+    let name = FileName.head(device: store.device.rawValue)
+    let now = machine.clock.now()
+    let publication = memory.withLock { memory -> PublicationFile? in
+      var new = Memory(
+        own: isRenamed ? Head(datastore: store.datastore, device: store.device) : memory.own)
+      new.folderIdentity = memory.folderIdentity
+      new.histories = histories
+      new.replaced = memory.replaced
+      if isRenamed {
+        new.publication = PublicationFile(
+          folder: memory.folderIdentity ?? memory.publication?.folder ?? 0, confirmedNonce: 0,
+          pendingNonce: 0, head: new.own.encoded())
+      } else {
+        new.publication = memory.publication
+        new.isOwnVerified = memory.isOwnVerified
+        new.versions[name] = memory.versions[name]
+        if let snapshot = new.own.snapshot {
+          // Made of the other history.
+          new.own.superseded.append(Head.Superseded(name: snapshot.name, time: now))
+          new.own.snapshot = nil
+        }
+      }
+      memory = new
+      return isRenamed ? new.publication : nil
+    }
+    // PUBLISHED of another device is ignored: without it, only the folder is not compared.
+    if let publication { do throws(CairnError) { try save(publication) } catch {} }
+    saveHistories()
+    staging.close()
+    store.dropOutboxes()
+    rejoining.withLock { $0 = .none }
+    condition.update { $0.isMissing = true }
+  }
+}

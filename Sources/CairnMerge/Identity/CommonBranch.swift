@@ -1,0 +1,73 @@
+package import CairnBytes
+
+/// What two copies of a device have in common, as far as what came after builds on it: up to which
+/// delta, what the device had seen there, and what it had added to which fields.
+package struct CommonBranch: Sendable {
+  package let device: DeviceID
+  /// The last delta that both have.
+  package private(set) var last: UInt64 = 0
+  /// What the device had seen of others when it made that one.
+  package private(set) var context = VersionVector()
+  /// The device's last additions.
+  private(set) var additions: [FieldName: Run] = [:]
+
+  /// A field of a record.
+  struct FieldName: Hashable {
+    var table: String
+    var record: RecordName
+    var field: String
+  }
+
+  /// A run of additions, up to the delta `last`.
+  struct Run {
+    var since: UInt64
+    var last: UInt64
+    var total: Number
+  }
+
+  package init(_ device: DeviceID) { self.device = device }
+
+  /// The branch of a device that keeps its name: what it has published is nobody else's.
+  package init(_ device: DeviceID, through last: UInt64) {
+    self.device = device
+    self.last = last
+  }
+
+  /// Takes in deltas of a pack, as far as they come next and are not behind `end`.
+  package mutating func add(pack: [UInt8], through end: UInt64) throws(DecodeError) {
+    var reader = try PackReader(pack)
+    var delta = Delta()
+    while try reader.next(into: &delta) {
+      guard delta.dot.device == device, delta.dot.sequence == last + 1, last < end else { continue }
+      last += 1
+      for dependency in delta.dependencies { context.insert(dependency) }
+      delta.forEachAddition(reader.records) { name, addition in
+        additions[name] = Run(since: addition.since, last: last, total: addition.total)
+      }
+    }
+  }
+}
+
+extension Delta {
+  func forEachAddition(
+    _ names: [RecordName], _ body: (CommonBranch.FieldName, Addition) -> Void
+  ) {
+    if totals.isEmpty { return }
+    for section in sections {
+      for column in columns[section.columns] where column.operation == .add {
+        for cell in column.cells {
+          guard let addition = totals[cell] else { continue }
+          body(fieldName(section, column, cell, names), addition)
+        }
+      }
+    }
+  }
+
+  func fieldName(
+    _ section: Section, _ column: Column, _ cell: Int, _ names: [RecordName]
+  ) -> CommonBranch.FieldName {
+    let reference = Int(records[Int(rows[cell])].reference)
+    return CommonBranch.FieldName(
+      table: section.table, record: names[reference], field: column.field)
+  }
+}

@@ -1,0 +1,44 @@
+package import CairnBytes
+
+/// A hash of everything that a device has committed up to one of its deltas: of two copies of a
+/// device that went on by themselves it is the same as long as they had the same.
+///
+/// It goes from delta to delta, whatever files they lie in: XXH3-128 of the value before (16 bytes;
+/// 0 for the first) and the delta's bytes as the only one of a scope.
+package struct DeltaChain: Sendable {
+  package private(set) var value: UInt128
+  private var scratch: [UInt8] = []
+
+  package init(_ value: UInt128 = 0) { self.value = value }
+
+  /// Goes on to the next delta. `names` are the records of the scope that it was decoded in.
+  package mutating func add(_ delta: Delta, heap: [UInt8], names: [RecordName]) {
+    var alone = delta
+    alone.newNames.removeAll(keepingCapacity: true)
+    for index in alone.records.indices {
+      alone.newNames.append(names[Int(alone.records[index].reference)])
+      alone.records[index].reference = UInt32(index)
+    }
+    scratch.removeAll(keepingCapacity: true)
+    scratch.put(UInt64(truncatingIfNeeded: value))
+    scratch.put(UInt64(truncatingIfNeeded: value >> 64))
+    var encoder = DeltaEncoder()
+    encoder.encode(alone, heap: heap, into: &scratch)
+    value = XXH3.hash128(scratch)
+  }
+
+  /// The values after each delta of a pack.
+  package static func values(
+    of pack: [UInt8], after before: UInt128
+  ) throws(DecodeError) -> [UInt128] {
+    var chain = DeltaChain(before)
+    var reader = try PackReader(pack)
+    var delta = Delta()
+    var values: [UInt128] = []
+    while try reader.next(into: &delta) {
+      chain.add(delta, heap: reader.heap, names: reader.records)
+      values.append(chain.value)
+    }
+    return values
+  }
+}

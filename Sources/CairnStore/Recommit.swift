@@ -1,0 +1,244 @@
+import CairnBytes
+import CairnMerge
+
+/// Commits a delta once more, on top of everything that is in a state: what its author had not seen
+/// counts as seen from now on.
+///
+/// So its writes cover what is there, whoever wrote it, and its deletes kill it. A record that was
+/// deleted meanwhile stays deleted: what the delta wrote to it is left out and reported. Additions
+/// add to what is there now. A list that was begun apart goes behind the one that is there.
+struct Recommit {
+  /// The author's additions so far, by field: to know how much each one added.
+  private var totals: [FieldName: Delta.Addition] = [:]
+  /// Items that lists of the author have got before their own ones.
+  private var shifts: [ListName: UInt32] = [:]
+  private(set) var conflicts: [SyncOutcome.Conflict] = []
+
+  private struct FieldName: Hashable {
+    var table: String
+    var record: RecordName
+    var field: String
+  }
+
+  private struct ListName: Hashable {
+    var dot: Dot
+    var field: FieldName
+  }
+
+  /// Rewrites the cells of one delta; `heap` grows by values that it did not have.
+  mutating func rewrite(
+    _ delta: Delta, heap: inout [UInt8], names: [RecordName], in state: inout StoreState
+  ) throws(StoreError) -> Delta {
+    var new = Delta()
+    (new.dot, new.time, new.dependencies) = (delta.dot, delta.time, delta.dependencies)
+    for section in delta.sections {
+      let table = state.table(section.table)
+      var rows: [UInt32: (row: UInt32, state: RecordState)] = [:]
+      let first = new.records.count
+      for index in section.records {
+        let name = names[Int(delta.records[index].reference)]
+        let record = try state.fullState(table, name)
+        guard let flags = flags(delta.records[index].flags, record) else {
+          report(delta, section, UInt32(index), name, heap)
+          continue
+        }
+        rows[UInt32(index)] = (UInt32(new.records.count), record)
+        add(delta.records[index], flags, record, to: &new)
+      }
+      if new.records.count == first { continue }
+      let firstColumn = new.columns.count
+      for column in delta.columns[section.columns] {
+        rewrite(
+          column, of: delta, section, &heap, names, rows, state.rules, into: &new)
+      }
+      new.sections.append(
+        Delta.Section(
+          table: section.table, records: first..<new.records.count,
+          columns: firstColumn..<new.columns.count))
+    }
+    return new
+  }
+
+  private func add(
+    _ entry: Delta.RecordEntry, _ flags: UInt8, _ record: RecordState, to new: inout Delta
+  ) {
+    var entry = Delta.RecordEntry(flags: flags, reference: entry.reference)
+    let born = births(flags, record, new.dot)
+    if !born.isEmpty {
+      new.born[new.records.count] = born
+      entry.flags |= Delta.Flags.born
+    }
+    new.records.append(entry)
+  }
+
+  /// What is to be done to a record; nil if nothing is.
+  private func flags(_ flags: UInt8, _ record: RecordState) -> UInt8? {
+    let wanted = flags & (Delta.Flags.delete | Delta.Flags.insert)
+    if wanted & Delta.Flags.insert != 0 || record.exists { return wanted }
+    return nil
+  }
+
+  private func births(_ flags: UInt8, _ record: RecordState, _ dot: Dot) -> [Dot] {
+    if flags & Delta.Flags.insert == 0 {
+      return flags & Delta.Flags.delete != 0 ? [] : record.bornOfUpdate
+    }
+    return flags & Delta.Flags.delete != 0 ? [dot] : record.bornOfInsert
+  }
+
+  // MARK: cells
+
+  private mutating func rewrite(
+    _ column: Delta.Column, of delta: Delta, _ section: Delta.Section, _ heap: inout [UInt8],
+    _ names: [RecordName], _ rows: [UInt32: (row: UInt32, state: RecordState)],
+    _ rules: RuleBook, into new: inout Delta
+  ) {
+    var cells: [Delta.Operation: [(row: UInt32, cell: Cell, change: Change)]] = [:]
+    for index in column.cells {
+      let reference = Int(delta.records[Int(delta.rows[index])].reference)
+      let name = FieldName(table: section.table, record: names[reference], field: column.field)
+      guard let (row, record) = rows[delta.rows[index]] else { continue }
+      let isNew = delta.records[Int(delta.rows[index])].flags & Delta.Flags.delete != 0
+      let register = isNew ? Register() : record.register(column.field)
+      let rule = rules.rule(table: section.table, field: column.field)
+      var cell = Cell(tag: delta.tags[index], word: delta.words[index])
+      let change: Change
+      if let edit = delta.edits[index] {
+        change = .edit(edit.shifted { shifts[ListName(dot: $0, field: name)] ?? 0 })
+      } else {
+        change = write(index, delta, name, register, rule, &cell, &heap)
+      }
+      cells[change.operation, default: []].append((row, cell, change))
+    }
+    for operation in [Delta.Operation.putCovering, .add, .edit] {
+      guard let list = cells[operation] else { continue }
+      let start = new.tags.count
+      for (row, cell, change) in list {
+        let index = new.tags.count
+        new.rows.append(row)
+        new.tags.append(cell.tag)
+        new.words.append(cell.word)
+        switch change {
+        case .put(let covered): new.covered[index] = covered
+        case .add(let addition): new.totals[index] = addition
+        case .edit(let edit): new.edits[index] = edit
+        }
+      }
+      new.columns.append(
+        Delta.Column(
+          field: column.field, operation: operation, cells: start..<new.tags.count))
+    }
+  }
+
+  private enum Change {
+    case put([RunningTotal])
+    case add(Delta.Addition)
+    case edit(ListEdit)
+
+    var operation: Delta.Operation {
+      switch self {
+      case .put: .putCovering
+      case .add: .add
+      case .edit: .edit
+      }
+    }
+  }
+
+  private mutating func write(
+    _ index: Int, _ delta: Delta, _ name: FieldName, _ register: Register, _ rule: Rule,
+    _ cell: inout Cell, _ heap: inout [UInt8]
+  ) -> Change {
+    var value = cell.value(heap)
+    if let addition = delta.totals[index] {
+      let before = totals[name].flatMap { $0.since == addition.since ? $0.total : nil }
+      totals[name] = addition
+      let amount = addition.total.subtracting(before ?? .zero)
+      if rule == .sum {
+        let visible = register.visible(rule).flatMap { Number($0) } ?? .zero
+        value = visible.adding(amount).value
+        cell = Cell(value, heap: &heap)
+      }
+    }
+    if cell.tag == CellTag.createdList, case .list(let items) = value,
+      case .list(let there) = register.visible(rule)
+    {
+      shifts[ListName(dot: delta.dot, field: name)] = UInt32(there.count)
+      cell = Cell(created: there + items, heap: &heap)
+      value = .list(there + items)
+    }
+    let asWritten = delta.totals[index] == nil ? Rule.remote : rule
+    switch register.write(value, rule: asWritten, dot: delta.dot) {
+    case .add(let result, let total, let since):
+      cell = Cell(result, heap: &heap)
+      return .add(Delta.Addition(since: since, total: total))
+    case .put(_, let covered), .create(_, let covered): return .put(covered)
+    case .edit: return .put([])
+    }
+  }
+
+  // MARK: what is left out
+
+  private mutating func report(
+    _ delta: Delta, _ section: Delta.Section, _ row: UInt32, _ name: RecordName, _ heap: [UInt8]
+  ) {
+    for column in delta.columns[section.columns] {
+      for index in column.cells where delta.rows[index] == row {
+        let cell = Cell(tag: delta.tags[index], word: delta.words[index])
+        let value = delta.edits[index].map { FieldValue.list($0.inserted.values) }
+          ?? cell.value(heap)
+        let loser = FieldConflict.Loser(
+          value: value, stamp: Stamp(dot: delta.dot, time: delta.time))
+        conflicts.append(
+          SyncOutcome.Conflict(
+            table: section.table, id: name,
+            conflict: FieldConflict(field: column.field, visible: nil, losers: [loser])))
+      }
+    }
+  }
+}
+
+extension StoreState {
+  /// Everything about a record, as it would be merged.
+  mutating func fullState(_ number: Int, _ name: RecordName) throws(StoreError) -> RecordState {
+    let place = try tables[number].find(name, &ground)
+    if case .nowhere = place { return RecordState() }
+    let slot = try tables[number].writableSlot(name, place, &ground, rules)
+    if let state = tables[number].complex[slot] { return state }
+    return try tables[number].plainState(slot, &ground, rules, old: [:])
+  }
+}
+
+extension Store {
+  /// Commits deltas of packs of another author once more, on top of what is here, under the time
+  /// that they had. Returns them as they are now, and what they wrote to records that are gone.
+  func recommit(
+    _ packs: [[UInt8]], author: DeviceID
+  ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
+    var recommit = Recommit()
+    var writer = PackWriter(device: author, first: vector[author] + 1)
+    for pack in packs {
+      var reader: PackReader
+      do { reader = try PackReader(pack) } catch { throw Store.badPack(error, directory) }
+      var delta = Delta()
+      while true {
+        do throws(DecodeError) { guard try reader.next(into: &delta) else { break } } catch {
+          throw Store.badPack(error, directory)
+        }
+        guard delta.dot.sequence >= writer.nextSequence else { continue }
+        var heap = reader.heap
+        let new = try withState { guarded throws(StoreError) in
+          try recommit.rewrite(delta, heap: &heap, names: reader.records, in: &guarded.store)
+        }
+        var single = PackWriter(device: author, first: delta.dot.sequence)
+        var maps: ([UInt32], [UInt32]) = ([], [])
+        single.append(new, heap: heap, names: reader.records, map: &maps.0)
+        writer.append(new, heap: heap, names: reader.records, map: &maps.1)
+        try sync(packs: [single.bytes()])
+      }
+    }
+    return (writer.isEmpty ? [] : [writer.bytes()], recommit.conflicts)
+  }
+
+  private static func badPack(_ error: DecodeError, _ directory: String) -> StoreError {
+    StoreError(LogError(error, directory, at: 0, "own deltas"))
+  }
+}

@@ -1,0 +1,203 @@
+import CairnBytes
+import CairnDisk
+import CairnLog
+package import CairnMerge
+import Synchronization
+
+/// What a store is to become: what is in its folder, and on top of it what only the store has.
+package struct Rejoining: Sendable {
+  /// Another store of the same datastore, in a directory of its own, with what the folder has. Only
+  /// its snapshot is used; it has to be closed and removed after that.
+  package var staged: Store
+  /// Who writes here from then on.
+  package var device: DeviceID
+  /// What of the own deltas the folder has; those behind it are only here.
+  package var common: CommonBranch
+  /// Packs of own deltas behind `common` that are not in the log any more.
+  package var carried: [[UInt8]] = []
+  /// Devices of which the folder has other deltas than this store.
+  package var forked: Set<DeviceID> = []
+
+  /// What only this store has is committed once more on top of what the folder has, instead of
+  /// beside it: for a device that the others have stopped to wait for. What it wrote to records that
+  /// are gone is left out, and a conflict of the outcome. `device` has to be a new one.
+  package var isOnTop = false
+
+  package init(staged: Store, device: DeviceID, common: CommonBranch) {
+    self.staged = staged
+    self.device = device
+    self.common = common
+  }
+
+  /// What of this store the folder lacks: everything that is here but for own deltas that only this
+  /// store has must be there. A device's first delta that is missing, and its last one.
+  package func missing(_ vector: VersionVector) -> [(first: Dot, last: UInt64)] {
+    var wanted = vector
+    wanted[common.device] = common.last
+    let have = staged.vector
+    return wanted.entries.compactMap { dot in
+      guard !forked.contains(dot.device), !have.contains(dot) else { return nil }
+      return (Dot(device: dot.device, sequence: have[dot.device] + 1), dot.sequence)
+    }
+  }
+}
+
+extension Store {
+  /// Puts the store together anew, in one durable step: after a crash there is all of the old or
+  /// all of the new. Commits what is pending first. Nothing is done, and nil returned, if the staged
+  /// store lacks something. Readers and writers wait meanwhile.
+  ///
+  /// `keep` gets the deltas that only this store has, as they were, before the old files go.
+  package func rejoin(
+    _ plan: Rejoining, keep: ([[UInt8]]) -> Void
+  ) throws(StoreError) -> SyncOutcome? {
+    try compactionTurn.withLock { _ throws(StoreError) -> SyncOutcome? in
+      let switched = try withState { guarded throws(StoreError) in
+        try switchOver(plan, keep: keep, &guarded)
+      }
+      guard var switched else { return nil }
+      sweep(keeping: switched.number)
+      for segment in switched.gone {
+        remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
+      }
+      try switched.outcome.note(
+        from: &switched.old, to: &switched.new, renamed: plan.common.device,
+        common: max(plan.common.last, plan.device == plan.common.device ? .max : 0))
+      return switched.outcome
+    }
+  }
+
+  private struct Switched {
+    var number: UInt64
+    /// Segments that nobody needs any more.
+    var gone: [UInt64]
+    var old: StoreState
+    var new: StoreState
+    var outcome = SyncOutcome()
+  }
+
+  private func switchOver(
+    _ plan: Rejoining, keep: ([[UInt8]]) -> Void, _ guarded: inout Guarded
+  ) throws(StoreError) -> Switched? {
+    try checkPoison()
+    guard plan.missing(guarded.store.vector).isEmpty else { return nil }
+    let committed = try commit(&guarded)
+    try sealTail(&guarded)
+    let own = try ownPacks(plan, guarded)
+    let (packs, conflicts) = try reauthored(own, plan)
+    var next = guarded.current
+    next.device = plan.device.rawValue
+    next.snapshot += 1
+    next.firstSegment = guarded.tail.nextNumber
+    next.firstKept = guarded.tail.nextNumber
+    next.rejoinings += 1
+    try makeDirectoriesDurable()
+    try writeOutbox(packs, next.rejoinings)
+    let path = try moveSnapshot(of: plan.staged, next.snapshot)
+    var new = StoreState(device: plan.device, isAlone: false)
+    do throws(StoreError) {
+      (new.access, new.journal) = (guarded.store.access, guarded.store.journal)
+      new.indexNames = guarded.store.indexNames
+      guarded.store.addBaseTables()
+      for table in guarded.store.tables { new.journal.noteAll(of: table.name) }
+      new.adopt(try openBase(next.snapshot, path))
+      try new.readRulesOfBase()
+      try new.readAccess()
+      if !own.isEmpty { keep(own) }
+    } catch {
+      remove(path)
+      throw error
+    }
+    do throws(StoreError) { try write(next, path) } catch {
+      // Either of the two may be what the next opening finds: nothing may be added to the old one.
+      if mayName(next) { poison() }
+      throw error
+    }
+    var switched = install(new, next, plan, committed, &guarded)
+    switched.outcome.conflicts = conflicts
+    return switched
+  }
+
+  /// CURRENT says so: from here on nothing can fail.
+  private func install(
+    _ new: StoreState, _ next: CurrentFile, _ plan: Rejoining, _ committed: Dot?,
+    _ guarded: inout Guarded
+  ) -> Switched {
+    let isRenamed = plan.device != device
+    var switched = Switched(
+      number: next.snapshot, gone: guarded.tail.segments.map(\.number), old: guarded.store, new: new)
+    guarded.store = new
+    guarded.current = next
+    guarded.tail.segments = []
+    guarded.tail.replayBytes = 0
+    if isRenamed { guarded.published = 0 }
+    rename(plan.device)
+    guarded.summarized = 0
+    switched.outcome.committed = committed
+    switched.outcome.newDevice = isRenamed ? plan.device : nil
+    switched.outcome.summary = Store.summaryIfChanged(&guarded)
+    return switched
+  }
+
+  /// The deltas that only this store has.
+  private func ownPacks(
+    _ plan: Rejoining, _ guarded: Guarded
+  ) throws(StoreError) -> [[UInt8]] {
+    let last = guarded.store.vector[device]
+    var packs = plan.carried
+    var have = plan.common.last
+    do throws(DecodeError) {
+      if let pack = packs.last { have = try PackReader(pack).header.last }
+    } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    while have < last {
+      let sources = ownSources(have, guarded)
+      guard
+        let found = try ownPack(sources, after: have, through: last, limit: Store.ownPackBytes)
+      else { break }
+      packs.append(found.pack)
+      have = found.last
+    }
+    return packs
+  }
+
+  private static let ownPackBytes = 4 << 20
+
+  /// The same under the new name, put into the staged store, too.
+  private func reauthored(
+    _ own: [[UInt8]], _ plan: Rejoining
+  ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
+    var reauthoring = Reauthoring(
+      plan.common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
+    do throws(DecodeError) {
+      for pack in own { try reauthoring.add(pack: pack) }
+    } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    var packs = reauthoring.packs
+    var conflicts: [SyncOutcome.Conflict] = []
+    if packs.isEmpty { return ([], []) }
+    if plan.isOnTop {
+      (packs, conflicts) = try plan.staged.recommit(packs, author: plan.device)
+    } else if let failure = try plan.staged.sync(packs: packs).failures.values.first {
+      throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
+    }
+    guard plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
+      throw StoreError(
+        .log, "own deltas of \(directory) build on others that the folder does not have")
+    }
+    return (packs, conflicts)
+  }
+
+  /// The snapshot of all that is in the staged store, moved here; returns its path.
+  private func moveSnapshot(of staged: Store, _ number: UInt64) throws(StoreError) -> String {
+    staged.waitForCompaction()
+    _ = try staged.compact()
+    let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
+    guard let from = staged.snapshotFile()?.path else {
+      throw StoreError(.log, "\(staged.directory) has no snapshot")
+    }
+    do throws(DiskError) {
+      try machine.disk.rename(from, to: path)
+      try machine.disk.syncDirectory(directory + "/" + FileName.snapshots)
+    } catch { throw StoreError(LogError(error)) }
+    return path
+  }
+}

@@ -1,0 +1,68 @@
+import CairnMerge
+
+extension SyncOutcome {
+  /// Names what differs between two states, neither of which has pending changes. Looks at every
+  /// record of both. Of the deltas of `renamed` only those up to `common` are in both.
+  mutating func note(
+    from old: inout StoreState, to new: inout StoreState, renamed: DeviceID, common: UInt64
+  ) throws(StoreError) {
+    old.addBaseTables()
+    new.addBaseTables()
+    let names = Set((old.tables + new.tables).map(\.name)).sorted()
+    for name in names {
+      let (before, after) = (old.table(name), new.table(name))
+      for (id, place) in try new.places(in: after) {
+        let now = try new.values(after, place)
+        let oldPlace = try old.tables[before].find(id, &old.ground)
+        if try old.isThere(before, oldPlace), try old.values(before, oldPlace) == now { continue }
+        changed.append(Changed(table: name, id: id, isDeleted: false))
+        conflicts += try new.conflicts(after, place, id)
+      }
+      for (id, _) in try old.places(in: before) {
+        let place = try new.tables[after].find(id, &new.ground)
+        if try new.isThere(after, place) { continue }
+        changed.append(Changed(table: name, id: id, isDeleted: true))
+      }
+    }
+    for dot in new.vector.entries where dot.device != newDevice {
+      let known = dot.device == renamed ? common : old.vector[dot.device]
+      appliedCount += Int(clamping: dot.sequence - min(dot.sequence, known))
+    }
+  }
+}
+
+extension StoreState {
+  fileprivate mutating func values(
+    _ number: Int, _ place: TableState.Place
+  ) throws(StoreError) -> [String: FieldValue] {
+    let fields = try tables[number].fields(place, &ground, rules)
+    return Dictionary(fields, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The conflicts in a record.
+  fileprivate func conflicts(
+    _ number: Int, _ place: TableState.Place, _ id: RecordName
+  ) throws(StoreError) -> [SyncOutcome.Conflict] {
+    guard let state = try state(number, place) else { return [] }
+    let table = tables[number].name
+    return state.conflicts(rule: { rules.rule(table: table, field: $0) }).map {
+      SyncOutcome.Conflict(table: table, id: id, conflict: $0)
+    }
+  }
+
+  /// The full state of a record that has one.
+  private func state(
+    _ number: Int, _ place: TableState.Place
+  ) throws(StoreError) -> RecordState? {
+    switch place {
+    case .nowhere: return nil
+    case .slot(let slot): return tables[number].complex[slot]
+    case .base(let row):
+      var ground = ground
+      guard let block = try ground.base?.block(Int(row.block)),
+        let range = block.complexState(Int(row.row))
+      else { return nil }
+      return try TableState.state(block.bytes, range, ground)
+    }
+  }
+}

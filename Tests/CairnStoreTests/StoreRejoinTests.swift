@@ -1,0 +1,232 @@
+import CairnMerge
+import CairnStore
+import TestSupport
+import Testing
+
+/// What a store has under another name is what it had, and other stores agree.
+@Suite struct StoreRejoinTests {
+  private static let ids = ["r", "s", "AAAAAAAAAAAAAAAAAAAAAQ"]
+
+  private func change(_ store: Store, _ random: SeededRandom, _ label: String) throws {
+    let id = Self.ids[random.below(Self.ids.count)]
+    let name = RecordName(id)
+    guard try store.exists(table: "t", id: name) else {
+      return try store.insert(id, ["a": .string(label), "n": .int(Int64(random.below(9)))])
+    }
+    switch random.below(9) {
+    case 0: try store.delete(id)
+    case 1: try store.set(id, ["a": .string(label)])
+    case 2: try store.set(id, ["n": random.coin() ? nil : .string(label)])
+    case 3...5: try store.set(id, ["n": .int(Int64(random.below(100)))])
+    default:
+      let count: Int
+      do { count = try store.listCount(table: "t", id: name, field: "l") ?? 0 } catch { return }
+      let operation: ListOperation =
+        switch count == 0 ? 0 : random.below(5) {
+        case 0, 1: .insert(.string(label), at: random.below(count + 1))
+        case 2: .remove(at: random.below(count))
+        case 3: .replace(at: random.below(count), .string(label))
+        default: .move(from: random.below(count), to: random.below(count))
+        }
+      try store.edit(table: "t", id: name, field: "l", operation)
+    }
+  }
+
+  /// Two devices that hear of each other now and then, and all that each has said.
+  private func history(_ seed: UInt64) throws -> (a: StoreDevice, b: StoreDevice) {
+    let random = SeededRandom(seed)
+    let a = try StoreDevice(seed &* 2, time: 1000)
+    let b = try StoreDevice(seed &* 2 + 1, time: 1001)
+    try a.store.setRule(.sum, table: "t", field: "n")
+    var time: Int64 = 1002
+    for step in 0..<40 {
+      time += 5
+      for (number, device) in [a, b].enumerated() {
+        device.clock.set(time + Int64(number))
+        for _ in 0..<random.below(3) {
+          try change(device.store, random, "\(number)-\(step)")
+        }
+        try device.store.sync()
+      }
+      if random.below(3) == 0 { try a.store.sync(packs: packs(b)) }
+      if random.below(3) == 0 { try b.store.sync(packs: packs(a)) }
+    }
+    return (a, b)
+  }
+
+  private func packs(_ device: StoreDevice) throws -> [[UInt8]] {
+    let pack = try device.store.pack()
+    return pack.isEmpty ? [] : [pack]
+  }
+
+  private func first(_ count: UInt64, of device: StoreDevice) throws -> [[UInt8]] {
+    guard count > 0 else { return [] }
+    try device.store.flush()
+    let found = try device.store.ownPack(after: 0, through: count, limit: 1 << 30)
+    return found.map { [$0.pack] } ?? []
+  }
+
+  @Test(arguments: 1...30 as ClosedRange<UInt64>)
+  func `a history that goes on under another name shows the same`(seed: UInt64) throws {
+    let (a, b) = try history(seed)
+    let random = SeededRandom(seed + 1000)
+    let last = a.store.vector[a.id]
+    // What the other has seen was published.
+    let seen = b.store.vector[a.id]
+    let end = seen + UInt64(random.below(Int(last - seen) + 1))
+    let before = try StoreContent(a.store)
+    let old = a.id
+    var common = CommonBranch(a.id)
+    for pack in try first(end, of: a) { try common.add(pack: pack, through: end) }
+    let staged = try StoreDevice(seed + 5000)
+    let theirs = try packs(b)
+    try staged.store.sync(packs: try first(end, of: a) + theirs)
+    let shared = try first(end, of: a)
+    // What the device has seen of the other must be all there is, to compare the two.
+    try a.store.sync(packs: theirs)
+    let all = try StoreContent(a.store)
+    #expect(all.tables.count >= before.tables.count)
+    let inside = try Store.open(
+      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
+      options: a.options, machine: a.machine)
+    inside.confirmPublished(through: 0)
+    try inside.sync(packs: shared + theirs)
+    #expect(inside.vector[old] == common.last)
+    let plan = Rejoining(staged: inside, device: inside.device, common: common)
+    #expect(plan.missing(a.store.vector).isEmpty)
+    var kept: [[UInt8]] = []
+    let outcome = try #require(try a.store.rejoin(plan) { kept = $0 })
+    try inside.close()
+    #expect(outcome.newDevice == a.id && a.id != old)
+    #expect(kept.isEmpty == (common.last == last))
+    #expect(try StoreContent(a.store).differences(from: all) == [])
+    #expect(outcome.changed.isEmpty, "nothing is told that is as it was")
+    try a.reopen()
+    #expect(try StoreContent(a.store).differences(from: all) == [])
+    // Somebody who hears of it under the new name has the same, to the byte.
+    try staged.store.sync(packs: packs(a))
+    #expect(staged.store.vector == a.store.vector)
+    _ = try a.store.compact()
+    _ = try staged.store.compact()
+    #expect(a.snapshotBytes() == staged.snapshotBytes())
+    // It goes on.
+    try a.store.insert("after", ["x": 1])
+    try a.store.sync()
+    try staged.store.sync(packs: packs(a))
+    #expect(try staged.store.get("after") == ["x": 1])
+  }
+}
+
+/// A device that comes back after the others have stopped to wait for it: what it has is committed
+/// on top of what they have.
+@Suite struct StoreOnTopTests {
+  /// A device that has published its first delta, and what another one made of it meanwhile.
+  private func result(
+    _ first: (Store) throws -> Void, mine: [(Store) throws -> Void],
+    theirs: (Store) throws -> Void
+  ) throws -> (content: [String: [String: FieldValue]], outcome: SyncOutcome) {
+    let (a, b) = (try StoreDevice(1, time: 1000), try StoreDevice(2, time: 2000))
+    try first(a.store)
+    try a.store.sync()
+    let published = try a.store.pack()
+    for change in mine {
+      a.clock.advance(by: 100)
+      try change(a.store)
+      try a.store.sync()
+    }
+    try b.store.sync(packs: [published])
+    try theirs(b.store)
+    try b.store.sync()
+    var common = CommonBranch(a.id)
+    try common.add(pack: published, through: 1)
+    let staged = try Store.open(
+      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
+      options: a.options, machine: a.machine)
+    try staged.sync(packs: [published, try b.store.pack()])
+    var plan = Rejoining(staged: staged, device: staged.device, common: common)
+    plan.isOnTop = true
+    let outcome = try #require(try a.store.rejoin(plan) { _ in })
+    try staged.close()
+    try b.store.sync(packs: [try a.store.pack()])
+    let content = try StoreContent(a.store)
+    #expect(try StoreContent(b.store).differences(from: content) == [])
+    #expect(a.store.vector == b.store.vector)
+    _ = try a.store.compact()
+    _ = try b.store.compact()
+    #expect(a.snapshotBytes() == b.snapshotBytes())
+    return (content.tables["t"] ?? [:], outcome)
+  }
+
+  @Test func `writes cover what is there, and nothing is in conflict`() throws {
+    let (content, outcome) = try result {
+      try $0.insert("r", ["a": 1, "b": 1])
+    } mine: [{ try $0.set("r", ["a": "mine"]) }, { try $0.set("r", ["c": nil, "a": "again"]) }]
+    theirs: { try $0.set("r", ["a": "theirs", "b": "theirs"]) }
+    #expect(content["r"] == ["a": "again", "b": "theirs"])
+    #expect(outcome.conflicts.isEmpty)
+  }
+
+  @Test func `a record that was deleted stays so, and what was written to it is told`() throws {
+    let (content, outcome) = try result {
+      try $0.insert("gone", ["a": 1])
+      try $0.insert("again", ["a": 1])
+    } mine: [
+      {
+        try $0.set("gone", ["a": "mine"])
+        try $0.insert("new", ["x": 1])
+        try $0.delete("again")
+        try $0.insert("again", ["b": 2])
+      },
+      { try $0.set("gone", ["a": "more"]) },
+    ] theirs: {
+      try $0.delete("gone")
+      try $0.delete("again")
+    }
+    #expect(content == ["again": ["b": 2], "new": ["x": 1]])
+    #expect(outcome.conflicts.map(\.id.text) == ["gone", "gone"])
+    #expect(outcome.conflicts.flatMap { $0.conflict.losers.map(\.value) } == ["mine", "more"])
+    #expect(outcome.conflicts.allSatisfy { $0.conflict.visible == nil })
+  }
+
+  @Test func `additions add to what is there`() throws {
+    let (content, _) = try result {
+      try $0.setRule(.sum, table: "t", field: "n")
+      try $0.insert("r", ["n": 100])
+      try $0.insert("put", ["n": 100])
+    } mine: [
+      {
+        try $0.set("r", ["n": 107])
+        try $0.set("put", ["n": 101])
+      }, { try $0.set("r", ["n": 110]) },
+    ] theirs: {
+      try $0.set("r", ["n": 150])
+      try $0.set("put", ["n": nil])
+      try $0.sync()
+      try $0.set("put", ["n": 5])
+    }
+    #expect(content["r"]?["n"] == 160)
+    #expect(content["put"]?["n"] == 6)
+  }
+
+  @Test func `edits of lists go on, and lists that both have begun are one`() throws {
+    let name = RecordName("r")
+    let (content, _) = try result {
+      try $0.insert("r", ["l": .list(["A", "B"])])
+    } mine: [
+      {
+        try $0.edit(table: "t", id: name, field: "l", .append("mine"))
+        try $0.edit(table: "t", id: name, field: "begun", .insertAll(["x", "y"], at: 0))
+      },
+      {
+        try $0.edit(table: "t", id: name, field: "l", .remove(at: 0))
+        try $0.edit(table: "t", id: name, field: "begun", .remove(at: 0))
+        try $0.edit(table: "t", id: name, field: "begun", .append("z"))
+      },
+    ] theirs: {
+      try $0.edit(table: "t", id: name, field: "l", .insert("theirs", at: 0))
+      try $0.edit(table: "t", id: name, field: "begun", .append("b"))
+    }
+    #expect(content["r"]?["l"] == .list(["theirs", "B", "mine"]))
+    #expect(content["r"]?["begun"] == .list(["b", "y", "z"]))
+  }
+}

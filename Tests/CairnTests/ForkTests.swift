@@ -1,0 +1,125 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// Two copies of a device that publish under one name without seeing each other, because a sync
+/// engine lags: whoever has read the one or the other ends with both.
+@Suite struct ForkTests {
+  /// A device and its clone, each in a view of the folder of its own, and a reader in each.
+  private final class Scene {
+    let bench: IdentityBench
+    var a: Datastore
+    var b: Datastore
+    var readers: [Datastore] = []
+    var all: [Datastore] { [a, b] + readers }
+
+    init(_ seed: UInt64 = 1) async throws {
+      bench = IdentityBench(seed: seed)
+      var readers: [Datastore] = []
+      let a = try bench.open("a")
+      try a.table("t").setRule(.sum, field: "n")
+      try a.table("t").insert(["n": 100, "l": .list(["x"])], id: "r")
+      try a.add("common")
+      try await a.exchange()
+      for name in ["c", "d"] {
+        let reader = try bench.open(name)
+        try await reader.pull()
+        try await reader.exchange()
+        readers.append(reader)
+      }
+      try await a.pull()
+      try await a.exchange()
+      for device in [a] + readers { try device.close() }
+      bench.clone("a", as: "b")
+      for view in ["one", "two"] {
+        for path in bench.folder.paths() {
+          try bench.disk("folder " + view).setBytes(path, bench.folder.bytes(path) ?? [])
+        }
+      }
+      for (name, view) in [("a", "one"), ("c", "one"), ("b", "two"), ("d", "two")] {
+        bench.view(view, of: name)
+      }
+      self.a = try bench.open("a")
+      b = try bench.open("b")
+      self.readers = [try bench.open("c"), try bench.open("d")]
+    }
+
+    /// The engine brings the views together; everybody sees the same from now on.
+    func merge(winner: String) throws {
+      try bench.merge(["one", "two"], winner: winner)
+      for device in all { try device.close() }
+      a = try bench.open("a")
+      b = try bench.open("b")
+      readers = [try bench.open("c"), try bench.open("d")]
+    }
+  }
+
+  private func work(_ device: Datastore, _ name: String, count: Int) async throws {
+    for index in 0..<count {
+      let record = try #require(try device.table("t").record("r"))
+      try record.set("n", .int((try record.int("n") ?? 0) + 10))
+      try record.list("l").append(.string("\(name)\(index)"))
+      try device.add("\(name)\(index)")
+      try await device.exchange()
+    }
+  }
+
+  @Test(arguments: ["one", "two"], [(1, 1), (1, 3), (3, 1), (2, 2), (9, 2)])
+  func `both branches are there in the end, whichever head has won`(
+    winner: String, counts: (Int, Int)
+  ) async throws {
+    let scene = try await Scene()
+    try await work(scene.a, "a", count: counts.0)
+    try await work(scene.b, "b", count: counts.1)
+    #expect(scene.a.device == scene.b.device)
+    for reader in scene.readers { try await reader.pull() }
+    #expect(try scene.readers[0].ids().contains("a0") && scene.readers[1].ids().contains("b0"))
+    try scene.merge(winner: winner)
+    #expect(try await scene.bench.settle(scene.all))
+    try scene.bench.expectEqual(scene.all)
+    let names = (0..<counts.0).map { "a\($0)" } + (0..<counts.1).map { "b\($0)" }
+    #expect(try scene.readers[0].ids() == Set(names + ["common", "r"]))
+    let record = try #require(try scene.readers[1].table("t").record("r"))
+    #expect(try record.int("n") == Int64(100 + 10 * (counts.0 + counts.1)))
+    #expect(try Set(record.list("l").values) == Set((names + ["x"]).map { Value.string($0) }))
+    #expect(scene.a.device != scene.b.device)
+  }
+
+  @Test(arguments: ["one", "two"])
+  func `what a reader of the branch that lost has not published stays its own`(
+    winner: String
+  ) async throws {
+    let scene = try await Scene()
+    try await work(scene.a, "a", count: 2)
+    try await work(scene.b, "b", count: 2)
+    for (name, reader) in zip(["c", "d"], scene.readers) {
+      try await reader.pull()
+      try reader.add("of-\(name)")
+      try reader.table("t").record("r")?.list("l").append(.string("of-\(name)"))
+      try reader.sync()
+    }
+    let devices = scene.readers.map(\.device)
+    try scene.merge(winner: winner)
+    #expect(try await scene.bench.settle(scene.all))
+    try scene.bench.expectEqual(scene.all)
+    #expect(scene.readers.map(\.device) == devices)
+    #expect(try scene.a.ids().isSuperset(of: ["a0", "a1", "b0", "b1", "of-c", "of-d"]))
+  }
+
+  @Test func `a snapshot of the branch that lost is withdrawn`() async throws {
+    let scene = try await Scene()
+    try await work(scene.a, "a", count: 1)
+    try await work(scene.b, "b", count: 1)
+    for reader in scene.readers {
+      try await reader.pull()
+      try reader.compact()
+      try await reader.exchange()
+    }
+    try scene.merge(winner: "one")
+    #expect(try await scene.bench.settle(scene.all))
+    let late = try scene.bench.open("late")
+    #expect(try await scene.bench.settle(scene.all + [late]))
+    try scene.bench.expectEqual(scene.all + [late])
+  }
+}
