@@ -2,5 +2,5 @@ import ArgumentParser
 
 /// The programmes of this directory.
 enum CrashCommands {
-  static let all: [any ParsableCommand.Type] = [Crashes.self]
+  static let all: [any ParsableCommand.Type] = [Crashes.self, Errors.self]
 }

@@ -24,6 +24,8 @@ struct CrashSearch {
   private var shown: [UInt64: Look] = [:]
   private var deep: Set<UInt64> = []
   private var counter: UInt64 = 0
+  /// No two images have the same randomness.
+  private var nonce: UInt64 = 0
 
   init(_ ledger: Ledger, effort: Effort, seed: UInt64) {
     self.ledger = ledger
@@ -92,16 +94,17 @@ struct CrashSearch {
     }
   }
 
-  private func image(
+  private mutating func image(
     _ point: Recorder.Point, _ home: [FatePlan.Fate], _ folder: [FatePlan.Fate]?,
     _ peers: Set<UInt64>
   ) -> Place {
     let clock = ManualClock(point.time)
+    nonce += 1
     var place = Place(
       home: point.home.disk(home, clock: clock),
       folder: folder.map { point.folder.disk($0, clock: clock) }
         ?? point.folder.living(clock: clock),
-      clock: clock, seed: seed &+ counter &* 977)
+      clock: clock, seed: seed &+ nonce &* 977)
     place.peers = peers
     return place
   }

@@ -3,6 +3,9 @@
 protocol Scenario: Sendable {
   var name: String { get }
 
+  /// All that was committed is durable when a commit returns.
+  var isDurable: Bool { get }
+
   /// Begins at the first step.
   func begin(_ place: Place, _ recorder: Recorder) throws -> any Life
 

@@ -206,8 +206,9 @@ final class SharedLife: Life {
     local = scenario.local(place)
     recorder.pause()
     defer { recorder.resume() }
-    let left = Place(
+    var left = Place(
       home: place.home.snapshot(), folder: place.folder, clock: place.clock, seed: 5)
+    left.peers = recorder.peers
     parts = try scenario.found(left).parts
     recorder.begin(parts.values.reduce(0, &+))
     recorder.acknowledge()

@@ -53,6 +53,16 @@ struct SharedScenario: Scenario {
     configure(&options)
   }
 
+  var isDurable: Bool { options.durability == .full }
+
+  /// How much longer than others it takes, roughly.
+  var weight: Int {
+    let hasLoads = steps.contains { step in
+      if case .peerLoad = step { true } else { false }
+    }
+    return hasLoads ? 12 : 2
+  }
+
   // MARK: managers
 
   func manager(_ place: Place) -> DatastoreManager {
@@ -161,7 +171,10 @@ struct SharedScenario: Scenario {
     let rest = before.content &- SharedScenario.part("n", isLocal: false, content)
     recorder.begin(
       rest &+ SharedScenario.part("n", isLocal: false, try ContentHash(datastore).value))
+    // What was fetched before shows now, too.
     try datastore.sync()
+    recorder.begin(
+      rest &+ SharedScenario.part("n", isLocal: false, try ContentHash(datastore).value))
     if options.durability == .full { recorder.acknowledge() }
     try datastore.close()
     if options.durability != .none { recorder.acknowledge() }

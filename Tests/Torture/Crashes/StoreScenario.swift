@@ -51,6 +51,8 @@ struct StoreScenario: Scenario {
     configure(&options)
   }
 
+  var isDurable: Bool { options.durability == .full }
+
   func open(_ place: Place) throws -> Store {
     try Store.open(
       StoreScenario.directory, datastore: StoreScenario.datastore, isLinked: isLinked,
