@@ -32,6 +32,10 @@ extension MemoryDisk {
     }
   }
 
+  /// Whether a directory's sync has failed that had something to sync: what it lost no later one
+  /// makes durable, and no program can tell.
+  package var hasLostNames: Bool { state.withLock { $0.hasLostNames } }
+
   /// XXH3 of all names and bytes, the same for the same disk in every process. A path that
   /// `isLeftOut` holds of does not count.
   package func imageHash(leavingOut isLeftOut: (String) -> Bool = { _ in false }) -> UInt64 {

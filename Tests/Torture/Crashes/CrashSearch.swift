@@ -18,6 +18,8 @@ struct CrashSearch {
   }
 
   private(set) var ledger: Ledger
+  /// Depth 2 costs most: each image gets so many at most.
+  private static let deepMax = 24
   private let effort: Effort
   private let seed: UInt64
   /// Images that were recovered, and what they showed.
@@ -82,6 +84,7 @@ struct CrashSearch {
     let allowed = recorder.allowed(point)
     let homeFates = effort.plan.fates(point.home.pending, random)
     let folderFates = effort.plan.fates(point.folder.pending, random)
+    try kill(point, scenario, allowed, recorder.peers)
     // The folder is mostly another computer's, which loses nothing.
     for home in homeFates {
       try await check(point, home, nil, scenario, allowed, recorder.peers)
@@ -128,7 +131,7 @@ struct CrashSearch {
         try await scenario.goOn(place)
       }
       if number % UInt64(effort.deepEvery) == 0 || look.hasMended && number % 4 == 0 {
-        try deepen(image(point, home, folder, peers), scenario, look, peers)
+        try deepen(image(point, home, folder, peers), scenario, look, peers, besides: [])
       }
     } catch { throw TortureFailure("\(error); left of home \(home), of folder \(folder ?? [])") }
   }
@@ -155,7 +158,8 @@ struct CrashSearch {
 
   /// The power fails while the recovery is under way, and in the commit after it.
   private mutating func deepen(
-    _ place: Place, _ scenario: some Scenario, _ look: Look, _ peers: Set<UInt64>
+    _ place: Place, _ scenario: some Scenario, _ look: Look, _ peers: Set<UInt64>,
+    besides: ArraySlice<UInt64>
   ) throws {
     let recorder = Recorder(place)
     recorder.watch()
@@ -167,12 +171,21 @@ struct CrashSearch {
     }
     ledger.count("recoveries cut")
     let random = SeededRandom(seed &+ counter)
-    for point in recorder.points {
-      for fates in effort.deepPlan.fates(point.home.pending, random) {
+    let points = recorder.points
+    // Some of all points, rather than all of some.
+    let each = max(1, CrashSearch.deepMax / max(1, points.count))
+    for point in points {
+      var all = effort.deepPlan.fates(point.home.pending, random)
+      if points.count > CrashSearch.deepMax, random.below(points.count) >= CrashSearch.deepMax {
+        continue
+      }
+      while all.count > each { all.remove(at: random.below(all.count)) }
+      for fates in all {
         let left = image(point, fates, nil, peers)
         let hash = CrashSearch.hash(left)
         // Before anything was acknowledged what was recovered has to show.
-        let allowed = recorder.allowed(point).filter { $0 != 0 || look.content == 0 }
+        var allowed = recorder.allowed(point).filter { $0 != 0 || look.content == 0 }
+        if recorder.contents[point.acknowledged] == look.content { allowed += besides }
         if shown[hash] != nil || !deep.insert(hash).inserted { continue }
         ledger.count("images")
         do {
@@ -185,6 +198,29 @@ struct CrashSearch {
         }
       }
     }
+  }
+
+  /// The process is killed and opened again, without a power cut; that comes while it goes on.
+  private mutating func kill(
+    _ point: Recorder.Point, _ scenario: some Scenario, _ allowed: ArraySlice<UInt64>,
+    _ peers: Set<UInt64>
+  ) throws {
+    func killed() -> Place {
+      let clock = ManualClock(point.time)
+      nonce += 1
+      var place = Place(
+        home: point.home.living(clock: clock), folder: point.folder.living(clock: clock),
+        clock: clock, seed: seed &+ nonce &* 977)
+      place.peers = peers
+      return place
+    }
+    do {
+      let look = try scenario.look(killed())
+      try CrashSearch.demand(look, allowed, "the next process")
+      ledger.count("kills")
+      // What it finds may be in the system's memory only, until it has committed something.
+      try deepen(killed(), scenario, look, peers, besides: allowed)
+    } catch { throw TortureFailure("the process is killed there: \(error)") }
   }
 
   private static func demand(_ look: Look, _ allowed: ArraySlice<UInt64>, _ who: String) throws {

@@ -23,17 +23,14 @@ struct Crashes: AsyncParsableCommand {
     print("crashes: seed \(seed)")
     var search = CrashSearch(Ledger("crashes"), effort: effort, seed: seed)
     let goal = long ? max(states, 5_000_000) : states
-    var variant: UInt64 = 0
     do {
-      repeat {
-        for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
-          try await search.search(scenario, variant: variant)
-        }
-        for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
-          try await search.search(scenario, variant: variant)
-        }
+      try await scripts(&search, variant: 0)
+      if only == nil { try await sequences(&search, goal) }
+      var variant: UInt64 = 1
+      while search.states < goal, only == nil {
+        try await scripts(&search, variant: variant)
         variant += 1
-      } while search.states < goal && only == nil
+      }
     } catch {
       print("crashes: after \(search.states) states")
       throw error
@@ -42,6 +39,28 @@ struct Crashes: AsyncParsableCommand {
     ledger.count("states", search.states)
     ledger.count("states at depth 2", search.deepStates)
     try ledger.close(rates: ["states", "images"])
+  }
+
+  private func scripts(_ search: inout CrashSearch, variant: UInt64) async throws {
+    for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
+      try await search.search(scenario, variant: variant)
+    }
+    for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
+      try await search.search(scenario, variant: variant)
+    }
+  }
+
+  /// All short sequences of a few kinds of steps; in a short run as many as there is time for.
+  private func sequences(_ search: inout CrashSearch, _ goal: Int) async throws {
+    for length in 1...(long ? 3 : 2) {
+      for scenario in Scenarios.storeSequences(of: length) where long || search.states < goal {
+        try await search.search(scenario, variant: 0)
+      }
+      if length > 2 { continue }
+      for scenario in Scenarios.sharedSequences(of: length) where long || search.states < goal {
+        try await search.search(scenario, variant: 0)
+      }
+    }
   }
 
   private var effort: CrashSearch.Effort {

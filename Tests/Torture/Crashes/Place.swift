@@ -33,6 +33,9 @@ struct Place: Sendable {
     SeededRandom(UInt64(step) &+ variant << 32).bytes((step * 37 + Int(variant) * 53) % limit)
   }
 
-  var machine: Machine { Machine(disk: home, clock: clock, random: random) }
+  /// What the process at work has of the disk, if processes come and go.
+  var process: ProcessDisk?
+
+  var machine: Machine { Machine(disk: process ?? home, clock: clock, random: random) }
   var folderMachine: Machine { Machine(disk: folder, clock: clock, random: random) }
 }

@@ -48,6 +48,39 @@ enum Scenarios {
     },
   ]
 
+  private static let storeAlphabet: [StoreScenario.Step] = [
+    .commit, .lists, .deliver([0]), .deliver([1, 0]), .compact, .compactDuring(1), .confirm,
+    .reopen, .kill, .load(3, 300),
+  ]
+
+  private static let sharedAlphabet: [SharedScenario.Step] = [
+    .commit, .exchange, .peer, .incorporate, .compact, .reopen, .kill, .refresh, .delete("n"),
+  ]
+
+  /// Every sequence of that many steps, after a first commit.
+  static func storeSequences(of length: Int) -> [StoreScenario] {
+    sequences(storeAlphabet, length).map { steps in
+      StoreScenario("sequence \(steps)", [.commit] + steps + [.commit]) { $0.segmentBytes = 500 }
+    }
+  }
+
+  /// The same of a datastore that is exchanged.
+  static func sharedSequences(of length: Int) -> [SharedScenario] {
+    sequences(sharedAlphabet, length).map { steps in
+      // What was deleted has to be opened again.
+      let opened: [SharedScenario.Step] = steps.flatMap { step in
+        if case .delete = step { [step, .open("n")] } else { [step] }
+      }
+      let ends: [SharedScenario.Step] = [.commit, .exchange]
+      return SharedScenario("sequence \(steps)", [.open("n"), .commit] + opened + ends)
+    }
+  }
+
+  private static func sequences<Step>(_ alphabet: [Step], _ length: Int) -> [[Step]] {
+    if length == 0 { return [[]] }
+    return sequences(alphabet, length - 1).flatMap { start in alphabet.map { start + [$0] } }
+  }
+
   static let shared: [SharedScenario] = [
     SharedScenario(
       "publish",

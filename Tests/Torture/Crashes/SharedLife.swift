@@ -12,13 +12,19 @@ final class SharedLife: Life {
   private var manager: DatastoreManager
   private var local: DatastoreManager
   /// The one that is worked with.
-  private var open: Datastore?
+  private var open: Datastore? {
+    didSet { if let open { last = (open.id, open.manager.isLocal) } }
+  }
+  /// The one that was opened last, also if it is closed by now.
+  private var last: (id: String, isLocal: Bool)?
   private var peer: Datastore?
   /// What each datastore showed last, by place and id.
   private var parts: [String: UInt64] = [:]
 
   init(_ scenario: SharedScenario, _ place: Place, _ recorder: Recorder) {
     self.scenario = scenario
+    var place = place
+    place.process = ProcessDisk(place.home)
     self.place = place
     self.recorder = recorder
     manager = scenario.manager(place)
@@ -215,20 +221,22 @@ final class SharedLife: Life {
   }
 
   private func reopen() throws {
-    let (id, isLocal) = (try opened().id, try opened().manager.isLocal)
     try close()
-    open = try (isLocal ? local : manager).openOrCreateDatastore(id)
+    guard let last else { return }
+    open = try (last.isLocal ? local : manager).openOrCreateDatastore(last.id)
   }
 
   /// The handles of a killed process are gone, and its locks; the disk goes on.
   private func kill() throws {
-    let id = open?.id
-    let isLocal = open?.manager.isLocal ?? false
-    place.home.killHolders()
+    place.process?.kill()
+    // None of it arrives at the disk any more; it only lets go.
+    try? manager.shutDown()
+    try? local.shutDown()
+    place.process = ProcessDisk(place.home)
     open = nil
     manager = scenario.manager(place)
     local = scenario.local(place)
-    if let id { open = try (isLocal ? local : manager).openOrCreateDatastore(id) }
+    if let last { open = try (last.isLocal ? local : manager).openOrCreateDatastore(last.id) }
   }
 
   func close() throws {
@@ -241,7 +249,7 @@ final class SharedLife: Life {
 
   func mend(_ error: any Error) throws {
     guard let datastore = open else { return }
-    if (error as? CairnError)?.code == .syncFailed || isPoisoned(datastore) {
+    if (error as? CairnError)?.code == .syncFailed {
       let isLocal = datastore.manager.isLocal
       // It may say once more that it could not make everything durable.
       try? close()
@@ -249,12 +257,5 @@ final class SharedLife: Life {
     } else {
       try datastore.rollback()
     }
-  }
-
-  private func isPoisoned(_ datastore: Datastore) -> Bool {
-    do {
-      try datastore.sync()
-      return false
-    } catch { return error.code == .syncFailed }
   }
 }

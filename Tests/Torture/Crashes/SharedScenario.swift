@@ -60,7 +60,7 @@ struct SharedScenario: Scenario {
     let hasLoads = steps.contains { step in
       if case .peerLoad = step { true } else { false }
     }
-    return hasLoads ? 12 : 2
+    return hasLoads ? 12 : 1
   }
 
   // MARK: managers

@@ -9,7 +9,7 @@ import TestSupport
 // Unchecked: steps of the disk are announced on the thread that takes them, which is the only one.
 final class StoreLife: Life, @unchecked Sendable {
   private let scenario: StoreScenario
-  private let place: Place
+  private var place: Place
   private let recorder: Recorder
   private(set) var store: Store?
   /// Commits inside of a step that are done: they are not done again if the step is.
@@ -17,6 +17,8 @@ final class StoreLife: Life, @unchecked Sendable {
 
   init(_ scenario: StoreScenario, _ place: Place, _ recorder: Recorder) {
     self.scenario = scenario
+    var place = place
+    place.process = ProcessDisk(place.home)
     self.place = place
     self.recorder = recorder
   }
@@ -188,7 +190,8 @@ final class StoreLife: Life, @unchecked Sendable {
 
   /// The handles of a killed process are gone, and its locks; the disk goes on.
   private func kill() throws {
-    place.home.killHolders()
+    place.process?.kill()
+    place.process = ProcessDisk(place.home)
     store = nil
     _ = try opened()
   }
