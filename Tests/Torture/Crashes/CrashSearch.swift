@@ -40,7 +40,7 @@ struct CrashSearch {
 
   /// The whole of one scenario.
   mutating func search(_ scenario: some Scenario, variant: UInt64) async throws {
-    let recorder = try await record(scenario, variant)
+    let recorder = try await Recorder.record(scenario, seed: seed, variant: variant)
     let random = SeededRandom(seed &* 31 &+ variant)
     for (number, point) in recorder.points.enumerated() {
       do { try await search(point, scenario, recorder, random) } catch {
@@ -52,29 +52,6 @@ struct CrashSearch {
     }
     for site in recorder.sites { ledger.took(site.name, site.count) }
     ledger.count("scenarios")
-  }
-
-  /// The scenario as it goes when nothing happens.
-  private func record(_ scenario: some Scenario, _ variant: UInt64) async throws -> Recorder {
-    let place = Place(seed: seed &* 1000 &+ variant, variant: variant)
-    let recorder = Recorder(place)
-    recorder.watch()
-    let life = try scenario.begin(place, recorder)
-    for step in life.stepNames.indices {
-      do { try await life.perform(step) } catch {
-        throw TortureFailure(
-          "\(scenario.name), variant \(variant): step \(step) (\(life.stepNames[step])) fails by "
-            + "itself: \(error)")
-      }
-      recorder.endStep()
-    }
-    try life.close()
-    recorder.endStep()
-    recorder.stop()
-    if let failure = recorder.failure {
-      throw TortureFailure("\(scenario.name), variant \(variant): \(failure)")
-    }
-    return recorder
   }
 
   private mutating func search(
@@ -185,7 +162,13 @@ struct CrashSearch {
         let hash = CrashSearch.hash(left)
         // Before anything was acknowledged what was recovered has to show.
         var allowed = recorder.allowed(point).filter { $0 != 0 || look.content == 0 }
-        if recorder.contents[point.acknowledged] == look.content { allowed += besides }
+        let isEarly = point.acknowledged == 0
+        if isEarly || recorder.contents[point.acknowledged] == look.content { allowed += besides }
+        if scenario.hasComings {
+          allowed += besides.flatMap { one in
+            recorder.contents.map { one &+ $0 &- look.content }
+          }
+        }
         if shown[hash] != nil || !deep.insert(hash).inserted { continue }
         ledger.count("images")
         do {

@@ -46,9 +46,23 @@ struct Errors: AsyncParsableCommand {
       print("errors: after \(search.sites) sites")
       throw error
     }
-    ledger = search.ledger
+    ledger = try await recoveries(search.ledger)
     ledger.count("sites", search.sites)
     try ledger.close(rates: ["sites"])
+  }
+
+  private func recoveries(_ ledger: Ledger) async throws -> Ledger {
+    var search = RecoveryFaults(ledger, seed: seed, faults: Errors.faults)
+    let every = (long ? 1 : 9) * stride
+    for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
+      try await search.search(scenario, variant: 0, every: every)
+    }
+    for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
+      try await search.search(scenario, variant: 0, every: every * scenario.weight)
+    }
+    var result = search.ledger
+    result.count("sites in recoveries", search.sites)
+    return result
   }
 
   static let faults: [FaultSearch.Fault] = [

@@ -122,11 +122,12 @@ struct FaultSearch {
     do {
       let life = try scenario.begin(place, recorder)
       var errors = 0
+      var isAcknowledged = true
       for step in life.stepNames.indices {
-        errors += try await insist(life, step, place, plain)
+        errors += try await insist(life, step, place, plain, &isAcknowledged)
       }
       ledger.count(errors == 0 ? "survived unnoticed" : "errors seen", max(1, errors))
-      try await settle(scenario, life, place, site, plain, recorder)
+      try await settle(scenario, life, place, plain, recorder, isAcknowledged: isAcknowledged)
     } catch {
       throw TortureFailure(
         "\(scenario.name), variant \(variant), seed \(seed): \(site.description): \(error)")
@@ -135,7 +136,7 @@ struct FaultSearch {
 
   /// One step until it is done. Returns how many errors there were.
   private func insist(
-    _ life: any Life, _ step: Int, _ place: Place, _ plain: Plain
+    _ life: any Life, _ step: Int, _ place: Place, _ plain: Plain, _ isAcknowledged: inout Bool
   ) async throws -> Int {
     for attempt in 0..<4 {
       do {
@@ -155,7 +156,10 @@ struct FaultSearch {
               + "neither the state before it nor the one after it")
         }
         // It was done, but for its acknowledgement.
-        if allowed.first != allowed.last, shown == allowed.last { return attempt + 1 }
+        if allowed.first != allowed.last, shown == allowed.last {
+          isAcknowledged = false
+          return attempt + 1
+        }
       }
     }
     return 0
@@ -163,8 +167,8 @@ struct FaultSearch {
 
   /// In the end all is there, and nothing is held.
   private func settle(
-    _ scenario: some Scenario, _ life: any Life, _ place: Place, _ site: Call, _ plain: Plain,
-    _ recorder: Recorder
+    _ scenario: some Scenario, _ life: any Life, _ place: Place, _ plain: Plain,
+    _ recorder: Recorder, isAcknowledged: Bool
   ) async throws {
     do {
       try life.close()
@@ -185,7 +189,8 @@ struct FaultSearch {
     }
     // What a failed sync of a directory has dropped no later one brings back, and nobody can tell.
     if place.home.hasLostNames || !scenario.isDurable { return }
-    // What was never acknowledged may be in the system's memory only, until the next commit.
+    // What was never acknowledged may be in the system's memory only, until the next commit there.
+    if !isAcknowledged, !(scenario is StoreScenario) { return }
     try scenario.resume(place, recorder)
     let after = try scenario.look(place).content
     var left = Place(

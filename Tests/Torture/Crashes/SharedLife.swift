@@ -107,6 +107,8 @@ final class SharedLife: Life {
 
   private func change(_ datastore: Datastore, _ step: Int) throws {
     let table = try datastore.table("t")
+    // Done, if this is another try.
+    if try table.record(RecordID("new\(step)")) != nil { return }
     let id = RecordID("r\(step % 3)")
     if let record = try table.record(id) {
       if step % 5 == 4 {
@@ -138,6 +140,9 @@ final class SharedLife: Life {
 
   private func editLists(_ datastore: Datastore, _ step: Int) throws {
     let table = try datastore.table("t")
+    // Likewise.
+    if try table.record(RecordID("list\(step)")) != nil { return }
+    try insertOnce(table, RecordID("list\(step)"), [:])
     try insertOnce(table, "list", [:])
     guard let record = try table.record("list") else { return }
     let list = try record.list("l")

@@ -55,6 +55,15 @@ struct SharedScenario: Scenario {
 
   var isDurable: Bool { options.durability == .full }
 
+  var hasComings: Bool {
+    steps.contains { step in
+      switch step {
+      case .delete, .deleteLocal, .uncache, .migrate: true
+      default: false
+      }
+    }
+  }
+
   /// How much longer than others it takes, roughly.
   var weight: Int {
     let hasLoads = steps.contains { step in
@@ -113,6 +122,8 @@ struct SharedScenario: Scenario {
     var parts: [String: UInt64] = [:]
     var hasMended = false
     for manager in managers(place) {
+      // It must not stay open if there is an error on the way.
+      defer { try? manager.shutDown() }
       for info in try manager.listDatastores() where info.isOnDevice {
         let datastore = try manager.openDatastore(info.id)
         let content = try ContentHash(datastore).value
@@ -122,7 +133,6 @@ struct SharedScenario: Scenario {
         if !manager.isLocal { try checkFolder(place, datastore) }
         try datastore.close()
       }
-      try manager.shutDown()
     }
     return (parts, hasMended)
   }

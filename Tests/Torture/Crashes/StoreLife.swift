@@ -89,6 +89,8 @@ final class StoreLife: Life, @unchecked Sendable {
 
   /// Depends on the step alone, and on what is there.
   private func change(_ store: Store, _ step: Int) throws {
+    // Done, if this is another try.
+    if try store.exists(table: "t", id: RecordName("new\(step)")) { return }
     let id = RecordName("r\(step % 3)")
     if try !store.exists(table: "t", id: id) {
       try store.insert(
@@ -114,6 +116,8 @@ final class StoreLife: Life, @unchecked Sendable {
   }
 
   private func editLists(_ store: Store, _ step: Int) throws {
+    // Likewise.
+    if try !store.getOrInsert(table: "t", id: RecordName("list\(step)"), []) { return }
     let id = RecordName("list")
     _ = try store.getOrInsert(table: "t", id: id, [])
     let count = try store.listCount(table: "t", id: id, field: "l") ?? 0

@@ -51,6 +51,7 @@ struct StoreScenario: Scenario {
     configure(&options)
   }
 
+  var hasComings: Bool { false }
   var isDurable: Bool { options.durability == .full }
 
   func open(_ place: Place) throws -> Store {
