@@ -62,7 +62,15 @@ extension DatastoreManager {
     while true {
       let datastore = try openOnce(id, creates: creates)
       // Another process may have deleted it just before its files were locked.
-      if try generation(of: id) == datastore.generation {
+      let isCurrent: Bool
+      do throws(CairnError) {
+        isCurrent = try generation(of: id) == datastore.generation
+      } catch {
+        // Nobody gets it, so nobody else could close it; the first error says more.
+        do throws(CairnError) { try datastore.close() } catch {}
+        throw error
+      }
+      if isCurrent {
         noteList()
         return datastore
       }

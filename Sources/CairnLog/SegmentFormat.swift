@@ -36,6 +36,11 @@ package struct SegmentHeader: Equatable, Sendable {
     return out
   }
 
+  /// Whether the header's checksum holds in a file of at least a header's length.
+  package static func isWhole(_ bytes: [UInt8]) -> Bool {
+    bytes.u64(at: 56) == XXH3.hash64(bytes, 0..<56)
+  }
+
   /// Length, checksum, structure: in this order.
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
     guard bytes.count >= SegmentHeader.size else {
@@ -44,7 +49,7 @@ package struct SegmentHeader: Equatable, Sendable {
     guard Array(bytes[0..<8]) == SegmentHeader.magic else {
       throw LogError(.foreign, path, at: 0, "not a log segment")
     }
-    guard bytes.u64(at: 56) == XXH3.hash64(bytes, 0..<56) else {
+    guard SegmentHeader.isWhole(bytes) else {
       throw LogError(.corrupt, path, at: 0, "the segment's header is damaged")
     }
     try FormatVersion.check(floor: bytes.u16(at: 10), path: path)

@@ -194,7 +194,7 @@ struct StoreOpening {
     } catch let error as DiskError {
       throw LogError(error)
     } catch { throw error as? LogError ?? LogError(.corrupt, path, "\(error)") }
-    if isLast, try isUnborn(bytes, path) {
+    if isLast, isUnborn(bytes) {
       try recreate(path, file, number: number, &tail)
       return
     }
@@ -216,9 +216,12 @@ struct StoreOpening {
     try finish(scan, reader, path, file, isLast: isLast, &tail)
   }
 
-  /// A file that a crash caught between its creation and its header's sync: nothing was in it.
-  private func isUnborn(_ bytes: [UInt8], _ path: String) throws(LogError) -> Bool {
-    bytes.count < SegmentHeader.size || bytes[0..<SegmentHeader.size].allSatisfy { $0 == 0 }
+  /// A file that a crash caught between its creation and its header's sync: nothing was in it,
+  /// since frames are written behind a header that is durable. Its header may be there in part.
+  private func isUnborn(_ bytes: [UInt8]) -> Bool {
+    let size = SegmentHeader.size
+    if bytes.count < size { return true }
+    return !SegmentHeader.isWhole(bytes) && bytes[size...].allSatisfy { $0 == 0 }
   }
 
   private func recreate(

@@ -58,6 +58,36 @@ struct StoreDamageTests {
     #expect(!kept.isEmpty)
   }
 
+  @Test func `a header that a crash tore in two is no damage, as nothing was behind it`() throws {
+    let device = try StoreDevice(1) { $0.segmentBytes = 200 }
+    for number in 0..<2 {
+      try device.store.insert("r\(number)")
+      try device.store.sync()
+    }
+    let second = StoreDevice.directory + "/log/0000000000000002.seg"
+    let whole = try #require(device.disk.bytes(second))
+    try device.store.close()
+    for length in 0..<SegmentHeader.size {
+      var bytes = [UInt8](repeating: 0, count: 1000)
+      bytes.replaceSubrange(0..<length, with: whole[0..<length])
+      try device.disk.setBytes(second, bytes)
+      try device.open()
+      #expect(try device.store.count(table: "t") == 1, "\(length) bytes of the header")
+      try device.store.close()
+    }
+  }
+
+  @Test func `a header of zeros before frames is damage, and the frames stay`() throws {
+    let device = try sample()
+    var bytes = try #require(device.disk.bytes(Self.segment))
+    for place in 0..<SegmentHeader.size { bytes[place] = 0 }
+    try device.disk.setBytes(Self.segment, bytes)
+    let error = failure(device)
+    #expect(error?.path == Self.segment && error?.reason == .foreign)
+    #expect(device.disk.bytes(Self.segment) == bytes)
+    #expect(device.disk.heldLocks == 0)
+  }
+
   @Test func `a damaged frame that a later one vouches for is corruption, and is left alone`()
     throws
   {

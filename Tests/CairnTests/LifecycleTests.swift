@@ -80,4 +80,20 @@ import Testing
     #expect(try manager.openOrCreateDatastore("n").ids() == [])
     for (name, call) in calls { #expect(code(call) == .closed, "\(name)") }
   }
+
+  @Test func `an error on the way to a datastore leaves nothing open`() throws {
+    var failures = 0
+    for read in 1... {
+      let bench = CatalogueBench()
+      try bench.manager("a").openOrCreateDatastore("n").close()
+      let manager = bench.manager("a")
+      bench.disk.failAt(read: bench.disk.reads + read, reason: .tooManyOpen)
+      if code({ _ = try manager.openDatastore("n") }) == nil { break }
+      failures += 1
+      bench.disk.heal()
+      #expect(bench.disk.openFiles == 0 && bench.disk.heldLocks == 0, "read \(read)")
+      try manager.openDatastore("n").close()
+    }
+    #expect(failures > 8)
+  }
 }

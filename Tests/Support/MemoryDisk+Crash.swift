@@ -43,19 +43,32 @@ extension MemoryDiskState {
 
   func crashed(_ model: CrashModel) -> MemoryDiskState {
     var random = model.random
+    return crashed(
+      keepsName: { model.keeps(&random) },
+      apply: { model.apply($0, to: &$1, &random) })
+  }
+
+  /// What is left if each change has the fate that `fate` names, asked in a fixed order.
+  func crashed(_ fate: () -> MemoryDiskMoment.Fate) -> MemoryDiskState {
+    crashed(keepsName: { fate() != .lost }, apply: { fate().apply($0, to: &$1) })
+  }
+
+  private func crashed(
+    keepsName: () -> Bool, apply: (MemoryDiskContent.Change, inout MemoryDiskBytes) -> Void
+  ) -> MemoryDiskState {
     var result = MemoryDiskState(modified: 0)
     (result.others, result.nextInode, result.capacity) = (others, nextInode, capacity)
     // In a fixed order, so that a seed decides the same in every run.
     for (inode, directory) in directories.sorted(by: { $0.key < $1.key }) {
       var entries = directory.durable
-      for change in directory.pending where model.keeps(&random) {
+      for change in directory.pending where keepsName() {
         MemoryDiskDirectory.apply(change, to: &entries)
       }
       result.directories[inode] = MemoryDiskDirectory(entries, modified: directory.modified)
     }
     for (inode, file) in files.sorted(by: { $0.key < $1.key }) {
       var bytes = file.durable
-      for change in file.pending { model.apply(change, to: &bytes, &random) }
+      for change in file.pending { apply(change, &bytes) }
       result.files[inode] = MemoryDiskContent(bytes, modified: file.modified)
       result.files[inode]?.isPrivate = file.isPrivate
     }

@@ -25,7 +25,9 @@ extension MemoryDisk {
     try step(
       "sync", path,
       onFailure: { state in
-        if let inode = try? state.find("sync", path) { state.directories[inode]?.failSync() }
+        if let inode = try? state.find("sync", path), state.directories[inode]?.failSync() == true {
+          state.hasLostNames = true
+        }
       },
       { state, _ throws(DiskError) in
         let inode = try state.directory("sync", path, reportedAs: path)

@@ -27,12 +27,26 @@ extension MemoryDisk {
     state.withLock { $0.powerOffBefore = operation }
   }
 
+  /// From now on a write that fails has written some of its bytes, from the first on, as the seed
+  /// decides: all that a disk promises of it is that it may have.
+  package func tearFailedWrites(seed: UInt64) {
+    state.withLock { $0.tearing = SeededRandom(seed) }
+  }
+
   package var isOff: Bool { state.withLock { $0.isOff } }
 
   /// Asks before every step, which fails with the reason that is returned. The disk is not locked
   /// meanwhile, so `crash` and `snapshot` show what is there before the step.
   package func intercept(_ body: (@Sendable (MemoryDiskOperation) -> DiskError.Reason?)?) {
     state.withLock { $0.interceptor = body }
+  }
+
+  /// All programs that hold locks are killed: their locks are free at once, as `flock`'s are.
+  package func killHolders() {
+    state.withLock { state in
+      state.locks = []
+      state.lockAge += 1
+    }
   }
 
   /// Takes back all failures that were ordered, and brings back the power.

@@ -34,12 +34,13 @@ package final class MemoryDisk: Disk {
 
   /// One counted step, announced to the interceptor while nothing is locked.
   func step<Result: Sendable>(
-    _ verb: String, _ path: String,
+    _ verb: String, _ path: String, to target: String? = nil,
     onFailure: (inout MemoryDiskState) -> Void = { _ in },
     _ body: (inout MemoryDiskState, Int64) throws(DiskError) -> Result
   ) throws(DiskError) -> Result {
     let (interceptor, number) = state.withLock { ($0.interceptor, $0.operations + 1) }
-    let operation = MemoryDiskOperation(number: number, verb: verb, path: path)
+    let operation = MemoryDiskOperation(
+      number: number, verb: verb, path: path, target: target)
     let intercepted = interceptor?(operation)
     let now = clock.now()
     return try state.withLock { state throws(DiskError) in
@@ -108,7 +109,7 @@ package final class MemoryDisk: Disk {
   }
 
   package func rename(_ from: String, to: String) throws(DiskError) {
-    try step("rename", from) { state, now throws(DiskError) in try state.rename(from, to, now) }
+    try step("rename", from, to: to) { state, now throws(DiskError) in try state.rename(from, to, now) }
   }
 
   package func remove(_ path: String) throws(DiskError) {

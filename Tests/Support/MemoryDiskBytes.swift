@@ -10,6 +10,12 @@ struct MemoryDiskBytes {
     length = bytes.count
   }
 
+  /// Without zeros at the end.
+  var content: [UInt8] {
+    guard stored.last == 0 else { return stored }
+    return Array(stored.prefix((stored.lastIndex { $0 != 0 } ?? -1) + 1))
+  }
+
   var all: [UInt8] { read(0..<length) }
 
   func read(_ range: Range<Int>) -> [UInt8] {

@@ -46,7 +46,11 @@ struct MemoryDiskDirectory {
     pending = []
   }
 
-  mutating func failSync() { pending = [] }
+  /// Returns whether anything was lost by it.
+  mutating func failSync() -> Bool {
+    defer { pending = [] }
+    return !pending.isEmpty
+  }
 
   /// Each change stands for itself: a file that got its second name has it, first name or not.
   static func apply(_ change: Change, to entries: inout [MemoryDiskName: Int]) {

@@ -104,9 +104,23 @@ final class MemoryDiskFile: DiskFile {
   private func change(
     _ verb: String, to length: Int, _ change: MemoryDiskContent.Change
   ) throws(DiskError) {
-    try disk.step(verb, path) { state, now throws(DiskError) in
-      try state.requireSpace(verb, path, inode, length)
-      state.change(inode, change, now)
+    try disk.step(
+      verb, path, onFailure: { [inode] in $0.tear(inode, change) },
+      { state, now throws(DiskError) in
+        try state.requireSpace(verb, path, inode, length)
+        state.change(inode, change, now)
+      })
+  }
+}
+
+extension MemoryDiskState {
+  /// A write has failed: some of its bytes may be there.
+  fileprivate mutating func tear(_ inode: Int, _ change: MemoryDiskContent.Change) {
+    guard let tearing, case .write(let place, let bytes) = change, let file = files[inode] else {
+      return
     }
+    let count = tearing.below(bytes.count + 1)
+    if count == 0 { return }
+    self.change(inode, .write(at: place, Array(bytes.prefix(count))), file.modified)
   }
 }

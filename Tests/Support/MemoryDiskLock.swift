@@ -5,12 +5,16 @@ internal import Synchronization
 final class MemoryDiskLock: DiskLock {
   private let inode: Int
   private let disk: MemoryDisk
+  private let age: Int
   private let isOver = Atomic<Bool>(false)
 
   init(inode: Int, disk: MemoryDisk) {
     self.inode = inode
     self.disk = disk
-    disk.state.withLock { $0.count(inode, opens: 1) }
+    age = disk.state.withLock { state in
+      state.count(inode, opens: 1)
+      return state.lockAge
+    }
   }
 
   deinit { unlock() }
@@ -18,7 +22,8 @@ final class MemoryDiskLock: DiskLock {
   func unlock() {
     if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }
     disk.state.withLock { state in
-      state.locks.remove(inode)
+      // Of a program that was killed, it may be another one's by now.
+      if state.lockAge == age { state.locks.remove(inode) }
       state.count(inode, opens: -1)
     }
   }

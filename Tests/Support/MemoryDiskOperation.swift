@@ -7,6 +7,8 @@ package struct MemoryDiskOperation: Equatable, Sendable {
   /// As in `DiskError`: "write", "sync", "rename" …
   package var verb: String
   package var path: String
+  /// The new name that a rename gives; nil for everything else.
+  package var target: String?
 }
 
 /// A failure to come.

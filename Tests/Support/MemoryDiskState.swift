@@ -26,7 +26,13 @@ struct MemoryDiskState {
   var powerOffBefore: Int?
   var isOff = false
   var interceptor: (@Sendable (MemoryDiskOperation) -> DiskError.Reason?)?
+  /// Decides how much of a write that fails is there all the same; nil is nothing.
+  var tearing: SeededRandom?
   var locks: Set<Int> = []
+  /// A directory's sync has failed that had something to sync.
+  var hasLostNames = false
+  /// Counts the times at which everybody who held locks was killed.
+  var lockAge = 0
   /// What lost its last name and handle.
   var candidates: Set<Int> = []
 

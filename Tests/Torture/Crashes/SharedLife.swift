@@ -1,0 +1,266 @@
+import Cairn
+import CairnDisk
+import CairnLog
+import CairnStore
+import TestSupport
+
+/// A shared scenario under way.
+final class SharedLife: Life {
+  private let scenario: SharedScenario
+  private var place: Place
+  private let recorder: Recorder
+  private var manager: DatastoreManager
+  private var local: DatastoreManager
+  /// The one that is worked with.
+  private var open: Datastore? {
+    didSet { if let open { last = (open.id, open.manager.isLocal) } }
+  }
+  /// The one that was opened last, also if it is closed by now.
+  private var last: (id: String, isLocal: Bool)?
+  private var peer: Datastore?
+  /// What each datastore showed last, by place and id.
+  private var parts: [String: UInt64] = [:]
+
+  init(_ scenario: SharedScenario, _ place: Place, _ recorder: Recorder) {
+    self.scenario = scenario
+    var place = place
+    place.process = ProcessDisk(place.home)
+    self.place = place
+    self.recorder = recorder
+    manager = scenario.manager(place)
+    local = scenario.local(place)
+  }
+
+  var stepNames: [String] { scenario.steps.map { "\($0)" } }
+
+  func content() throws -> UInt64 {
+    if let open {
+      parts[key(open.id, isLocal: open.manager.isLocal)] = SharedScenario.part(
+        open.id, isLocal: open.manager.isLocal, try ContentHash(open).value)
+    }
+    return parts.values.reduce(0, &+)
+  }
+
+  private func key(_ id: String, isLocal: Bool) -> String {
+    SharedScenario.key(id, isLocal: isLocal)
+  }
+
+  private func opened() throws -> Datastore {
+    guard let open else { throw TortureFailure("\(scenario.name): nothing is open") }
+    return open
+  }
+
+  func perform(_ step: Int) async throws {
+    place.clock.advance(by: 1)
+    switch scenario.steps[step] {
+    case .open(let id): open = try reuse(id) ?? manager.openOrCreateDatastore(id)
+    case .openLocal(let id): open = try reuse(id) ?? local.openOrCreateDatastore(id)
+    case .commit:
+      try change(try opened(), step)
+      try commit()
+    case .lists:
+      try editLists(try opened(), step)
+      try commit()
+    case .title:
+      try opened().setTitle("title \(step)")
+      try commit()
+    case .load(let count, let bytes):
+      try load(try opened(), step, count, bytes)
+      try commit()
+    case .exchange: try await opened().exchange()
+    case .incorporate: try incorporate()
+    case .compact: try opened().compact()
+    case .close: try close()
+    case .reopen: try reopen()
+    case .kill: try kill()
+    case .peer: try await others { try await peerWrites(step) }
+    case .peerLoad(let count, let bytes):
+      try await others { try await peerLoads(step, count, bytes) }
+    case .refresh: try await manager.refresh()
+    case .delete(let id): try remove(id, isLocal: false) { try manager.deleteDatastore(id) }
+    case .uncache(let id): try remove(id, isLocal: false) { try manager.uncacheDatastore(id) }
+    case .deleteLocal(let id): try remove(id, isLocal: true) { try local.deleteDatastore(id) }
+    case .migrate: try migrate()
+    case .advance(let milliseconds): place.clock.advance(by: milliseconds)
+    }
+  }
+
+  private func reuse(_ id: String) throws -> Datastore? {
+    if let open, open.id == id, open.isOpen { return open }
+    try close()
+    return nil
+  }
+
+  // MARK: changes
+
+  private func commit() throws {
+    recorder.begin(try content())
+    try incorporate()
+  }
+
+  /// What was fetched shows afterwards, too; on the way there the commit alone may.
+  private func incorporate() throws {
+    _ = try opened().sync()
+    recorder.begin(try content())
+    if scenario.options.durability == .full { recorder.acknowledge() }
+  }
+
+  private func change(_ datastore: Datastore, _ step: Int) throws {
+    let table = try datastore.table("t")
+    // Done, if this is another try.
+    if try table.record(RecordID("new\(step)")) != nil { return }
+    let id = RecordID("r\(step % 3)")
+    if let record = try table.record(id) {
+      if step % 5 == 4 {
+        try record.delete()
+      } else {
+        try record.update(["a": .int(Int64(step)), "s": nil, "x\(step)": 0.5])
+      }
+    } else {
+      try table.insert(["a": .int(Int64(step)), "s": .string("text \(step)")], id: id)
+    }
+    let bulk = place.bytes(step, below: 300)
+    try insertOnce(table, RecordID("new\(step)"), ["bulk": .bytes(bulk)])
+  }
+
+  private func insertOnce(
+    _ table: Table, _ id: RecordID, _ fields: [String: Value]
+  ) throws {
+    if try table.record(id) == nil { try table.insert(fields: fields, id: id) }
+  }
+
+  private func load(_ datastore: Datastore, _ step: Int, _ count: Int, _ bytes: Int) throws {
+    let table = try datastore.table("l")
+    let random = SeededRandom(UInt64(step) &+ place.variant << 32)
+    for number in 0..<count {
+      let value = Value.bytes(random.bytes(bytes))
+      try insertOnce(table, RecordID("\(step)-\(number)"), ["bytes": value])
+    }
+  }
+
+  private func editLists(_ datastore: Datastore, _ step: Int) throws {
+    let table = try datastore.table("t")
+    // Likewise.
+    if try table.record(RecordID("list\(step)")) != nil { return }
+    try insertOnce(table, RecordID("list\(step)"), [:])
+    try insertOnce(table, "list", [:])
+    guard let record = try table.record("list") else { return }
+    let list = try record.list("l")
+    try list.append(.string("item \(step)"))
+    try list.insert(.int(Int64(step)), at: 0)
+    if try record.listValues("l")?.count ?? 0 > 3 {
+      try list.move(from: 0, to: 2)
+      try list.remove(at: 1)
+    }
+  }
+
+  // MARK: others
+
+  private func others(_ body: () async throws -> Void) async throws {
+    recorder.pause()
+    defer { recorder.resume() }
+    try await body()
+  }
+
+  private func joined() throws -> Datastore {
+    if let peer { return peer }
+    let other = Place(
+      home: MemoryDisk(clock: place.clock), folder: place.folder, clock: place.clock, seed: 991)
+    let new = try scenario.manager(other).openOrCreateDatastore("n")
+    peer = new
+    let device = UInt64(new.device, radix: 16) ?? 0
+    recorder.notePeer(device)
+    return new
+  }
+
+  private func peerWrites(_ step: Int) async throws {
+    let peer = try joined()
+    try await peer.exchange()
+    try peer.sync()
+    try change(peer, step)
+    try insertOnce(try peer.table("t"), RecordID("peer\(step)"), ["step": .int(Int64(step))])
+    try peer.sync()
+    try await peer.exchange()
+  }
+
+  private func peerLoads(_ step: Int, _ count: Int, _ bytes: Int) async throws {
+    let peer = try joined()
+    try load(peer, step, count, bytes)
+    try peer.sync()
+    try await peer.exchange()
+    try peer.compact()
+    try await peer.exchange()
+  }
+
+  // MARK: places
+
+  private func remove(_ id: String, isLocal: Bool, _ body: () throws -> Void) throws {
+    if open?.id == id { try close() }
+    let there = try (isLocal ? local : manager).listDatastores()
+    guard there.contains(where: { $0.id == id && $0.isOnDevice }) else {
+      return forget(id, isLocal: isLocal)
+    }
+    try body()
+    forget(id, isLocal: isLocal)
+  }
+
+  private func forget(_ id: String, isLocal: Bool) {
+    parts[key(id, isLocal: isLocal)] = nil
+    recorder.begin(parts.values.reduce(0, &+))
+    recorder.acknowledge()
+  }
+
+  private func migrate() throws {
+    try close()
+    if local.isShutDown { local = scenario.local(place) }
+    try local.migrate(to: manager)
+    local = scenario.local(place)
+    recorder.pause()
+    defer { recorder.resume() }
+    var left = Place(
+      home: place.home.snapshot(), folder: place.folder, clock: place.clock, seed: 5)
+    left.peers = recorder.peers
+    parts = try scenario.found(left).parts
+    recorder.begin(parts.values.reduce(0, &+))
+    recorder.acknowledge()
+  }
+
+  private func reopen() throws {
+    try close()
+    guard let last else { return }
+    open = try (last.isLocal ? local : manager).openOrCreateDatastore(last.id)
+  }
+
+  /// The handles of a killed process are gone, and its locks; the disk goes on.
+  private func kill() throws {
+    place.process?.kill()
+    // None of it arrives at the disk any more; it only lets go.
+    try? manager.shutDown()
+    try? local.shutDown()
+    place.process = ProcessDisk(place.home)
+    open = nil
+    manager = scenario.manager(place)
+    local = scenario.local(place)
+    if let last { open = try (last.isLocal ? local : manager).openOrCreateDatastore(last.id) }
+  }
+
+  func close() throws {
+    guard let datastore = open else { return }
+    _ = try? content()
+    open = nil
+    try datastore.close()
+    if scenario.options.durability != .none { recorder.acknowledge() }
+  }
+
+  func mend(_ error: any Error) throws {
+    guard let datastore = open else { return }
+    if (error as? CairnError)?.code == .syncFailed {
+      let isLocal = datastore.manager.isLocal
+      // It may say once more that it could not make everything durable.
+      try? close()
+      open = try (isLocal ? local : manager).openOrCreateDatastore(datastore.id)
+    } else {
+      try datastore.rollback()
+    }
+  }
+}
