@@ -1,4 +1,5 @@
 import CairnBytes
+import CairnLog
 import CairnMerge
 
 /// Commits a delta once more, on top of everything that is in a state: what its author had not seen

@@ -122,7 +122,7 @@ import Testing
 @Suite struct StoreOnTopTests {
   /// A device that has published its first delta, and what another one made of it meanwhile.
   private func result(
-    _ first: (Store) throws -> Void, mine: [(Store) throws -> Void],
+    mine: [(Store) throws -> Void], _ first: (Store) throws -> Void,
     theirs: (Store) throws -> Void
   ) throws -> (content: [String: [String: FieldValue]], outcome: SyncOutcome) {
     let (a, b) = (try StoreDevice(1, time: 1000), try StoreDevice(2, time: 2000))
@@ -158,19 +158,15 @@ import Testing
   }
 
   @Test func `writes cover what is there, and nothing is in conflict`() throws {
-    let (content, outcome) = try result {
+    let (content, outcome) = try result(mine: [{ try $0.set("r", ["a": "mine"]) }, { try $0.set("r", ["c": nil, "a": "again"]) }]) {
       try $0.insert("r", ["a": 1, "b": 1])
-    } mine: [{ try $0.set("r", ["a": "mine"]) }, { try $0.set("r", ["c": nil, "a": "again"]) }]
-    theirs: { try $0.set("r", ["a": "theirs", "b": "theirs"]) }
+    } theirs: { try $0.set("r", ["a": "theirs", "b": "theirs"]) }
     #expect(content["r"] == ["a": "again", "b": "theirs"])
     #expect(outcome.conflicts.isEmpty)
   }
 
   @Test func `a record that was deleted stays so, and what was written to it is told`() throws {
-    let (content, outcome) = try result {
-      try $0.insert("gone", ["a": 1])
-      try $0.insert("again", ["a": 1])
-    } mine: [
+    let (content, outcome) = try result(mine: [
       {
         try $0.set("gone", ["a": "mine"])
         try $0.insert("new", ["x": 1])
@@ -178,7 +174,10 @@ import Testing
         try $0.insert("again", ["b": 2])
       },
       { try $0.set("gone", ["a": "more"]) },
-    ] theirs: {
+    ]) {
+      try $0.insert("gone", ["a": 1])
+      try $0.insert("again", ["a": 1])
+    } theirs: {
       try $0.delete("gone")
       try $0.delete("again")
     }
@@ -189,16 +188,16 @@ import Testing
   }
 
   @Test func `additions add to what is there`() throws {
-    let (content, _) = try result {
-      try $0.setRule(.sum, table: "t", field: "n")
-      try $0.insert("r", ["n": 100])
-      try $0.insert("put", ["n": 100])
-    } mine: [
+    let (content, _) = try result(mine: [
       {
         try $0.set("r", ["n": 107])
         try $0.set("put", ["n": 101])
       }, { try $0.set("r", ["n": 110]) },
-    ] theirs: {
+    ]) {
+      try $0.setRule(.sum, table: "t", field: "n")
+      try $0.insert("r", ["n": 100])
+      try $0.insert("put", ["n": 100])
+    } theirs: {
       try $0.set("r", ["n": 150])
       try $0.set("put", ["n": nil])
       try $0.sync()
@@ -210,9 +209,7 @@ import Testing
 
   @Test func `edits of lists go on, and lists that both have begun are one`() throws {
     let name = RecordName("r")
-    let (content, _) = try result {
-      try $0.insert("r", ["l": .list(["A", "B"])])
-    } mine: [
+    let (content, _) = try result(mine: [
       {
         try $0.edit(table: "t", id: name, field: "l", .append("mine"))
         try $0.edit(table: "t", id: name, field: "begun", .insertAll(["x", "y"], at: 0))
@@ -222,7 +219,9 @@ import Testing
         try $0.edit(table: "t", id: name, field: "begun", .remove(at: 0))
         try $0.edit(table: "t", id: name, field: "begun", .append("z"))
       },
-    ] theirs: {
+    ]) {
+      try $0.insert("r", ["l": .list(["A", "B"])])
+    } theirs: {
       try $0.edit(table: "t", id: name, field: "l", .insert("theirs", at: 0))
       try $0.edit(table: "t", id: name, field: "begun", .append("b"))
     }

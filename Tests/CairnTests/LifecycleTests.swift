@@ -1,4 +1,5 @@
 import Cairn
+import CairnDisk
 import TestSupport
 import Testing
 
