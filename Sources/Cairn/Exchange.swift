@@ -34,6 +34,11 @@ final class Exchange: Sendable {
     var chains: [DeviceID: (last: UInt64, chain: UInt128)] = [:]
     /// Contents of snapshots that were what their heads say, and could not be used all the same.
     var refusedSnapshots: [UInt128: String] = [:]
+    /// Files that heads name and that no listing has had since, by name: how many listings.
+    var unseen: [String: Int] = [:]
+    /// Snapshots of which something is needed that can't be had otherwise, by name: for how many
+    /// rounds.
+    var needed: [String: Int] = [:]
     /// Own segments that others have replaced, and when that was first seen.
     var replaced: [String: Int64] = [:]
     var folderIdentity: UInt128?
@@ -82,10 +87,31 @@ final class Exchange: Sendable {
 
   /// One round, after those that were asked for before.
   func run() async throws(CairnError) -> ExchangeReport {
+    try await run { () async throws(CairnError) in
+      var audit: FolderRepair?
+      return try await self.round(&audit)
+    }
+  }
+
+  /// One round that looks into every file which the own head names, and mends what is missing or
+  /// damaged.
+  func repair() async throws(CairnError) -> FolderRepair {
+    try await run { () async throws(CairnError) in
+      var audit: FolderRepair? = FolderRepair()
+      let report = try await self.round(&audit)
+      var result = audit ?? FolderRepair()
+      result.exchange = report
+      return result
+    }
+  }
+
+  private func run<R: Sendable>(
+    _ body: @escaping @Sendable () async throws(CairnError) -> R
+  ) async throws(CairnError) -> R {
     condition.update { $0.rounds += 1 }
     defer { condition.update { $0.rounds -= 1 } }
-    let result = await turn.run { () async -> Result<ExchangeReport, CairnError> in
-      do throws(CairnError) { return .success(try await self.round()) } catch {
+    let result = await turn.run { () async -> Result<R, CairnError> in
+      do throws(CairnError) { return .success(try await body()) } catch {
         return .failure(error)
       }
     }
@@ -100,8 +126,10 @@ final class Exchange: Sendable {
     throw CairnError(ending)
   }
 
-  private func round() async throws(CairnError) -> ExchangeReport {
+  private func round(_ audit: inout FolderRepair?) async throws(CairnError) -> ExchangeReport {
     try checkOpen()
+    // What is remembered of the own head may be of one that the folder has lost since.
+    if audit != nil { memory.withLock { $0.isOwnVerified = false } }
     var report = ExchangeReport()
     let listing: [String: FolderEntry]
     do throws(CairnError) { listing = try await fetch(&report) } catch {
@@ -110,7 +138,11 @@ final class Exchange: Sendable {
     }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
-    do throws(CairnError) { try await publish(listing, &report) } catch {
+    noteUnseen(listing)
+    do throws(CairnError) {
+      try await self.audit(listing, &audit, &report)
+      try await publish(listing, &audit, &report)
+    } catch {
       condition.notePublishFailed(error)
       throw error
     }

@@ -32,12 +32,15 @@ public struct ExchangeReport: Hashable, Sendable {
   public var fetchedBytes: UInt64 = 0
   /// Calls of the folder: listings, reads, writes, removals.
   public var requests = 0
-  /// A whole snapshot was fetched instead of all deltas.
+  /// A whole snapshot was fetched instead of all deltas in it: to start from, or to be joined with
+  /// what is here, since it is less to fetch or the folder has lost deltas.
   public var fetchedSnapshot = false
   /// A snapshot was published, for devices that are new.
   public var publishedSnapshot = false
   /// Own small files that were merged into larger ones.
   public var mergedFiles = 0
+  /// Own files that the folder had lost and that were written again.
+  public var republishedFiles = 0
   /// What is named but not there yet.
   public var waiting: [Waiting] = []
   /// What can't be used.
@@ -54,6 +57,7 @@ public struct ExchangeReport: Hashable, Sendable {
   /// Nothing was published, fetched or missed.
   public var isIdle: Bool {
     publishedFiles == 0 && fetchedFiles == 0 && waiting.isEmpty && mergedFiles == 0
+      && republishedFiles == 0
   }
 }
 

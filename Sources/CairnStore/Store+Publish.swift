@@ -55,6 +55,25 @@ extension Store {
     } catch { throw StoreError(error) }
   }
 
+  /// The first own delta that is still in the log, nil if none is: the log has all that follow it.
+  package func firstOwnInLog() throws(StoreError) -> UInt64? {
+    let numbers = try withState { guarded throws(StoreError) in
+      guarded.tail.segments.filter { $0.lastOwn > 0 }.map(\.number)
+    }
+    for number in numbers {
+      let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
+      do throws(LogError) {
+        guard
+          let bytes = try DurableFile.read(path, limit: Int(UInt32.max), disk: machine.disk)
+        else { continue }
+        let scan = try SegmentScan(bytes, path: path)
+        let own = scan.frames.first { $0.kind == FrameKind.delta.rawValue }
+        if let own { return own.sequence }
+      } catch { throw StoreError(error) }
+    }
+    return nil
+  }
+
   /// The snapshot that the store stands on, for publishing: its file and what is in it.
   package func snapshotFile() -> (path: String, vector: VersionVector, fence: VersionVector)? {
     state.withLock { guarded in

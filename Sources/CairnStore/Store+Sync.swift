@@ -58,7 +58,7 @@ extension Store {
     return outcome
   }
 
-  private func settleDurability(_ target: LogPosition) throws(StoreError) {
+  func settleDurability(_ target: LogPosition) throws(StoreError) {
     switch options.durability {
     case .none: return
     case .full: try makeDurable(target)
@@ -84,7 +84,7 @@ extension Store {
     try makeDurable(target)
   }
 
-  private func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
+  func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
     try prepareTail(&guarded)
     let collected: (Delta, TableState.CommitScope)?
