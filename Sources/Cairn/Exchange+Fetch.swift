@@ -49,7 +49,7 @@ extension Exchange {
     report.fetchedBytes += newest.size
     let vector = store.vector
     report.fetchedDeltas += newest.vector.entries.reduce(0) {
-      $0 + $1.sequence - min($1.sequence, vector[$1.device])
+      $0 &+ ($1.sequence - min($1.sequence, vector[$1.device]))
     }
   }
 

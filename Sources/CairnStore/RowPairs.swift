@@ -1,7 +1,8 @@
 import CairnMerge
 
-/// The rows of one table in two states side by side, in the order of their ids.
-struct RowPairs {
+/// The rows of one table in two states side by side, in the order of their ids. A class, since to
+/// hand it on must not cost a copy of all that it stands on.
+final class RowPairs {
   /// Which of the two states has a record.
   enum Holder { case mine, theirs, both }
 
@@ -18,7 +19,7 @@ struct RowPairs {
 
   /// Goes on to the next record; nil after the last. A state that does not have it is at a later
   /// one.
-  mutating func next(_ fields: inout FieldNumbers) throws(StoreError) -> Holder? {
+  func next(_ fields: inout FieldNumbers) throws(StoreError) -> Holder? {
     if last == .mine || last == .both { hasMine = try mine.next(&fields) }
     if last == .theirs || last == .both { hasTheirs = try theirs.next(&fields) }
     switch (hasMine, hasTheirs) {

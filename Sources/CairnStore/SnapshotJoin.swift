@@ -94,7 +94,7 @@ struct SnapshotJoin {
 
   /// The rules that will hold: what is in conflict shows, and counts, by them.
   private mutating func readRules() throws(StoreError) {
-    var pairs = pairs(RuleBook.table)
+    let pairs = pairs(RuleBook.table)
     while let holder = try pairs.next(&fields) {
       let name = holder == .theirs ? pairs.theirs.row.name : pairs.mine.row.name
       let state = joined(pairs, holder)
@@ -110,7 +110,7 @@ struct SnapshotJoin {
     let hasNewRules =
       book.rules(of: name) != mine.rules.rules(of: name) || book.fallback != mine.rules.fallback
     let scope = Scope(name: name, rules: book, before: mine.rules, hasNewRules: hasNewRules)
-    var pairs = pairs(name)
+    let pairs = pairs(name)
     while let holder = try pairs.next(&fields) {
       switch holder {
       case .mine: try takeMine(pairs, scope)
@@ -145,7 +145,7 @@ struct SnapshotJoin {
       if isKnown {
         note(pairs.mine.row.name, existed: true, exists: false, nil, scope)
       } else {
-        try copy(pairs.mine, scope)
+        try copy(pairs, .mine, scope)
       }
       return
     }
@@ -156,7 +156,7 @@ struct SnapshotJoin {
     if pairs.theirs.full == nil, let isKnown = mySide.knows(pairs.theirs.row) {
       if !isKnown {
         note(pairs.theirs.row.name, existed: false, exists: true, nil, scope)
-        try copy(pairs.theirs, scope)
+        try copy(pairs, .theirs, scope)
       }
       return
     }
@@ -166,6 +166,8 @@ struct SnapshotJoin {
   /// Whether both sides say the same of a record, stamps included.
   private func isSame(_ pairs: RowPairs) -> Bool {
     let (a, b) = (pairs.mine.row, pairs.theirs.row)
+    let (myHeap, myBase) = (pairs.mine.heap, pairs.mine.baseHeap)
+    let (heap, base) = (pairs.theirs.heap, pairs.theirs.baseHeap)
     if a.state != nil || b.state != nil { return a.state == b.state }
     guard a.presence == b.presence, a.cells.count == b.cells.count else { return false }
     for cell in a.cells {
@@ -173,8 +175,7 @@ struct SnapshotJoin {
       guard let other = b.cells.first(where: { $0.field == cell.field }),
         cell.stamp == other.stamp,
         cell.cell.equals(
-          cell.isBase ? pairs.mine.baseHeap : pairs.mine.heap, other.cell,
-          other.isBase ? pairs.theirs.baseHeap : pairs.theirs.heap)
+          cell.isBase ? myBase : myHeap, other.cell, other.isBase ? base : heap)
       else { return false }
     }
     return true
@@ -190,7 +191,7 @@ struct SnapshotJoin {
     if pairs.mine.full != nil, fence != mine.description.fence {
       try write(pairs.mine.row.name, joined(pairs, .both), scope)
     } else {
-      try copy(pairs.mine, scope)
+      try copy(pairs, .mine, scope)
     }
   }
 
@@ -234,19 +235,24 @@ struct SnapshotJoin {
   // MARK: writing
 
   /// Copies a row as one side has it.
-  private mutating func copy(_ rows: SnapshotRows, _ scope: Scope) throws(StoreError) {
-    var row = rows.row
-    if let full = rows.full {
+  private mutating func copy(
+    _ pairs: RowPairs, _ holder: RowPairs.Holder, _ scope: Scope
+  ) throws(StoreError) {
+    let isTheirs = holder == .theirs
+    var row = isTheirs ? pairs.theirs.row : pairs.mine.row
+    let heap = isTheirs ? pairs.theirs.heap : pairs.mine.heap
+    let baseHeap = isTheirs ? pairs.theirs.baseHeap : pairs.mine.baseHeap
+    if let full = isTheirs ? pairs.theirs.full : pairs.mine.full {
       count(full.size(rule: scope.rule), exists: full.exists, scope)
     } else {
       row.settle(fence)
       var size = Sizes.record
       for cell in row.cells where CellTag.isValue(cell.cell.tag) {
-        size += Sizes.field + cell.cell.valueSize(cell.isBase ? rows.baseHeap : rows.heap)
+        size += Sizes.field + cell.cell.valueSize(cell.isBase ? baseHeap : heap)
       }
       count(size, exists: true, scope)
     }
-    try sink.add(&row, heap: rows.heap, baseHeap: rows.baseHeap, fields)
+    try sink.add(&row, heap: heap, baseHeap: baseHeap, fields)
   }
 
   private mutating func write(

@@ -69,13 +69,13 @@ extension Store {
   ) throws(StoreError) -> SyncOutcome? {
     let other = theirs.description.horizon
     if let obstacle = state.withLock({ Store.obstacle(other, device, $0) }) { throw obstacle }
+    if vector.covers(other.seen) { return SyncOutcome() }
     try makeDirectoriesDurable()
     let (source, number, firstSegment) = try withState(freeze)
     // A fence may have moved on since the question.
     let frozen = source.description.horizon
     guard frozen.seen.isEmpty || frozen.seen.covers(other.fence) && other.seen.covers(frozen.fence)
     else { throw StoreError(.invalidOperation, "the fence moved on meanwhile; sync once more") }
-    if source.description.vector.covers(other.seen) { return SyncOutcome() }
     let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
     var result = SnapshotJoin.Result()
     try write(path) { writer throws(StoreError) in
@@ -88,10 +88,8 @@ extension Store {
     }
     var outcome = SyncOutcome()
     (outcome.changed, outcome.conflicts) = (result.changed, result.conflicts)
-    for dot in other.seen.entries {
-      let have = min(dot.sequence, source.description.vector[dot.device])
-      outcome.appliedCount += Int(clamping: dot.sequence - have)
-    }
+    let merged = frozen.seen.merged(with: other.seen)
+    outcome.appliedCount = Int(clamping: merged.total &- frozen.seen.total)
     try installJoined(number, path, firstSegment, &outcome)
     return outcome
   }

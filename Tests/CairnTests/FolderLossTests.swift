@@ -37,10 +37,10 @@ import Testing
     try device.sync()
   }
 
-  /// Two devices that have published two and three segments of a history with conflicts.
-  private func pair() async throws -> (a: Datastore, b: Datastore) {
+  /// Two devices that have published three and two segments of a history with conflicts.
+  private func pair(rounds: Int = 3) async throws -> (a: Datastore, b: Datastore) {
     let (a, b) = (try bench.open("a"), try bench.open("b"))
-    for round in 0..<3 {
+    for round in 0..<rounds {
       try change(a, "a\(round)")
       try await a.exchange()
       if round > 0 {
@@ -53,16 +53,16 @@ import Testing
 
   @Test(arguments: ["nothing", "a", "b", "both"])
   func `whatever segments the folder loses, all devices end equal`(compacted: String) async throws {
-    for subset in 1..<32 {
+    for subset in 1..<8 {
       let bench = try FolderWorkbench()
       bench.options.durability = .none
       let losses = FolderLossTests(bench)
-      let (a, b) = try await losses.pair()
+      let (a, b) = try await losses.pair(rounds: 2)
       // Nobody has fetched anything yet: what is lost now is only at home.
       if compacted == "a" || compacted == "both" { try a.compact() }
       if compacted == "b" || compacted == "both" { try b.compact() }
       let files = try bench.segments(a).sorted() + bench.segments(b).sorted()
-      #expect(files.count == 5)
+      #expect(files.count == 3)
       for (index, file) in files.enumerated() where subset >> index & 1 == 1 {
         try bench.remove(bench.shared + "/" + file)
       }
@@ -72,7 +72,7 @@ import Testing
       let d = try bench.open("d")
       try await losses.settle([d, a, b, c])
       let wanted = try content(a)
-      #expect(wanted["t/c"] != nil && wanted.count == 7, "subset \(subset)")
+      #expect(wanted["t/c"] != nil && wanted.count == 5, "subset \(subset)")
       for device in [b, c, d] {
         #expect(try content(device) == wanted, "subset \(subset)")
         #expect(try await device.pull().complaints == [], "subset \(subset)")

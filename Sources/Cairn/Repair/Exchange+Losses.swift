@@ -60,8 +60,8 @@ extension Exchange {
     }
     let vector = store.vector
     func want(_ dot: Dot) {
-      guard vector.contains(dot), !there.contains(where: { $0.vector.contains(dot) }) else { return }
-      losses.wanted.insert(dot)
+      let isThere = there.contains { $0.vector.contains(dot) }
+      if vector.contains(dot), !isThere { losses.wanted.insert(dot) }
     }
     if let gap = head.gaps.last { want(Dot(device: head.device, sequence: gap.upperBound)) }
     for other in heads {

@@ -4,7 +4,8 @@ internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
 
-/// Giving the folder back what it has lost: from the log as long as that has it, else in a snapshot.
+/// Giving the folder back what it has lost: from the log as long as that has it, else in a
+/// snapshot.
 extension Exchange {
   func mend(
     _ losses: Losses, _ head: inout Head, _ listing: [String: FolderEntry],
@@ -51,8 +52,8 @@ extension Exchange {
     return runs
   }
 
-  /// Writes the segments again from the log, which begins with own delta `first`; returns those that
-  /// it does not have (all of) any more.
+  /// Writes the segments again from the log, which begins with own delta `first`; returns those
+  /// that it does not have (all of) any more.
   private func republish(
     _ run: [Head.Segment], from first: UInt64, _ head: inout Head, _ audit: inout FolderRepair?,
     _ report: inout ExchangeReport
@@ -152,6 +153,8 @@ extension Head {
     var next: UInt64 = 1
     for segment in segments {
       if segment.first > next { gaps.append(next...segment.first - 1) }
+      // The last that there can be: whatever a head says.
+      if segment.last == .max { return gaps }
       next = segment.last + 1
     }
     if next <= last { gaps.append(next...last) }

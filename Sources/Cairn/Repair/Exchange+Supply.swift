@@ -26,7 +26,7 @@ extension Exchange {
     /// What is still to be fetched by one who has a snapshot of this vector.
     func cost(beyond vector: VersionVector) -> UInt64 {
       files.reduce(0) {
-        $1.last > vector[$1.device] ? $0 + $1.size + Exchange.requestBytes : $0
+        $1.last > vector[$1.device] ? $0 &+ $1.size &+ Exchange.requestBytes : $0
       }
     }
   }
@@ -56,11 +56,11 @@ extension Exchange {
     let deltas = supply.cost(beyond: supply.have)
     guard deltas >= Exchange.joinFrom else { return nil }
     func cost(_ snapshot: Head.Snapshot) -> UInt64 {
-      snapshot.size + Exchange.requestBytes
-        + supply.cost(beyond: supply.have.merged(with: snapshot.vector))
+      snapshot.size &+ Exchange.requestBytes
+        &+ supply.cost(beyond: supply.have.merged(with: snapshot.vector))
     }
     let cheapest = useful.min { (cost($0), $0.hash) < (cost($1), $1.hash) }
-    guard let cheapest, cost(cheapest) * Exchange.joinFactor <= deltas else { return nil }
+    guard let cheapest, cost(cheapest) <= deltas / Exchange.joinFactor else { return nil }
     return cheapest
   }
 
@@ -71,7 +71,7 @@ extension Exchange {
   /// Whether a head says that what comes next of its device is in no segment any more: there is
   /// nothing to wait for.
   private func fillsGap(_ snapshot: Head.Snapshot, _ head: Head, _ supply: Supply) -> Bool {
-    let next = supply.reach[head.device] + 1
+    let next = supply.reach[head.device] &+ 1
     return head.gaps.contains {
       $0.contains(next) && snapshot.vector[head.device] >= $0.upperBound
     }
@@ -90,7 +90,7 @@ extension Exchange {
       var last = have[head.device]
       for segment in head.segments where segment.last > last {
         let name = segment.name(head.device)
-        guard segment.first <= last + 1, let entry = listing[name], entry.size == segment.size,
+        guard segment.first - 1 <= last, let entry = listing[name], entry.size == segment.size,
           foreign[name]?.version != entry.version
         else { break }
         supply.files.append((head.device, segment.last, segment.size))
