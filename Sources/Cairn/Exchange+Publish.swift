@@ -24,7 +24,7 @@ extension Exchange {
     try checkOpen()
     var head = memory.withLock { $0.own }
     let isLost = listing[FileName.head(device: store.device.rawValue)] == nil && head.generation > 0
-    let losses = losses(of: head, listing, audit)
+    let losses = losses(of: head, audit)
     guard vector[store.device] > head.last || vector != head.acknowledged || isLost
       || !head.superseded.isEmpty || isSnapshotDue(head) || !losses.isEmpty
     else { return try await remove(replacedFiles(listing, head), &report) }

@@ -38,9 +38,7 @@ extension Exchange {
     }
   }
 
-  func losses(
-    of head: Head, _ listing: [String: FolderEntry], _ audit: FolderRepair?
-  ) -> Losses {
+  func losses(of head: Head, _ audit: FolderRepair?) -> Losses {
     var losses = Losses()
     let bad = Set((audit?.missing ?? []) + (audit?.damaged.map(\.name) ?? []))
     let (unseen, heads) = memory.withLock { memory in
@@ -56,7 +54,7 @@ extension Exchange {
       losses.snapshot = isLost(snapshot.name, after: Exchange.patience)
     }
     let there = (heads + [head]).compactMap(\.snapshot).filter {
-      listing[$0.name]?.size == $0.size && !bad.contains($0.name)
+      !isLost($0.name, after: Exchange.patience)
     }
     let vector = store.vector
     func want(_ dot: Dot) {

@@ -127,11 +127,7 @@ extension Exchange {
     covering wanted: VersionVector, _ losses: Losses, _ head: inout Head,
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
-    if !losses.snapshot, let there = head.snapshot, listing[there.name]?.size == there.size,
-      there.vector.covers(wanted)
-    {
-      return true
-    }
+    if !losses.snapshot, let there = head.snapshot, there.vector.covers(wanted) { return true }
     let needed = wanted.merged(with: head.snapshot?.vector ?? VersionVector())
     if !(store.snapshotFile()?.vector.covers(needed) ?? false) {
       try wrapped { () throws(StoreError) in _ = try store.compact() }
