@@ -186,7 +186,9 @@ struct StoreJoinTests {
     #expect(outcome?.committed?.sequence == 12, "what was pending is committed")
     let content = try StoreContent(a.store)
     #expect(try a.store.get("a1") == ["n": 2, "text": "mine"] || a.store.get("a1")?["n"] == 9)
-    for id in ["during", "pending", "c", "b5", "a8"] { #expect(try a.store.get(id) != nil, "\(id)") }
+    for id in ["during", "pending", "c", "b5", "a8"] {
+      #expect(try a.store.get(id) != nil, "\(id)")
+    }
     #expect(try a.store.get("a2") == nil)
     let told = a.store.takeChanges(remote: true)
     #expect(told.remote.records["t"]?.contains(RecordName("b3")) == true)

@@ -103,7 +103,7 @@ import Testing
     #expect(head.gaps == [2...2] && head.snapshot != nil)
   }
 
-  @Test func `a device whose deltas are nowhere else is helped by one that has them`() async throws {
+  @Test func `lost deltas of a device that is gone come from one that has them`() async throws {
     let (a, b) = try await pair()
     try await settle([a, b])
     // Its owner never comes back.
