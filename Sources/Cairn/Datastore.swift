@@ -251,6 +251,25 @@ public final class Datastore: Sendable {
     return report
   }
 
+  /// One thorough round with the account's folder: besides what `exchange()` does, reads every file
+  /// that this device has published, and puts back what is missing or damaged: from the log, or, if
+  /// that does not have it any more, in a snapshot that other devices join with what they have.
+  ///
+  /// Rounds put back missing files by themselves, after they were missing for a while; damage is
+  /// found by this only. Takes as long as reading all of the own files in the folder.
+  ///
+  /// - Throws: `invalidOperation` for a local datastore; errors of the folder and of the disk.
+  @discardableResult
+  public func repairFolder() async throws(CairnError) -> FolderRepair {
+    guard let exchanger else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore; it has no folder to repair", id: id)
+    }
+    let result = try await exchanger.repair()
+    if !store.isClosed { info.notePublished(store.published) }
+    return result
+  }
+
   /// Exchanges in the background from now on: at once, after each commit, when the folder changes,
   /// and at intervals that grow while nothing happens. `onReport` is called after each round, on
   /// no particular thread, with the report or the error.

@@ -10,35 +10,27 @@ extension Exchange {
   /// Snapshots above this are not fetched as a whole: the deltas are there, too.
   static let snapshotBytesMax = 1 << 30
 
-  /// A device that has nothing yet starts from the newest snapshot that somebody vouches for.
+  /// A device that has nothing yet starts from the newest snapshot that somebody vouches for. One
+  /// that has something joins a snapshot if that is much less than the deltas, or if there are no
+  /// deltas to be had.
   func fetchSnapshot(
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    guard store.isBlank, inbox.withLock({ $0.snapshot == nil && $0.items.isEmpty }) else { return }
-    let (heads, refused) = memory.withLock { (Array($0.heads.values), $0.refusedSnapshots) }
-    let snapshots = heads.compactMap(\.snapshot).filter { snapshot in
-      guard let entry = listing[snapshot.name] else { return false }
-      if let reason = refused[snapshot.content] {
-        report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
-        return false
-      }
-      return entry.isPresent && entry.size == snapshot.size
-        && snapshot.size <= UInt64(Exchange.snapshotBytesMax)
-    }
-    let newest = snapshots.max { a, b in
-      (Exchange.weight(a.vector), a.hash) < (Exchange.weight(b.vector), b.hash)
-    }
-    guard let newest else { return }
+    guard inbox.withLock({ $0.snapshot == nil }) else { return }
+    let isNew = store.isBlank && inbox.withLock({ $0.items.isEmpty })
+    let snapshots = usableSnapshots(listing, isNew: isNew, &report)
+    let chosen = isNew ? Exchange.newest(snapshots) : snapshotToJoin(snapshots, listing)
+    guard let newest = chosen, let entry = listing[newest.name] else { return }
     report.requests += 1
     guard let bytes = try await readFile(newest.name, Exchange.snapshotBytesMax, &report) else {
       return
     }
     guard UInt64(bytes.count) == newest.size, XXH3.hash128(bytes) == newest.content else {
-      report.problems.append(
-        ExchangeReport.Problem(
-          name: newest.name,
-          reason: "the snapshot is not what its head says (\(bytes.count) bytes of "
-            + "\(newest.size)); all deltas are fetched instead"))
+      let reason =
+        "the snapshot is not what its head says (\(bytes.count) bytes of \(newest.size)); all "
+        + "deltas are fetched instead"
+      if !isNew { memory.withLock { $0.foreign[newest.name] = (entry.version, reason) } }
+      report.problems.append(ExchangeReport.Problem(name: newest.name, reason: reason))
       return
     }
     try checkOpen()
@@ -55,7 +47,34 @@ extension Exchange {
     report.fetchedSnapshot = true
     report.fetchedFiles += 1
     report.fetchedBytes += newest.size
-    report.fetchedDeltas += Exchange.weight(newest.vector)
+    let vector = store.vector
+    report.fetchedDeltas += newest.vector.entries.reduce(0) {
+      $0 &+ ($1.sequence - min($1.sequence, vector[$1.device]))
+    }
+  }
+
+  /// Snapshots that heads vouch for and that are there.
+  private func usableSnapshots(
+    _ listing: [String: FolderEntry], isNew: Bool, _ report: inout ExchangeReport
+  ) -> [Head.Snapshot] {
+    let (heads, refused, foreign) = memory.withLock {
+      (Array($0.heads.values), $0.refusedSnapshots, $0.foreign)
+    }
+    return heads.compactMap(\.snapshot).filter { snapshot in
+      guard let entry = listing[snapshot.name] else { return false }
+      if let reason = refused[snapshot.content] {
+        if isNew {
+          report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
+        }
+        return false
+      }
+      if let known = foreign[snapshot.name], known.version == entry.version {
+        note(entry, known.problem, &report)
+        return false
+      }
+      return entry.isPresent && entry.size == snapshot.size
+        && snapshot.size <= UInt64(Exchange.snapshotBytesMax)
+    }
   }
 
   static func weight(_ vector: VersionVector) -> UInt64 { vector.total }
@@ -78,7 +97,20 @@ extension Exchange {
         guard try await fetch(segment, head, have, listing, &report) else { break }
         have = segment.last
       }
+      waitForSnapshot(head, have, &report)
     }
+  }
+
+  /// The last of a device's deltas may be in its snapshot only.
+  private func waitForSnapshot(_ head: Head, _ have: UInt64, _ report: inout ExchangeReport) {
+    guard let gap = head.gaps.last, gap.upperBound == head.last, have >= gap.lowerBound - 1,
+      have < gap.upperBound
+    else { return }
+    report.waiting.append(
+      ExchangeReport.Waiting(
+        name: head.snapshot?.name ?? directory, bytes: head.snapshot?.size ?? 0,
+        reason: "deltas \(have + 1) to \(gap.upperBound) of device \(head.device) are in a "
+          + "snapshot only"))
   }
 
   /// Fetches one segment into the inbox; false if what follows it has to wait.
@@ -179,6 +211,7 @@ extension Exchange {
     }
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
+    if let joined = try joinSnapshot() { merge(joined, into: &outcome) }
     var hasProgress = true
     while hasProgress {
       hasProgress = false
@@ -203,40 +236,69 @@ extension Exchange {
   }
 
   private func merge(_ part: SyncOutcome, into outcome: inout SyncOutcome) {
+    outcome.committed = part.committed ?? outcome.committed
     outcome.appliedCount += part.appliedCount
+    if !outcome.changed.isEmpty, !part.changed.isEmpty {
+      // Each record once: as it is now.
+      let again = Set(part.changed.map { RecordKey(table: $0.table, id: $0.id) })
+      outcome.changed.removeAll { again.contains(RecordKey(table: $0.table, id: $0.id)) }
+      outcome.conflicts.removeAll { again.contains(RecordKey(table: $0.table, id: $0.id)) }
+    }
     outcome.changed += part.changed
     outcome.conflicts += part.conflicts
     outcome.summary = part.summary ?? outcome.summary
   }
 
-  /// Starts from a snapshot that was fetched; returns what is in it.
-  private func adoptSnapshot() throws(CairnError) -> VersionVector? {
-    let pending = inbox.withLock { inbox in
+  private struct RecordKey: Hashable {
+    var table: String
+    var id: RecordName
+  }
+
+  private func takeSnapshot() -> Inbox.Snapshot? {
+    inbox.withLock { inbox in
       defer { inbox.snapshot = nil }
       return inbox.snapshot
     }
-    guard let pending else { return nil }
-    guard store.isBlank else {
-      // Something was written here meanwhile; the deltas are in the folder as well.
-      do { try machine.disk.remove(pending.path) } catch {}
-      return nil
-    }
+  }
+
+  /// A store that has nothing yet starts from a snapshot that was fetched; returns what is in it.
+  private func adoptSnapshot() throws(CairnError) -> VersionVector? {
+    guard store.isBlank, let pending = takeSnapshot() else { return nil }
     do throws(StoreError) {
       try store.adopt(snapshot: pending.path)
       return pending.vector
     } catch {
-      guard let log = error.log else { return nil }
-      if case .disk(let disk) = log.reason {
-        // Gone since it was fetched: it is fetched anew.
-        if disk.reason == .notFound { return nil }
+      try judge(error, pending)
+      return nil
+    }
+  }
+
+  /// A store that has something joins it.
+  private func joinSnapshot() throws(CairnError) -> SyncOutcome? {
+    guard let pending = takeSnapshot() else { return nil }
+    do throws(StoreError) { return try store.join(snapshot: pending.path) } catch {
+      // What is wrong with the own files is not the snapshot's fault.
+      guard error.kind == .invalidOperation || error.log?.path == pending.path else {
         throw CairnError(error)
       }
-      // It would be the same the next time: all deltas are fetched instead.
-      memory.withLock {
-        $0.refusedSnapshots[pending.content] =
-          "the snapshot can't be used (\(log.detail)); all deltas are fetched instead"
-      }
+      try judge(error, pending)
       return nil
+    }
+  }
+
+  private func judge(_ error: StoreError, _ pending: Inbox.Snapshot) throws(CairnError) {
+    // What stands against it now may not do so later; before it is fetched again, that is asked.
+    guard let log = error.log else { return }
+    if case .disk(let disk) = log.reason {
+      // Gone since it was fetched: it is fetched anew.
+      if disk.reason == .notFound { return }
+      throw CairnError(error)
+    }
+    if log.reason == .missing { return }
+    // It would be the same the next time: all deltas are fetched instead.
+    memory.withLock {
+      $0.refusedSnapshots[pending.content] =
+        "the snapshot can't be used (\(log.detail)); all deltas are fetched instead"
     }
   }
 

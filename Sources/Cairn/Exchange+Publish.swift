@@ -14,28 +14,30 @@ extension Exchange {
   /// … up to about this size, unpacked. New segments are cut at it, too.
   static let packBytes = 4 << 20
 
-  /// `onlyMends`: publishes nothing new.
+  /// `onlyMends`: publishes nothing new. `audit`: what a thorough look has found, and what is done
+  /// about it.
   func publish(
-    _ listing: [String: FolderEntry], onlyMends: Bool = false, _ report: inout ExchangeReport
+    _ listing: [String: FolderEntry], onlyMends: Bool = false, _ audit: inout FolderRepair?,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) {
     // Everything that is told to others must be safe here first.
     let vector = store.vector
     try checkOpen()
     var head = memory.withLock { $0.own }
     let isLost = isHeadLost(listing, head)
-    let missing = missingSegments(listing, head, isRolledBack: isLost)
+    let losses = losses(of: head, isRolledBack: isLost, audit)
     let hasNews =
       vector[store.device] > head.last || vector != head.acknowledged || !head.superseded.isEmpty
       || isSnapshotDue(head)
-    guard isLost || !missing.isEmpty || hasNews && !onlyMends
+    guard isLost || !losses.isEmpty || hasNews && !onlyMends
     else { return try await remove(replacedFiles(listing, head), &report) }
     try wrapped { () throws(StoreError) in try store.flush() }
     let before = head
-    try await republish(missing, &head, listing, &report)
+    if !onlyMends { try await publishSegments(&head, through: vector[store.device], &report) }
+    try await mend(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
     if !onlyMends {
-      try await publishSegments(&head, through: vector[store.device], &report)
       try await mergeSmallSegments(&head, &report)
-      try await publishSnapshot(&head, listing, &report)
+      if isSnapshotDue(head) { try await publishSnapshot(&head, listing, &report) }
       head.acknowledged = vector
       head.acknowledgedAt = vector[store.device]
     }
@@ -125,11 +127,14 @@ extension Exchange {
     var start = 0
     while start < head.segments.count {
       var end = start
-      while end < head.segments.count, head.segments[end].size < Exchange.smallBytes { end += 1 }
+      while end < head.segments.count, head.segments[end].size < Exchange.smallBytes,
+        // What is between them is in the snapshot only.
+        end == start || head.segments[end].first == head.segments[end - 1].last + 1
+      { end += 1 }
       if end - start >= Exchange.smallRun {
         start = try await merge(start..<end, &head, &report)
       } else {
-        start = end + 1
+        start = max(end, start + 1)
       }
     }
   }
@@ -226,12 +231,15 @@ extension Exchange {
     return uncoveredBytes(head) >= max(Exchange.smallBytes, (head.snapshot?.size ?? 0) / 2)
   }
 
-  /// Publishes the snapshot that the store stands on, when the deltas behind the last one have
-  /// grown: it saves a new device from reading them all.
-  private func publishSnapshot(
-    _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  /// Publishes the snapshot that the store stands on: when the deltas behind the last one have
+  /// grown it saves a new device from reading them all.
+  ///
+  /// - Parameter isDamaged: a file of that name can't be what it should be, and is replaced.
+  func publishSnapshot(
+    _ head: inout Head, _ listing: [String: FolderEntry], isDamaged: Bool = false,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    guard isSnapshotDue(head), let file = store.snapshotFile() else { return }
+    guard let file = store.snapshotFile() else { return }
     let bytes: [UInt8]?
     do {
       bytes = try DurableFile.read(
@@ -246,7 +254,7 @@ extension Exchange {
       hash: SnapshotDescription.hash(vector: file.vector, fence: file.fence),
       size: UInt64(bytes.count), content: XXH3.hash128(bytes), vector: file.vector,
       fence: file.fence)
-    if let there = listing[snapshot.name], there.size == snapshot.size {
+    if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
       report.requests += 1

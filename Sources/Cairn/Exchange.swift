@@ -39,6 +39,11 @@ final class Exchange: Sendable {
     var forked: Set<DeviceID> = []
     /// Contents of snapshots that were what their heads say, and could not be used all the same.
     var refusedSnapshots: [UInt128: String] = [:]
+    /// Files that heads name and that no listing has had since, by name: how many listings.
+    var unseen: [String: Int] = [:]
+    /// Snapshots of which something is needed that can't be had otherwise, by name: for how many
+    /// rounds.
+    var needed: [String: Int] = [:]
     /// Own segments that others have replaced, and when that was first seen.
     var replaced: [String: Int64] = [:]
     var folderIdentity: UInt128?
@@ -48,8 +53,6 @@ final class Exchange: Sendable {
     var isOwnVerified = false
     /// It is an older one, or damaged.
     var mustRewriteHead = false
-    /// Own files that the head names and a listing did not have.
-    var missing: Set<String> = []
   }
 
   init(
@@ -95,10 +98,31 @@ final class Exchange: Sendable {
 
   /// One round, after those that were asked for before.
   func run() async throws(CairnError) -> ExchangeReport {
+    try await run { () async throws(CairnError) in
+      var audit: FolderRepair?
+      return try await self.round(&audit)
+    }
+  }
+
+  /// One round that looks into every file which the own head names, and mends what is missing or
+  /// damaged.
+  func repair() async throws(CairnError) -> FolderRepair {
+    try await run { () async throws(CairnError) in
+      var audit: FolderRepair? = FolderRepair()
+      let report = try await self.round(&audit)
+      var result = audit ?? FolderRepair()
+      result.exchange = report
+      return result
+    }
+  }
+
+  private func run<R: Sendable>(
+    _ body: @escaping @Sendable () async throws(CairnError) -> R
+  ) async throws(CairnError) -> R {
     condition.update { $0.rounds += 1 }
     defer { condition.update { $0.rounds -= 1 } }
-    let result = await turn.run { () async -> Result<ExchangeReport, CairnError> in
-      do throws(CairnError) { return .success(try await self.round()) } catch {
+    let result = await turn.run { () async -> Result<R, CairnError> in
+      do throws(CairnError) { return .success(try await body()) } catch {
         return .failure(error)
       }
     }
@@ -113,8 +137,10 @@ final class Exchange: Sendable {
     throw CairnError(ending)
   }
 
-  private func round() async throws(CairnError) -> ExchangeReport {
+  private func round(_ audit: inout FolderRepair?) async throws(CairnError) -> ExchangeReport {
     try checkOpen()
+    // What is remembered of the own head may be of one that the folder has lost since.
+    if audit != nil { memory.withLock { $0.isOwnVerified = false } }
     var report = ExchangeReport()
     // A sync is about to make the store another one: the next round looks at that.
     guard pauseRejoining() else {
@@ -130,10 +156,12 @@ final class Exchange: Sendable {
     }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
+    noteUnseen(found.listing)
     do throws(CairnError) {
+      try await self.audit(found.listing, &audit, &report)
       switch found.publishing {
-      case .all: try await publish(found.listing, &report)
-      case .mends: try await publish(found.listing, onlyMends: true, &report)
+      case .all: try await publish(found.listing, &audit, &report)
+      case .mends: try await publish(found.listing, onlyMends: true, &audit, &report)
       case .nothing: break
       }
     } catch {

@@ -32,12 +32,15 @@ public struct ExchangeReport: Hashable, Sendable {
   public var fetchedBytes: UInt64 = 0
   /// Calls of the folder: listings, reads, writes, removals.
   public var requests = 0
-  /// A whole snapshot was fetched instead of all deltas.
+  /// A whole snapshot was fetched instead of all deltas in it: to start from, or to be joined with
+  /// what is here, since it is less to fetch or the folder has lost deltas.
   public var fetchedSnapshot = false
   /// A snapshot was published, for devices that are new.
   public var publishedSnapshot = false
   /// Own small files that were merged into larger ones.
   public var mergedFiles = 0
+  /// Own files that the folder had lost and that were written again.
+  public var republishedFiles = 0
   /// What is named but not there yet.
   public var waiting: [Waiting] = []
   /// What can't be used.
@@ -50,8 +53,6 @@ public struct ExchangeReport: Hashable, Sendable {
   /// (see `waiting`); the next `sync()` then makes it one with what is only here, under a new name
   /// if need be (`SyncResult.newDevice`).
   public var isRejoining = false
-  /// Own files that the folder had lost, and that were written again.
-  public var republishedFiles = 0
   /// Devices that have published here, this one included.
   public var devices = 0
 
@@ -61,6 +62,7 @@ public struct ExchangeReport: Hashable, Sendable {
   /// Nothing was published, fetched or missed.
   public var isIdle: Bool {
     publishedFiles == 0 && fetchedFiles == 0 && waiting.isEmpty && mergedFiles == 0
+      && republishedFiles == 0
   }
 }
 

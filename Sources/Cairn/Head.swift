@@ -23,7 +23,8 @@ struct Head: Equatable, Sendable {
   /// Random, new with each replacement: a device knows its own head by it.
   var nonce: UInt64 = 0
   var user = ""
-  /// Own deltas 1 … last are published.
+  /// Own deltas 1 … last are published: in segments, or, where these leave a gap (the folder lost
+  /// files that nobody can write again), in `snapshot`.
   var last: UInt64 = 0
   var chain: UInt128 = 0
   /// What the device had incorporated when its own sequence was `acknowledgedAt`.
@@ -180,7 +181,10 @@ extension Head {
         hash: hash, size: size, content: content, vector: vector, fence: try reader.vector())
     default: throw .malformed("a snapshot's mark")
     }
-    guard device.rawValue != 0, (segments.last?.last ?? 0) == last, reader.isAtEnd else {
+    // What is in no segment has to be in the snapshot.
+    let vouched = max(segments.last?.last ?? 0, snapshot?.vector[device] ?? 0)
+    guard device.rawValue != 0, segments.last?.last ?? 0 <= last, vouched >= last, reader.isAtEnd
+    else {
       throw .malformed("a head's parts do not fit")
     }
   }

@@ -28,9 +28,11 @@ extension Store {
     if let ending { throw ending }
     var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
     let (source, number, firstSegment) = try withState(freeze)
-    let snapshots = directory + "/" + FileName.snapshots
-    let path = snapshots + "/" + FileName.snapshot(number)
-    try write(source, directory: snapshots, path: path)
+    let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
+    try write(path) { writer throws(StoreError) in
+      var build = SnapshotBuild(source, writer: writer)
+      _ = try build.run()
+    }
     try install(number: number, path: path, firstSegment: firstSegment)
     outcome.records = source.totals.recordCount
     outcome.bytesAfter = try bytesOnDisk()
@@ -55,7 +57,7 @@ extension Store {
   }
 
   /// The committed state, as values; later changes go to a new segment and a new epoch.
-  private func freeze(
+  func freeze(
     _ guarded: inout Guarded
   ) throws(StoreError) -> (SnapshotBuild.Source, number: UInt64, firstSegment: UInt64) {
     try sealTail(&guarded)
@@ -81,7 +83,7 @@ extension Store {
     }
     var description = SnapshotDescription()
     description.vector = store.vector
-    description.fence = store.isAlone ? store.vector : VersionVector()
+    description.fence = store.fence
     description.contexts = store.allContexts
     description.modified = store.modified
     return SnapshotBuild.Source(
@@ -89,19 +91,19 @@ extension Store {
       totals: store.totals, description: description, isAlone: store.isAlone)
   }
 
-  private func write(
-    _ source: SnapshotBuild.Source, directory: String, path: String
+  /// Writes a snapshot file durably: under its own name when it is whole.
+  func write(
+    _ path: String, _ build: (SnapshotWriter) throws(StoreError) -> Void
   ) throws(StoreError) {
-    let temporary = directory + "/" + FileName.temporary(machine.random.next())
+    let directory = self.directory + "/" + FileName.snapshots
+    let temporary = temporarySnapshotPath()
     let file: any DiskFile
     do { file = try machine.disk.open(temporary, .create) } catch {
       throw StoreError(LogError(error))
     }
     do throws(StoreError) {
       defer { file.close() }
-      var build = SnapshotBuild(
-        source, writer: SnapshotWriter(file: file, datastore: datastore))
-      _ = try build.run()
+      try build(SnapshotWriter(file: file, datastore: datastore))
     } catch {
       remove(temporary)
       throw error
@@ -156,7 +158,7 @@ extension Store {
     return try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
   }
 
-  private func next(_ number: UInt64, _ firstSegment: UInt64, _ guarded: Guarded) -> CurrentFile {
+  func next(_ number: UInt64, _ firstSegment: UInt64, _ guarded: Guarded) -> CurrentFile {
     var current = guarded.current
     current.snapshot = number
     current.firstSegment = firstSegment
@@ -198,10 +200,15 @@ extension Store {
     } else {
       try guarded.store.rebase(on: base)
     }
-    let gone = guarded.tail.segments.filter { $0.number < next.firstKept }.map(\.number)
-    guarded.tail.segments.removeAll { $0.number < next.firstKept }
+    return dropSegments(next, &guarded)
+  }
+
+  /// Forgets the segments that nobody needs any more, and returns them.
+  func dropSegments(_ current: CurrentFile, _ guarded: inout Guarded) -> [UInt64] {
+    let gone = guarded.tail.segments.filter { $0.number < current.firstKept }.map(\.number)
+    guarded.tail.segments.removeAll { $0.number < current.firstKept }
     guarded.tail.replayBytes = guarded.tail.segments.reduce(0) {
-      $0 + ($1.number >= next.firstSegment ? $1.bytes : 0)
+      $0 + ($1.number >= current.firstSegment ? $1.bytes : 0)
     }
     return gone
   }

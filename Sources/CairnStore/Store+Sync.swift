@@ -60,7 +60,7 @@ extension Store {
     return outcome
   }
 
-  private func settleDurability(_ target: LogPosition) throws(StoreError) {
+  func settleDurability(_ target: LogPosition) throws(StoreError) {
     switch options.durability {
     case .none: return
     case .full: try makeDurable(target)

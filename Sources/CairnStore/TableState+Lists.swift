@@ -399,12 +399,4 @@ extension Ground {
     return list.isCreated
       ? Cell(created: values, heap: &heap) : Cell(.list(values), heap: &heap)
   }
-
-  /// What a plain entry stands for.
-  mutating func cell(_ entry: Entry) -> Cell {
-    if entry.isCreated, case .list(let items) = entry.value {
-      return Cell(created: items, heap: &heap)
-    }
-    return Cell(entry.value, heap: &heap)
-  }
 }

@@ -68,7 +68,7 @@ final class StoreSimulation {
     case 22:
       note("\(number) rolls back")
       try device.store.rollBack()
-    case 23: try join()
+    case 23: if random.coin() { try join() } else { try joinStates() }
     default: try changeRule(number)
     }
   }
@@ -242,6 +242,23 @@ final class StoreSimulation {
     devices.append(new)
     packedLast.append(0)
     try check(devices.count - 1)
+  }
+
+  /// A device takes in all that another one had at its last compaction, beside what it has itself.
+  private func joinStates() throws {
+    let (number, source) = (random.below(devices.count), devices[random.below(devices.count)])
+    let device = devices[number]
+    guard device !== source, let bytes = source.snapshotBytes() else { return }
+    try commit(number)
+    note("\(number) joins a snapshot")
+    let before = try StoreContent(device.store)
+    let path = device.store.temporarySnapshotPath()
+    try device.disk.setBytes(path, bytes)
+    guard let outcome = try device.store.join(snapshot: path) else {
+      throw Difference(description: "\(number) refuses to join")
+    }
+    try checkReport(outcome, before: before, after: try StoreContent(device.store))
+    try check(number)
   }
 
   /// Everybody gets everything.

@@ -12,45 +12,21 @@ extension Exchange {
     return memory.withLock { $0.mustRewriteHead } || listing[name] == nil && head.generation > 0
   }
 
-  /// Own files that the head names and that are not there: told by two listings, since one may lag
-  /// behind, or by one if the head is lost as well.
-  func missingSegments(
-    _ listing: [String: FolderEntry], _ head: Head, isRolledBack: Bool
-  ) -> [Head.Segment] {
-    let missing = head.segments.filter { listing[$0.name(head.device)]?.size != $0.size }
-    let names = Set(missing.map { $0.name(head.device) })
-    return memory.withLock { memory in
-      let known = memory.missing
-      memory.missing = names
-      return missing.filter { isRolledBack || known.contains($0.name(head.device)) }
-    }
-  }
-
-  /// Writes them again from the log; what the log does not have any more is a problem.
+  /// Writes an own file that is lost again from the log; returns what takes its place, nothing if
+  /// the log does not have the deltas any more.
   func republish(
-    _ missing: [Head.Segment], _ head: inout Head, _ listing: [String: FolderEntry],
+    _ old: Head.Segment, _ head: inout Head, _ listing: [String: FolderEntry],
     _ report: inout ExchangeReport
-  ) async throws(CairnError) {
-    for old in missing {
-      let name = old.name(head.device)
-      guard let before = try await ownChain(old.first - 1, head, listing, &report),
-        let segments = try segments(old, after: before)
-      else {
-        report.problems.append(
-          ExchangeReport.Problem(
-            name: name,
-            reason: "the folder has lost deltas \(old.first) to \(old.last) of this device, and "
-              + "its log does not have them any more: `cairn repair` publishes its state"))
-        continue
-      }
-      var new: [Head.Segment] = []
-      for segment in segments { new.append(try await put(segment, &report)) }
-      report.republishedFiles += new.count
-      if let index = head.segments.firstIndex(of: old) {
-        head.segments.replaceSubrange(index...index, with: new)
-      }
-      memory.withLock { _ = $0.missing.remove(name) }
-    }
+  ) async throws(CairnError) -> [Head.Segment] {
+    guard let before = try await ownChain(old.first - 1, head, listing, &report),
+      let segments = try segments(old, after: before),
+      let index = head.segments.firstIndex(of: old)
+    else { return [] }
+    var new: [Head.Segment] = []
+    for segment in segments { new.append(try await put(segment, &report)) }
+    report.republishedFiles += new.count
+    head.segments.replaceSubrange(index...index, with: new)
+    return new
   }
 
   /// The deltas of a file anew; nil if the log does not have them as they were.

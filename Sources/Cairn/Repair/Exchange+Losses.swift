@@ -1,0 +1,145 @@
+internal import CairnBytes
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Finding out what the folder has lost.
+extension Exchange {
+  /// A file that so many listings in a row do not have is lost, and not merely late: a listing may
+  /// lag behind. Nothing is lost either by acting too early, but work.
+  static let patience = 3
+  /// The same for own segments, which are at hand.
+  private static let ownPatience = 2
+
+  /// What the folder lacks that this device can give.
+  struct Losses {
+    /// Own segments, by name.
+    var segments: Set<String> = []
+    /// The own snapshot is gone, or is not what the head says.
+    var snapshot = false
+    /// Deltas, of whatever device, that others can only get from a snapshot, and that no snapshot
+    /// which is there has.
+    var wanted = VersionVector()
+
+    var isEmpty: Bool { segments.isEmpty && !snapshot && wanted.isEmpty }
+  }
+
+  /// Counts for how many listings files that heads name have not been there.
+  func noteUnseen(_ listing: [String: FolderEntry]) {
+    memory.withLock { memory in
+      var unseen: [String: Int] = [:]
+      for head in Array(memory.heads.values) + [memory.own] {
+        var files = head.segments.map { ($0.name(head.device), $0.size) }
+        if let snapshot = head.snapshot { files.append((snapshot.name, snapshot.size)) }
+        for (name, size) in files where listing[name]?.size != size {
+          unseen[name] = (memory.unseen[name] ?? 0) + 1
+        }
+      }
+      memory.unseen = unseen
+    }
+  }
+
+  /// `isRolledBack`: the own head is gone or old as well, so that nothing is merely late.
+  func losses(of head: Head, isRolledBack: Bool, _ audit: FolderRepair?) -> Losses {
+    var losses = Losses()
+    let bad = Set((audit?.missing ?? []) + (audit?.damaged.map(\.name) ?? []))
+    let (unseen, heads) = memory.withLock { memory in
+      (memory.unseen, memory.heads.values.sorted { $0.device < $1.device })
+    }
+    func isLost(_ name: String, after rounds: Int) -> Bool {
+      bad.contains(name) || unseen[name] ?? 0 >= rounds
+    }
+    let patience = isRolledBack ? 1 : Exchange.ownPatience
+    for segment in head.segments where isLost(segment.name(head.device), after: patience) {
+      losses.segments.insert(segment.name(head.device))
+    }
+    if let snapshot = head.snapshot {
+      losses.snapshot = isLost(snapshot.name, after: Exchange.patience)
+    }
+    let there = (heads + [head]).compactMap(\.snapshot).filter {
+      !isLost($0.name, after: Exchange.patience)
+    }
+    let vector = store.vector
+    func want(_ dot: Dot) {
+      let isThere = there.contains { $0.vector.contains(dot) }
+      if vector.contains(dot), !isThere { losses.wanted.insert(dot) }
+    }
+    if let gap = head.gaps.last { want(Dot(device: head.device, sequence: gap.upperBound)) }
+    for other in heads {
+      // Its owner comes first, if it is still about.
+      for segment in other.segments
+      where isLost(segment.name(other.device), after: 2 * Exchange.patience) {
+        want(Dot(device: other.device, sequence: segment.last))
+      }
+      if let gap = other.gaps.last, let snapshot = other.snapshot,
+        isLost(snapshot.name, after: 2 * Exchange.patience)
+      {
+        want(Dot(device: other.device, sequence: gap.upperBound))
+      }
+    }
+    return losses
+  }
+
+  // MARK: a thorough look
+
+  /// Reads every file that the own head names, if that is asked for.
+  func audit(
+    _ listing: [String: FolderEntry], _ audit: inout FolderRepair?, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    guard audit != nil else { return }
+    let head = memory.withLock { $0.own }
+    for segment in head.segments {
+      let name = segment.name(head.device)
+      guard let bytes = try await lookInto(name, listing, &audit, &report) else { continue }
+      if let reason = problem(of: bytes, segment, name) {
+        audit?.damaged.append(FolderRepair.Damage(name: name, reason: reason))
+      }
+    }
+    guard let snapshot = head.snapshot,
+      let bytes = try await lookInto(snapshot.name, listing, &audit, &report)
+    else { return }
+    if UInt64(bytes.count) != snapshot.size || XXH3.hash128(bytes) != snapshot.content {
+      audit?.damaged.append(
+        FolderRepair.Damage(name: snapshot.name, reason: "its bytes are not what the head says"))
+    }
+  }
+
+  /// The bytes of a file; nil if it is not there, which is noted.
+  private func lookInto(
+    _ name: String, _ listing: [String: FolderEntry], _ audit: inout FolderRepair?,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [UInt8]? {
+    guard let entry = listing[name] else {
+      audit?.missing.append(name)
+      return nil
+    }
+    // A placeholder is somewhere, and may still come.
+    guard entry.isPresent else { return nil }
+    report.requests += 1
+    let limit = Exchange.snapshotBytesMax
+    guard let bytes = try await readFile(name, limit, &report) else {
+      audit?.damaged.append(FolderRepair.Damage(name: name, reason: "it can't be read"))
+      return nil
+    }
+    audit?.checkedFiles += 1
+    audit?.checkedBytes += UInt64(bytes.count)
+    return bytes
+  }
+
+  private func problem(
+    of bytes: [UInt8], _ segment: Head.Segment, _ name: String
+  ) -> String? {
+    guard UInt64(bytes.count) == segment.size else {
+      return "it has \(bytes.count) bytes instead of \(segment.size)"
+    }
+    do throws(LogError) {
+      let published = try PublishedSegment(bytes, name: name, datastore: store.datastore)
+      guard published.encodedName(bytes) == name else {
+        return "its content belongs under another name"
+      }
+      try Exchange.verify(published, name)
+      return nil
+    } catch { return error.detail }
+  }
+}

@@ -1,0 +1,80 @@
+internal import CairnBytes
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Giving the folder back what it has lost: from the log as long as that has it, else in a
+/// snapshot.
+extension Exchange {
+  /// `onlyFromLog`: no snapshot is published.
+  func mend(
+    _ losses: Losses, onlyFromLog: Bool, _ head: inout Head, _ listing: [String: FolderEntry],
+    _ audit: inout FolderRepair?, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    if losses.isEmpty { return }
+    var wanted = losses.wanted
+    var gone: [Head.Segment] = []
+    for segment in head.segments where losses.segments.contains(segment.name(head.device)) {
+      let new = try await republish(segment, &head, listing, &report)
+      audit?.written += new.map { $0.name(head.device) }
+      if new.isEmpty {
+        gone.append(segment)
+        wanted.insert(Dot(device: store.device, sequence: segment.last))
+      }
+    }
+    if onlyFromLog { return }
+    guard losses.snapshot || !wanted.isEmpty else { return }
+    guard try await publishSnapshot(covering: wanted, losses, &head, listing, &report) else {
+      let reason = "the folder lacks what only a snapshot can give it, and there is none that can "
+        + "be published just now; the next round tries again"
+      audit?.problems.append(reason)
+      report.problems.append(ExchangeReport.Problem(name: directory, reason: reason))
+      return
+    }
+    if let name = head.snapshot?.name { audit?.written.append(name) }
+    audit?.publishedSnapshot = true
+    // Only now: until the snapshot is there, the head goes on asking for the files.
+    head.segments.removeAll(where: gone.contains)
+    for segment in gone {
+      audit?.onlyInSnapshot.append(FolderRepair.Range(first: segment.first, last: segment.last))
+    }
+  }
+
+  // MARK: the snapshot
+
+  /// Publishes the own snapshot so that it has these deltas; false if that can't be done now.
+  private func publishSnapshot(
+    covering wanted: VersionVector, _ losses: Losses, _ head: inout Head,
+    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    if !losses.snapshot, let there = head.snapshot, there.vector.covers(wanted) { return true }
+    let needed = wanted.merged(with: head.snapshot?.vector ?? VersionVector())
+    if !(store.snapshotFile()?.vector.covers(needed) ?? false) {
+      try wrapped { () throws(StoreError) in _ = try store.compact() }
+      try checkOpen()
+    }
+    // Nothing may be in it that others could not tell whose it is.
+    guard let file = store.snapshotFile(), file.vector.covers(needed),
+      file.vector[store.device] <= head.last
+    else { return false }
+    try await publishSnapshot(&head, listing, isDamaged: losses.snapshot, &report)
+    return head.snapshot?.vector.covers(needed) ?? false
+  }
+}
+
+extension Head {
+  /// Own deltas that are in no segment: lost in the folder, and only in a snapshot.
+  var gaps: [ClosedRange<UInt64>] {
+    var gaps: [ClosedRange<UInt64>] = []
+    var next: UInt64 = 1
+    for segment in segments {
+      if segment.first > next { gaps.append(next...segment.first - 1) }
+      // The last that there can be: whatever a head says.
+      if segment.last == .max { return gaps }
+      next = segment.last + 1
+    }
+    if next <= last { gaps.append(next...last) }
+    return gaps
+  }
+}

@@ -1,0 +1,50 @@
+/// What `Datastore.repairFolder()` found in the folder, and what it did about it.
+///
+/// Only files of this device are looked into: those that its head in the folder names. Every device
+/// mends its own, from what it has at home.
+public struct FolderRepair: Hashable, Sendable {
+  /// A file that is there and is not what it should be.
+  public struct Damage: Hashable, Sendable {
+    /// The file's name in the datastore's directory.
+    public var name: String
+    /// What is wrong with it.
+    public var reason: String
+  }
+
+  /// Deltas of this device, from the first to the last.
+  public struct Range: Hashable, Sendable {
+    /// The first of them.
+    public var first: UInt64
+    /// The last of them.
+    public var last: UInt64
+  }
+
+  /// Files that were read to the last byte.
+  public var checkedFiles = 0
+  /// Their bytes.
+  public var checkedBytes: UInt64 = 0
+  /// Names of files that the head names and the folder does not have.
+  public var missing: [String] = []
+  /// Files whose bytes are wrong.
+  public var damaged: [Damage] = []
+  /// Names of the files that were written in their place, the head not among them.
+  public var written: [String] = []
+  /// Deltas whose files could not be written anew, since the log at home has been folded into the
+  /// snapshot since: other devices get them from the snapshot that was published instead.
+  public var onlyInSnapshot: [Range] = []
+  /// A snapshot was published, or written again.
+  public var publishedSnapshot = false
+  /// What could not be mended, in words: nothing is lost, and the next round tries again.
+  public var problems: [String] = []
+  /// What the round did besides.
+  public var exchange = ExchangeReport()
+
+  /// A report of nothing.
+  public init() {}
+
+  /// Everything that this device has published was there, and was right.
+  public var wasWhole: Bool { missing.isEmpty && damaged.isEmpty }
+
+  /// Everything that this device has published is there now.
+  public var isWhole: Bool { problems.isEmpty }
+}

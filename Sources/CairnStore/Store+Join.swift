@@ -1,0 +1,179 @@
+import CairnDisk
+import CairnLog
+package import CairnMerge
+import Synchronization
+
+/// Taking in another device's whole state instead of the deltas that are in it.
+extension Store {
+  /// Why a snapshot of these vectors can't be joined with what is here; nil if it can.
+  ///
+  /// Each side must have seen what is behind the other's fence: of what is settled there only those
+  /// can tell what became of it who have had it (MERGE.md, section 7).
+  package func obstacle(
+    toJoining vector: VersionVector, fence: VersionVector
+  ) -> StoreError? {
+    if let ending { return ending }
+    guard isLinked else { return StoreError(.invalidOperation, Store.aloneMessage) }
+    return state.withLock { Store.obstacle(Horizon(seen: vector, fence: fence), device, $0) }
+  }
+
+  private static let aloneMessage =
+    "a local datastore has no other devices whose snapshots it could join; migrate it to an account"
+
+  private static func obstacle(
+    _ other: Horizon, _ device: DeviceID, _ guarded: Guarded
+  ) -> StoreError? {
+    let here = Horizon(seen: guarded.store.vector, fence: guarded.store.fence)
+    if other.seen[device] > here.seen[device] {
+      return StoreError(
+        .invalidOperation,
+        "the snapshot has \(other.seen[device]) deltas of this device, which has made "
+          + "\(here.seen[device]): it was restored from a backup; exchange once more, and it takes "
+          + "a new name first")
+    }
+    // Who has seen nothing has nothing to compare.
+    if here.seen.isEmpty { return nil }
+    if here.seen.covers(other.fence), other.seen.covers(here.fence) { return nil }
+    let missing = here.seen.covers(other.fence) ? "the snapshot lacks" : "this device lacks"
+    return StoreError(
+      .invalidOperation,
+      "the snapshot can't be joined: \(missing) deltas that are settled on the other side; fetch "
+        + "the deltas themselves")
+  }
+
+  /// Takes in a snapshot of another device: the state is then that of all deltas which are in it or
+  /// here, as if those that were missing had been applied. What is pending is committed.
+  ///
+  /// The file at `temporary` (in the store's snapshot directory) is verified to the last byte
+  /// first, and consumed. Both states are merged into a new snapshot, row by row, while readers and
+  /// writers go on; the log behind it has what they change meanwhile. If it throws, everything is
+  /// as it was but for that commit.
+  ///
+  /// - Parameter mayDelete: asked before anything counts, with how many records that are here would
+  ///   be gone. If it says no, nothing is done, and nil returned.
+  package func join(
+    snapshot temporary: String, mayDelete: (Int) -> Bool = { _ in true }
+  ) throws(StoreError) -> SyncOutcome? {
+    defer { remove(temporary) }
+    return try compactionTurn.withLock { _ throws(StoreError) in
+      if let ending { throw ending }
+      guard isLinked else { throw StoreError(.invalidOperation, Store.aloneMessage) }
+      try checkPoison()
+      _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
+      return try join(try openBase(0, temporary), mayDelete)
+    }
+  }
+
+  private func join(
+    _ theirs: BaseSnapshot, _ mayDelete: (Int) -> Bool
+  ) throws(StoreError) -> SyncOutcome? {
+    let other = theirs.description.horizon
+    if let obstacle = state.withLock({ Store.obstacle(other, device, $0) }) { throw obstacle }
+    if vector.covers(other.seen) { return SyncOutcome() }
+    try makeDirectoriesDurable()
+    let (source, number, firstSegment) = try withState(freeze)
+    // A fence may have moved on since the question.
+    let frozen = source.description.horizon
+    guard frozen.seen.isEmpty || frozen.seen.covers(other.fence) && other.seen.covers(frozen.fence)
+    else { throw StoreError(.invalidOperation, "the fence moved on meanwhile; sync once more") }
+    let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
+    var result = SnapshotJoin.Result()
+    try write(path) { writer throws(StoreError) in
+      var join = SnapshotJoin(source, theirs, writer: writer)
+      result = try join.run()
+    }
+    guard mayDelete(result.deletes) else {
+      remove(path)
+      return nil
+    }
+    var outcome = SyncOutcome()
+    (outcome.changed, outcome.conflicts) = (result.changed, result.conflicts)
+    let merged = frozen.seen.merged(with: other.seen)
+    outcome.appliedCount = Int(clamping: merged.total &- frozen.seen.total)
+    try installJoined(number, path, firstSegment, &outcome)
+    return outcome
+  }
+
+  /// Makes the joined snapshot the base. What was committed since the freeze is applied to it
+  /// first, from the log, as an opening would; so nothing that can fail comes after CURRENT.
+  private func installJoined(
+    _ number: UInt64, _ path: String, _ firstSegment: UInt64, _ outcome: inout SyncOutcome
+  ) throws(StoreError) {
+    var gone: [UInt64] = []
+    let target: LogPosition?
+    do throws(StoreError) {
+      let base = try openBase(number, path)
+      target = try withState { guarded throws(StoreError) in
+        // The rows that a roll-back would go back to are about to go.
+        outcome.committed = try commit(&guarded)
+        var next = try stateBehind(base, firstSegment, guarded)
+        for change in outcome.changed {
+          next.journal.note(change.id, table: change.table, isLocal: false)
+        }
+        let current = self.next(number, firstSegment, guarded)
+        try write(current, path)
+        guarded.store = next
+        gone = settle(current, &guarded)
+        outcome.summary = Store.summaryIfChanged(&guarded)
+        guard let segment = guarded.tail.segment, guarded.tail.hasWritten else { return nil }
+        return LogPosition(segment: segment.header.number, end: segment.end)
+      }
+    } catch {
+      // Not if CURRENT names it all the same.
+      let current = state.withLock { self.next(number, firstSegment, $0) }
+      if !mayName(current) { remove(path) }
+      throw error
+    }
+    sweep(keeping: number)
+    for segment in gone {
+      remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
+    }
+    if let target { try settleDurability(target) }
+  }
+
+  /// The state of a base and the log behind it, with everything else as it is now.
+  private func stateBehind(
+    _ base: BaseSnapshot, _ firstSegment: UInt64, _ guarded: Guarded
+  ) throws(StoreError) -> StoreState {
+    var next = StoreState(device: device, isAlone: false)
+    next.ground.epoch = guarded.store.ground.epoch
+    next.access = guarded.store.access
+    next.indexNames = guarded.store.indexNames
+    next.adopt(base)
+    // Their numbers stay.
+    for table in guarded.store.tables { _ = next.table(table.name) }
+    try next.readRulesOfBase()
+    for segment in guarded.tail.segments where segment.number >= firstSegment {
+      do throws(LogError) { try replay(segment, into: &next) } catch { throw StoreError(error) }
+    }
+    try next.readAccess()
+    // Those who watch have been told of all this but for the base.
+    next.journal = guarded.store.journal
+    return next
+  }
+
+  private func replay(
+    _ segment: LogTail.SegmentInfo, into state: inout StoreState
+  ) throws(LogError) {
+    let path = directory + "/" + FileName.log + "/" + FileName.segment(segment.number)
+    guard let bytes = try DurableFile.read(path, limit: Int(UInt32.max), disk: machine.disk) else {
+      throw LogError(.missing, path, "a segment of the log is missing")
+    }
+    let scan = try SegmentScan(bytes, path: path)
+    // Segments that began after the freeze count without their headers.
+    guard scan.end >= segment.bytes + SegmentHeader.size else {
+      throw LogError(
+        .corrupt, path, at: UInt64(scan.end), "what was written there just now can't be read")
+    }
+    var replay = SegmentReplay(scan: scan, path: path)
+    try replay.run(into: &state)
+  }
+
+  /// After the switch: the log's part of it. Returns the segments that nobody needs any more.
+  private func settle(_ current: CurrentFile, _ guarded: inout Guarded) -> [UInt64] {
+    guarded.current = current
+    // The dictionary of the segment that grows has numbers for slots that are no more.
+    guarded.tail.mustRotate = true
+    return dropSegments(current, &guarded)
+  }
+}
