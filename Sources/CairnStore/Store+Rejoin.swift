@@ -19,8 +19,8 @@ package struct Rejoining: Sendable {
   package var forked: Set<DeviceID> = []
 
   /// What only this store has is committed once more on top of what the folder has, instead of
-  /// beside it: for a device that the others have stopped to wait for. What it wrote to records that
-  /// are gone is left out, and a conflict of the outcome. `device` has to be a new one.
+  /// beside it: for a device that the others have stopped to wait for. What it wrote to records
+  /// that are gone is left out, and a conflict of the outcome. `device` has to be a new one.
   package var isOnTop = false
 
   package init(staged: Store, device: DeviceID, common: CommonBranch) {
@@ -44,8 +44,8 @@ package struct Rejoining: Sendable {
 
 extension Store {
   /// Puts the store together anew, in one durable step: after a crash there is all of the old or
-  /// all of the new. Commits what is pending first. Nothing is done, and nil returned, if the staged
-  /// store lacks something. Readers and writers wait meanwhile.
+  /// all of the new. Commits what is pending first. Nothing is done, and nil returned, if the
+  /// staged store lacks something. Readers and writers wait meanwhile.
   ///
   /// `keep` gets the deltas that only this store has, as they were, before the old files go.
   package func rejoin(
@@ -125,7 +125,8 @@ extension Store {
   ) -> Switched {
     let isRenamed = plan.device != device
     var switched = Switched(
-      number: next.snapshot, gone: guarded.tail.segments.map(\.number), old: guarded.store, new: new)
+      number: next.snapshot, gone: guarded.tail.segments.map(\.number), old: guarded.store,
+      new: new)
     guarded.store = new
     guarded.current = next
     guarded.tail.segments = []

@@ -138,7 +138,9 @@ final class IdentityLife {
   private(set) var acknowledged = Deeds()
   private var pending = Deeds()
 
-  init(_ bench: IdentityBench, _ name: String, seed: UInt64, like other: IdentityLife? = nil) throws {
+  init(
+    _ bench: IdentityBench, _ name: String, seed: UInt64, like other: IdentityLife? = nil
+  ) throws {
     self.bench = bench
     self.name = name
     random = SeededRandom(seed)

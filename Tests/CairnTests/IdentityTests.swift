@@ -8,7 +8,9 @@ import Testing
   private static let steps = 14
 
   /// A device that has lived for some steps, and another one that takes part.
-  private func life(_ seed: UInt64, steps: Int) async throws -> (IdentityBench, IdentityLife, Datastore) {
+  private func life(
+    _ seed: UInt64, steps: Int
+  ) async throws -> (IdentityBench, IdentityLife, Datastore) {
     let bench = IdentityBench(seed: seed)
     let life = try IdentityLife(bench, "a", seed: seed)
     try await life.begin()
@@ -64,7 +66,8 @@ import Testing
     #expect(try await bench.settle([b.device, other]))
     let comment: Comment = "seed \(seed), step \(step)"
     try bench.expectEqual([b.device, other], comment)
-    try IdentityLife.expect([(a, common), (b, IdentityLife.Deeds())], common: common, in: other, comment)
+    try IdentityLife.expect(
+      [(a, common), (b, IdentityLife.Deeds())], common: common, in: other, comment)
     // Unless nothing was published after the backup, it has another name.
     if a.acknowledged != common { #expect(b.device.device != before, comment) }
   }

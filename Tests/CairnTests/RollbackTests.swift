@@ -57,7 +57,8 @@ import Testing
     #expect(try await a.exchange().isIdle)
   }
 
-  @Test func `what the log does not have any more is a problem that says what to do`() async throws {
+  @Test func `what the log does not have any more is a problem that says what to do`(
+  ) async throws {
     let bench = IdentityBench()
     let a = try bench.open("a")
     try a.add("a")
