@@ -114,7 +114,9 @@ struct SharedScenario: Scenario {
 
   func look(_ place: Place) throws -> Look {
     let (parts, hasMended) = try found(place)
-    return Look(content: parts.values.reduce(0, &+), hasMended: hasMended)
+    return Look(
+      content: parts.values.reduce(0, &+), hasMended: hasMended,
+      detail: parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", "))
   }
 
   /// What each datastore on the device shows, by its key.
