@@ -246,6 +246,8 @@ struct SharedScenario: Scenario {
       home: MemoryDisk(clock: place.clock), folder: place.folder, clock: place.clock,
       seed: place.random.next())
     let manager = manager(other)
+    // What was deleted has another name in the folder since.
+    try await refresh(manager)
     let datastore = try manager.openOrCreateDatastore("n")
     for _ in 0..<2 {
       let report = try await datastore.exchange()
