@@ -225,6 +225,9 @@ extension DatastoreManager {
       for item in journal.items where try isThere(root + "/" + item.directory) {
         try trash.destroy(item.directory)
       }
+      // Some may have been taken away by who was killed before that was durable: they must not come
+      // back once nothing here says any more that they were moved.
+      do { try machine.disk.syncDirectory(root) } catch { throw CairnError(error) }
       try MigrationJournal.remove(root, disk: machine.disk)
       if found.isInstalled { try MigrationJournal.remove(other, disk: machine.disk) }
       return true

@@ -174,7 +174,9 @@ struct CrashSearch {
         do {
           let again = try scenario.look(left)
           guard allowed.contains(again.content) else {
-            throw TortureFailure("a recovery after an interrupted recovery shows something else")
+            throw TortureFailure(
+              "a recovery after an interrupted recovery shows \(again.content) (\(again.detail)), "
+                + "the first one \(look.content) (\(look.detail)); allowed are \(allowed)")
           }
         } catch {
           throw TortureFailure("power cut in the recovery (\(point.label), \(fates)): \(error)")

@@ -46,4 +46,6 @@ struct Look: Equatable {
   var content: UInt64
   /// Opening had to mend something.
   var hasMended: Bool
+  /// What is where, for people.
+  var detail = ""
 }

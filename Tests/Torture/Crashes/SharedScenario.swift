@@ -114,7 +114,9 @@ struct SharedScenario: Scenario {
 
   func look(_ place: Place) throws -> Look {
     let (parts, hasMended) = try found(place)
-    return Look(content: parts.values.reduce(0, &+), hasMended: hasMended)
+    return Look(
+      content: parts.values.reduce(0, &+), hasMended: hasMended,
+      detail: parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", "))
   }
 
   /// What each datastore on the device shows, by its key.
@@ -244,6 +246,8 @@ struct SharedScenario: Scenario {
       home: MemoryDisk(clock: place.clock), folder: place.folder, clock: place.clock,
       seed: place.random.next())
     let manager = manager(other)
+    // What was deleted has another name in the folder since.
+    try await refresh(manager)
     let datastore = try manager.openOrCreateDatastore("n")
     for _ in 0..<2 {
       let report = try await datastore.exchange()
