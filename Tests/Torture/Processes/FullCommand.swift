@@ -26,7 +26,7 @@ struct FullCommand: AsyncParsableCommand {
         ledger.expect(["memory disks of 64 sizes", "disks without names", "writes refused"])
         for step in 0..<64 {
           // From what holds nothing at all to what holds some segments and snapshots.
-          try disk("size=\(32 + step * 12)k", place, random, &ledger)
+          try disk("size=\(224 + step * 12)k", place, random, &ledger)
           ledger.took("memory disks of 64 sizes")
         }
         for names in 4..<24 {
@@ -61,7 +61,7 @@ struct FullCommand: AsyncParsableCommand {
       throw TortureFailure("could not mount a memory disk of \(size): errno \(errno)")
     }
     let ballast = Ballast(directory: mountPoint, names: size.contains("nr_inodes") ? 3 : 0)
-    try ballast.load(kilobytes: size.contains("nr_inodes") ? 4 : 16)
+    try ballast.load(kilobytes: size.contains("nr_inodes") ? 4 : 192)
     var filler = Filler(root: mountPoint + "/store", random: random)
     do {
       try filler.fill(&ledger)
