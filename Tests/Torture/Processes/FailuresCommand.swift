@@ -2,6 +2,12 @@ import ArgumentParser
 import Cairn
 import TestSupport
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Makes system calls fail, be interrupted, be slow, be short or lie, over the whole life of a
 /// store whose writer goes on as an app would.
 struct FailuresCommand: AsyncParsableCommand {
@@ -17,7 +23,8 @@ struct FailuresCommand: AsyncParsableCommand {
     case error(SystemCalls.Point, String, isForGood: Bool)
     case interrupted(String)
     case slow(SystemCalls.Point)
-    /// By the shim.
+    /// By the shim, in whatever thread.
+    case failing(Int, Int32, isForGood: Bool)
     case short(UInt64)
     case lost(Int)
     case flipped(Int, bit: UInt64)
@@ -33,7 +40,7 @@ struct FailuresCommand: AsyncParsableCommand {
     "ftruncate": ["EIO"], "flock": ["ENOLCK"], "close": ["EIO"], "getdents64": ["EIO"],
   ]
   static let interruptible = [
-    "openat", "pwrite64", "pread64", "fdatasync", "fsync", "flock", "fallocate", "ftruncate",
+    "pwrite64", "fdatasync", "fsync", "flock", "fallocate", "ftruncate",
   ]
 
   func run() async throws {
@@ -56,6 +63,11 @@ struct FailuresCommand: AsyncParsableCommand {
         for number in 1...max(1, counts.reads) {
           cases.append((workload, .misread(number, bit: random.next() >> 1)))
         }
+        for number in 1...counts.calls {
+          for code in [EIO, ENOSPC, EDQUOT, EMFILE, EACCES] {
+            cases.append((workload, .failing(number, code, isForGood: number % 8 == 0)))
+          }
+        }
         for _ in 0..<100 { cases.append((workload, .short(random.next() >> 1))) }
       }
     }
@@ -65,7 +77,10 @@ struct FailuresCommand: AsyncParsableCommand {
       RunOptions.skip("failing system calls", "no strace")
     }
     if shim == nil { RunOptions.skip("short, lost and flipped writes", "no gcc") } else {
-      ledger.expect(["short calls", "lost write", "flipped write", "flipped read"])
+      ledger.expect([
+        "error once, any thread", "error for good, any thread", "short calls", "lost write",
+        "flipped write", "flipped read",
+      ])
     }
     if cases.isEmpty { return }
     cases.shuffle(using: &random)

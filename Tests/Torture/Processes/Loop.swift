@@ -36,6 +36,8 @@ struct Loop {
       if errno != EBUSY { break }
       usleep(2000)
     }
-    throw TortureFailure("could not unmount \(place): errno \(errno)")
+    let code = errno
+    throw TortureFailure(
+      "could not unmount \(place): errno \(code); open here: \(OpenFiles.paths(below: place))")
   }
 }

@@ -19,43 +19,43 @@ struct SystemCalls {
 
   private(set) var points: [Point] = []
 
-  /// Runs a workload to its end and notes each call from the first one on its files.
+  /// Runs a workload to its end and notes each call that can be told from those before it begins;
+  /// the shim is there for the others.
   init(_ workload: Workload, scratch: String) throws {
     let place = try workload.prepare(scratch)
     let log = scratch + "/calls"
     let arguments = ["-f", "-qq", "-e", "trace=" + SystemCalls.traced.joined(separator: ",")]
     try Command.run(
       "strace", arguments + ["-o", log, Child.own] + workload.arguments(place), scratch: scratch)
-    var counts: [String: Int] = [:]
-    var highest: [String: (from: Int, to: Int)] = [:]
-    var hasBegun = false
+    var counts: [Substring: [String: Int]] = [:]
+    var first: Substring?
     for line in TextFile.read(log).split(separator: "\n") {
       let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
       guard words.count == 2, let end = words[1].firstIndex(of: "(") else { continue }
-      let call = String(words[1][..<end])
-      guard SystemCalls.traced.contains(call) else { continue }
-      counts["\(words[0]) \(call)", default: 0] += 1
-      let number = counts["\(words[0]) \(call)"] ?? 0
-      hasBegun = hasBegun || words[1].contains(place.root)
-      if !hasBegun { continue }
-      let range = highest[call] ?? (number, number)
-      highest[call] = (min(range.from, number), max(range.to, number))
+      first = first ?? words[0]
+      counts[words[0], default: [:]][String(words[1][..<end]), default: 0] += 1
     }
     for call in SystemCalls.traced {
-      guard let range = highest[call] else { continue }
-      points += (range.from...range.to).map { Point(call: call, number: $0) }
+      // The first thread loads libraries, and its numbers come first.
+      let before = first.flatMap { counts[$0]?[call] } ?? 0
+      let highest = counts.values.map { $0[call] ?? 0 }.max() ?? 0
+      if before < highest {
+        points += ((before + 1)...highest).map { Point(call: call, number: $0) }
+      }
     }
     try workload.remove(scratch)
   }
 
-  /// Starts a workload with a fault at a point.
+  /// Starts a workload with a fault at a point. Signals need the slow way of tracing: with a filter
+  /// they are not sent.
   static func start(
     _ workload: Workload, _ place: Place, _ call: String, _ fault: String, more: [String] = [],
     scratch: String
   ) throws -> Child {
     try Child(
       "strace",
-      ["-f", "-qq", "--seccomp-bpf", "-e", "trace=\(call)", "-e", "inject=\(call):\(fault)"]
+      ["-f", "-qq"] + (fault.hasPrefix("signal") ? [] : ["--seccomp-bpf"])
+        + ["-e", "trace=\(call)", "-e", "inject=\(call):\(fault)"]
         + ["-o", "/dev/null", Child.own] + workload.arguments(place) + more,
       output: scratch + "/said")
   }

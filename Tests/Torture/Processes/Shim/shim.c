@@ -4,6 +4,8 @@
 //   count        nothing; at the end the number of calls goes to the file in CAIRN_SHIM_COUNT
 //   kill:N       SIGKILL before call N
 //   half:N       half of write N, then SIGKILL
+//   error:N:E    call N fails with error E
+//   errors:N:E   so do all from there on
 //   short:SEED   writes and reads are short at random, and calls are interrupted
 //   lost:N       write N says yes and does nothing
 //   flip:N:BIT   write N has one bit turned
@@ -22,17 +24,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NONE, COUNT, KILL, HALF, SHORT, LOST, FLIP, READ, NOSYNC };
+enum { NONE, COUNT, KILL, HALF, SHORT, LOST, FLIP, READ, NOSYNC, ERROR, ERRORS };
 static int mode = NONE;
 static unsigned long long first, second;
 static atomic_ullong calls, writes, reads, state;
 
 __attribute__((constructor)) static void begin(void) {
-  static const char *names[] = {"none", "count", "kill", "half", "short",
-                                "lost", "flip",  "read", "nosync"};
+  static const char *names[] = {"none", "count", "kill",   "half",  "short", "lost",
+                                "flip", "read",  "nosync", "error", "errors"};
   const char *text = getenv("CAIRN_SHIM");
   if (!text) return;
-  for (int i = 0; i < 9; i++) {
+  for (int i = 0; i < 11; i++) {
     size_t length = strlen(names[i]);
     if (strncmp(text, names[i], length) || (text[length] && text[length] != ':')) continue;
     mode = i;
@@ -60,10 +62,14 @@ static unsigned long long random_word(void) {
   return word ^ (word >> 31);
 }
 
-// Before each call. Whether it is to be interrupted.
+// Before each call. Whether it is to fail.
 static int enter(void) {
   unsigned long long number = atomic_fetch_add(&calls, 1) + 1;
   if (mode == KILL && number == first) kill(getpid(), SIGKILL);
+  if ((mode == ERROR && number == first) || (mode == ERRORS && number >= first)) {
+    errno = (int)second;
+    return 1;
+  }
   if (mode == SHORT && random_word() % 8 == 0) {
     errno = EINTR;
     return 1;
@@ -126,7 +132,8 @@ int fsync(int file) {
 static int open_real(int directory, const char *path, int flags, mode_t permissions) {
   static __typeof__(&openat) real;
   if (!real) real = REAL(openat);
-  if (enter()) return -1;
+  int is_system = !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5);
+  if (!is_system && enter()) return -1;
   return real(directory, path, flags, permissions);
 }
 
