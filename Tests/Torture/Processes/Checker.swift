@@ -82,7 +82,11 @@ struct Checker {
   /// nothing under a temporary name.
   func checkFiles() throws {
     let datastore = try place.open()
-    try datastore.compact()
+    do throws(CairnError) { try datastore.compact() } catch {
+      // The first error says more.
+      try? datastore.close()
+      throw error
+    }
     try datastore.close()
     let files = TextFile.files(below: place.root)
     let temporary = files.filter { $0.hasSuffix(".tmp") }

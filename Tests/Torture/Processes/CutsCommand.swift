@@ -42,7 +42,10 @@ struct CutsCommand: AsyncParsableCommand {
     for kind in kinds {
       if let image = made[kind] { try await control(image, random, &ledger) }
     }
-    ledger.expect(["cut while it committed", "cut with an exchange", "a control that lost"])
+    ledger.expect([
+      "cut while it committed", "cut with an exchange", "cut between a commit and its sync",
+      "a control that lost",
+    ])
     let turns = options.turns(default: 700)
     // One lane for each file system: they are as fast as they are.
     var both = options
@@ -90,7 +93,7 @@ final class CutLife {
   private var arguments: [String]
   private var standing = [0, 0]
 
-  /// With another durability than `.full` it is a control, which may lose.
+  /// Without durability it is a control, which may lose what it likes.
   init(
     image: LoopImage, random: SeededRandom, durability: Options.Durability = .full
   ) throws {
@@ -104,7 +107,11 @@ final class CutLife {
     arguments = ["write"]
     // The folder is on another disk, which keeps its power: what it has, the device must have.
     let isLinked = durability == .full && random.coin()
-    if isLinked { place.folder = image.scratch + "/" + name + "/folder" }
+    if isLinked {
+      place.folder = image.scratch + "/" + name + "/folder"
+      // Here what was acknowledged may be lost, but never what was published.
+      if random.below(3) == 0 { place.durability = .periodic(seconds: 0.1) }
+    }
     self.place = place
     arguments += PlaceOptions.arguments(place, content)
     if durability == .full, random.coin() {
@@ -116,7 +123,7 @@ final class CutLife {
     }
   }
 
-  private var isControl: Bool { place.durability != .full }
+  private var isControl: Bool { place.durability == .none }
 
   func run(_ turns: Turns, _ ledger: inout Ledger) async throws {
     for cycle in 0..<(5 + random.below(20)) {
@@ -155,7 +162,10 @@ final class CutLife {
     ledger.count("cuts on \(image.kind)")
     ledger.count("acked commits", words.acks.count)
     ledger.took(words.opened == nil ? "cut before it opened" : "cut while it committed")
-    if other != nil, words.opened != nil { ledger.took("cut with an exchange") }
+    if other != nil, words.opened != nil {
+      ledger.took("cut with an exchange")
+      if place.durability != .full { ledger.took("cut between a commit and its sync") }
+    }
     try await check(words, &ledger)
   }
 
@@ -177,13 +187,16 @@ final class CutLife {
   }
 
   private func check(_ words: Words, _ ledger: inout Ledger) async throws {
-    let acked = max(words.acked, standing[0])
+    let isFull = place.durability == .full
+    let acked = isFull ? max(words.acked, standing[0]) : standing[0]
     let contents = [content] + (other.map { [$0.content] } ?? [])
     var finding = Finding()
-    let found = try Checker(place: place, contents: contents).check(acked: acked, &finding)
+    let found = try Checker(place: place, contents: contents).check(
+      acked: acked, atMost: max(words.acked, standing[0]) + 1, &finding)
     ledger.count("mended at opening", finding.notes.count)
     if found[0] > acked { ledger.count("commits that nobody heard of") }
     if let other {
+      // What came is in the log, too, and as durable as that.
       guard found[1] >= standing[1] else {
         throw TortureFailure("lost what had come: \(standing[1]) commits, now \(found[1])")
       }
