@@ -22,7 +22,7 @@ struct UpkeepConcurrencyTests {
       isOver.raise()
       thread?.join()
     }
-    for number in 0..<150 {
+    for number in 0..<60 {
       try datastore.add("\(number)")
       let report = try await datastore.exchange()
       #expect(report.publishedDeltas == 1)

@@ -30,10 +30,11 @@ struct SystemCalls {
     var counts: [Substring: [String: Int]] = [:]
     var first: Substring?
     for line in TextFile.read(log).split(separator: "\n") {
-      let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
-      guard words.count == 2, let end = words[1].firstIndex(of: "(") else { continue }
+      // A thread and a call; short numbers of threads are padded.
+      let words = line.prefix { $0 != "(" }.split(separator: " ")
+      guard words.count == 2 else { continue }
       first = first ?? words[0]
-      counts[words[0], default: [:]][String(words[1][..<end]), default: 0] += 1
+      counts[words[0], default: [:]][String(words[1]), default: 0] += 1
     }
     for call in SystemCalls.traced {
       // The first thread loads libraries, and its numbers come first.

@@ -14,7 +14,7 @@ struct Workload: Sendable {
   /// Appends, rotates, seals, writes snapshots, removes what they replace.
   static func local() -> Workload {
     Workload(
-      name: "local", content: Content(writer: "a", seed: 11, payload: 9000), commits: 24,
+      name: "local", content: Content(writer: "a", seed: 11, payload: 9000), commits: 32,
       flags: ["--compact-every", "9"], isLinked: false, template: [])
   }
 
@@ -40,7 +40,7 @@ struct Workload: Sendable {
     let template = read(root)
     try TextFile.removeTree(root)
     return Workload(
-      name: "recovery", content: content, commits: commits + 12,
+      name: "recovery", content: content, commits: commits + 20,
       flags: ["--compact-every", "7"], isLinked: false, template: template)
   }
 
@@ -55,7 +55,7 @@ struct Workload: Sendable {
     let template = read(root).filter { $0.path.hasPrefix("/folder/") }
     try TextFile.removeTree(root)
     return Workload(
-      name: "account", content: content, commits: 14,
+      name: "account", content: content, commits: 16,
       flags: ["--exchange-every", "2", "--compact-every", "6"], isLinked: true, template: template)
   }
 
@@ -66,7 +66,7 @@ struct Workload: Sendable {
   }
 
   /// Commits that are there before.
-  var before: Int { name == "recovery" ? commits - 12 : 0 }
+  var before: Int { name == "recovery" ? commits - 20 : 0 }
 
   func place(_ scratch: String) -> Place {
     var place = Place(root: scratch + "/\(name)/device")
