@@ -107,7 +107,7 @@ struct FailuresCommand: AsyncParsableCommand {
         faults.append(.error(point, error, isForGood: false))
         if point.number % 4 == 0 { faults.append(.error(point, error, isForGood: true)) }
       }
-      if point.call == "fdatasync", point.number % 8 == 0 { faults.append(.slow(point)) }
+      if point.call == "fdatasync", point.number % 2 == 0 { faults.append(.slow(point)) }
     }
     for call in FailuresCommand.interruptible {
       for step in ["2..4", "5..9", "3+2", "10+3"] { faults.append(.interrupted("\(call) \(step)")) }
