@@ -30,7 +30,7 @@ final class BlockServer: Sendable {
 
   let size: Int
   private let state: Lock<State>
-  private let isFailing = Atomic<Bool>(false)
+  private let toFail = Atomic<Int>(0)
   private let failed = Atomic<Int>(0)
   private let listener: Int32
 
@@ -74,8 +74,10 @@ final class BlockServer: Sendable {
     }
   }
 
-  /// Every write and flush is refused from now on.
-  func fail(_ flag: Bool) { isFailing.store(flag, ordering: .sequentiallyConsistent) }
+  /// The next writes and flushes are refused, as many as that.
+  func fail(_ count: Int = Int.max) { toFail.store(count, ordering: .sequentiallyConsistent) }
+  /// It is well again.
+  func mend() { fail(0) }
   /// How many were.
   var refused: Int { failed.load(ordering: .relaxed) }
 
@@ -111,7 +113,8 @@ final class BlockServer: Sendable {
   }
 
   private func mayWork() -> Bool {
-    guard isFailing.load(ordering: .sequentiallyConsistent) else { return true }
+    guard toFail.load(ordering: .sequentiallyConsistent) > 0 else { return true }
+    toFail.subtract(1, ordering: .sequentiallyConsistent)
     failed.add(1, ordering: .relaxed)
     return false
   }

@@ -20,7 +20,10 @@ struct BlocksCommand: AsyncParsableCommand {
       return RunOptions.skip("logs of block writes", reason)
     }
     var ledger = Ledger("blocks")
-    ledger.expect(["a subset of the writes", "torn sectors", "disk that failed", "sync that lied"])
+    ledger.expect([
+      "a subset of the writes", "torn sectors", "disk that failed", "disk that failed once",
+      "sync that lied",
+    ])
     let place = try Workplace(options.directory)
     try await FailingDisk(random: SeededRandom(seed)).run(place, &ledger)
     let turns = options.turns(default: 300)
