@@ -7,6 +7,8 @@ struct Finding {
   var notes: [String] = []
   /// There was no datastore yet.
   var isUnborn = false
+  /// What this device is called in the datastore.
+  var device = ""
 }
 
 /// Checks a datastore after whatever befell its writer.
@@ -27,7 +29,7 @@ struct Checker {
     acked: Int, atMost: Int? = nil, _ finding: inout Finding
   ) throws -> [Int] {
     try verify(&finding)
-    let standing = try open(&finding.notes)
+    let standing = try open(&finding)
     if finding.isUnborn, acked > 0 {
       throw TortureFailure("the datastore is gone, and \(acked) commits were acknowledged")
     }
@@ -38,9 +40,11 @@ struct Checker {
       throw TortureFailure("\(standing[0]) commits are there, \(acked) were acknowledged")
     }
     // What was mended stays mended.
-    var again: [String] = []
-    guard try open(&again) == standing else { throw TortureFailure("another open shows others") }
-    guard again.isEmpty else { throw TortureFailure("mended twice: \(again)") }
+    var again = Finding()
+    guard try open(&again) == standing, again.device == finding.device else {
+      throw TortureFailure("another open shows others")
+    }
+    guard again.notes.isEmpty else { throw TortureFailure("mended twice: \(again.notes)") }
     return standing
   }
 
@@ -64,9 +68,10 @@ struct Checker {
   }
 
   /// Opens, compares everything, closes.
-  private func open(_ notes: inout [String]) throws -> [Int] {
+  private func open(_ finding: inout Finding) throws -> [Int] {
     let datastore = try place.open()
-    notes += datastore.recoveryNotes
+    finding.notes += datastore.recoveryNotes
+    finding.device = datastore.device
     do {
       let standing = try contents.map { try $0.check(datastore) }
       try datastore.close()

@@ -92,6 +92,7 @@ final class CutLife {
   private var other: OtherDevice?
   private var arguments: [String]
   private var standing = [0, 0]
+  private var device: String?
 
   /// Without durability it is a control, which may lose what it likes.
   init(
@@ -195,6 +196,11 @@ final class CutLife {
       acked: acked, atMost: max(words.acked, standing[0]) + 1, &finding)
     ledger.count("mended at opening", finding.notes.count)
     if found[0] > acked { ledger.count("commits that nobody heard of") }
+    // Who was cut off in the middle is no clone, and no backup that was restored.
+    guard device == nil || device == finding.device else {
+      throw TortureFailure("a crash gave the device another name")
+    }
+    device = finding.device
     if let other {
       // What came is in the log, too, and as durable as that.
       guard found[1] >= standing[1] else {

@@ -61,6 +61,7 @@ final class KilledLife {
   private var arguments: [String]
   private let isCompacting: Bool
   private var standing = [0, 0]
+  private var device: String?
 
   init(root: String, random: SeededRandom) throws {
     self.root = root
@@ -127,6 +128,11 @@ final class KilledLife {
     let found = try Checker(place: place, contents: contents).check(acked: acked, &finding)
     if found[0] > acked { ledger.took("a commit that nobody heard of") }
     ledger.count("mended at opening", finding.notes.count)
+    // Who was cut off in the middle is no clone, and no backup that was restored.
+    guard device == nil || device == finding.device else {
+      throw TortureFailure("a crash gave the device another name")
+    }
+    device = finding.device
     if let other {
       guard found[1] >= standing[1] else {
         throw TortureFailure("lost what had come: \(standing[1]) commits, now \(found[1])")
