@@ -65,7 +65,7 @@ let package = Package(
       dependencies: [
         "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ], path: "Tests/Torture", swiftSettings: settings),
+      ], path: "Tests/Torture", exclude: ["Processes/Shim"], swiftSettings: settings),
     tests("CairnBytesTests", ["CairnBytes"]),
     tests("CairnDiskTests", ["CairnDisk"]),
     tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),

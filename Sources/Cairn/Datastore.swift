@@ -43,7 +43,8 @@ public final class Datastore: Sendable {
         options: options.stored, machine: machine)
     }
     let isShared = isLinked && id.hasPrefix(".")
-    roleNote = isShared ? RoleNote(directory: directory, machine: machine) : nil
+    roleNote =
+      isShared ? RoleNote(directory: directory, machine: machine, store: store) : nil
     do throws(CairnError) {
       info = try InfoKeeper(store, machine: machine)
       if let account = manager.account, let folder = manager.folder {

@@ -118,8 +118,8 @@ public final class DatastoreInspector {
       public var offset: UInt64?
       /// What is wrong.
       public var message: String
-      /// False for the trace of a mere crash, which the next open removes: nothing that was
-      /// acknowledged is in it.
+      /// False for the trace of a mere crash, and for a fetched file that waits: nothing that was
+      /// acknowledged is in it. The next open removes the one, and the other is fetched again.
       public var isDamage: Bool
     }
 
@@ -188,7 +188,11 @@ public final class DatastoreInspector {
           let segment = try PublishedSegment(bytes, name: path, datastore: datastore)
           try Exchange.verify(segment, path)
         }
-      } catch { report.problems.append(VerifyReport.Problem(StoreError(error))) }
+      } catch {
+        // What waits in the inbox was never synced: a power cut may take any of it.
+        let isDamage = path.hasSuffix(FileName.publication)
+        report.problems.append(VerifyReport.Problem(StoreError(error), isDamage: isDamage))
+      }
     }
   }
 }

@@ -322,9 +322,7 @@ extension Exchange {
     // Somebody else may have the datastore open by now.
     try checkOpen()
     do throws(LogError) {
-      try DurableFile.replace(
-        directory: store.directory, name: FileName.publication, bytes: publication.encoded(),
-        machine: machine)
+      try store.replaceFile(FileName.publication, publication.encoded())
     } catch { throw CairnError(error) }
   }
 }

@@ -234,8 +234,10 @@ extension Store {
         let isOld = FileName.snapshotNumber(entry.name).map { $0 < number } ?? false
         if isOld || FileName.isTemporary(entry.name) { remove(snapshots + "/" + entry.name) }
       }
-      for entry in try machine.disk.list(directory) where FileName.isTemporary(entry.name) {
-        remove(directory + "/" + entry.name)
+      try whileNothingElseIsReplaced { () throws(DiskError) in
+        for entry in try machine.disk.list(directory) where FileName.isTemporary(entry.name) {
+          remove(directory + "/" + entry.name)
+        }
       }
     } catch {
       // The next compaction sweeps again.

@@ -1,5 +1,5 @@
 package import CairnDisk
-import CairnLog
+package import CairnLog
 package import CairnMerge
 import Synchronization
 
@@ -28,6 +28,9 @@ package final class Store: Sendable {
   let compaction = Lock<CompactionState>(CompactionState())
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
+  /// Held while a file in `directory` is replaced, and while what crashes left there is removed:
+  /// else what is just being written would be taken for such a leftover.
+  private let replacing = Lock<Void>(())
 
   struct Guarded {
     var store: StoreState
@@ -196,6 +199,22 @@ package final class Store: Sendable {
         + "again")
     result.log = error
     return result
+  }
+
+  // MARK: small files
+
+  /// Replaces one of the small files beside CURRENT.
+  package func replaceFile(
+    _ name: String, _ bytes: [UInt8], durable: Bool = true
+  ) throws(LogError) {
+    try whileNothingElseIsReplaced { () throws(LogError) in
+      try DurableFile.replace(
+        directory: directory, name: name, bytes: bytes, machine: machine, durable: durable)
+    }
+  }
+
+  func whileNothingElseIsReplaced<E: Error>(_ body: () throws(E) -> Void) throws(E) {
+    try replacing.withLock { _ throws(E) in try body() }
   }
 
   // MARK: closing

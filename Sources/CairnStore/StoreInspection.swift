@@ -93,6 +93,12 @@ package struct StoreInspection {
         let bytes = try DurableFile.read(
           segment.path, limit: Int(UInt32.max), disk: machine.disk)
       else { throw LogError(.missing, segment.path, "the file is gone") }
+      if isLast, StoreOpening.isUnborn(bytes) {
+        throw LogError(
+          .truncated, segment.path, at: 0,
+          "it has no header yet: a crash came before its first frame, and the next open makes it "
+            + "anew")
+      }
       let scan = try SegmentScan(bytes, path: segment.path)
       segment.scan = scan
       guard scan.header.number == segment.number, scan.header.datastore == current.datastore else {

@@ -194,7 +194,7 @@ struct StoreOpening {
     } catch let error as DiskError {
       throw LogError(error)
     } catch { throw error as? LogError ?? LogError(.corrupt, path, "\(error)") }
-    if isLast, isUnborn(bytes) {
+    if isLast, StoreOpening.isUnborn(bytes) {
       try recreate(path, file, number: number, &tail)
       return
     }
@@ -218,7 +218,7 @@ struct StoreOpening {
 
   /// A file that a crash caught between its creation and its header's sync: nothing was in it,
   /// since frames are written behind a header that is durable. Its header may be there in part.
-  private func isUnborn(_ bytes: [UInt8]) -> Bool {
+  static func isUnborn(_ bytes: [UInt8]) -> Bool {
     let size = SegmentHeader.size
     if bytes.count < size { return true }
     return !SegmentHeader.isWhole(bytes) && bytes[size...].allSatisfy { $0 == 0 }

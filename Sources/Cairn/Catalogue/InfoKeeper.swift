@@ -7,8 +7,7 @@ internal import Synchronization
 /// Keeps the INFO file of an open datastore up to date. A new title is written at once, since that
 /// is what lists show; everything else when the datastore is closed or has published something.
 final class InfoKeeper: Sendable {
-  private let directory: String
-  private let machine: Machine
+  private let store: Store
   private let state: Lock<State>
 
   private struct State {
@@ -24,9 +23,8 @@ final class InfoKeeper: Sendable {
 
   /// Reads the file, and sees to it that it fits the store, in which nothing is pending yet.
   init(_ store: Store, machine: Machine) throws(CairnError) {
-    directory = store.directory
-    self.machine = machine
-    let saved = try InfoFile.read(directory, disk: machine.disk)
+    self.store = store
+    let saved = try InfoFile.read(store.directory, disk: machine.disk)
     var info = saved
     // A crash may have come before the file was written.
     if info?.view.deltas != store.vector.total || info?.ownDeltas != store.vector[store.device] {
@@ -68,8 +66,7 @@ final class InfoKeeper: Sendable {
     state.withLock { state in
       guard let info = state.info, info != state.saved else { return }
       do {
-        try DurableFile.replace(
-          directory: directory, name: FileName.info, bytes: info.encoded(), machine: machine)
+        try store.replaceFile(FileName.info, info.encoded())
         state.saved = info
       } catch {}
     }

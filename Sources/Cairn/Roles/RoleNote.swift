@@ -1,6 +1,7 @@
 internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
+internal import CairnStore
 internal import Synchronization
 
 /// ROLE: what the user may do in a datastore, for lists of datastores that are not open. A note
@@ -12,11 +13,14 @@ final class RoleNote: Sendable {
   static let size = 32
   private let directory: String
   private let machine: Machine
+  /// The open store whose directory it is; nil for one that only reads.
+  private let store: Store?
   private let noted = Lock<Role?>(nil)
 
-  init(directory: String, machine: Machine) {
+  init(directory: String, machine: Machine, store: Store? = nil) {
     self.directory = directory
     self.machine = machine
+    self.store = store
   }
 
   static func encode(_ role: Role) -> [UInt8] {
@@ -51,9 +55,7 @@ final class RoleNote: Sendable {
       noted = role
       if read() == role { return }
       do {
-        try DurableFile.replace(
-          directory: directory, name: FileName.role, bytes: RoleNote.encode(role),
-          machine: machine, durable: false)
+        try store?.replaceFile(FileName.role, RoleNote.encode(role), durable: false)
       } catch {}
     }
   }

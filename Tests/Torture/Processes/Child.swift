@@ -1,0 +1,164 @@
+import CairnDisk
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A program that this one started. What it prints goes to a file, so that it is there whole after
+/// a kill.
+final class Child: Sendable {
+  enum Ending: Equatable {
+    case exited(Int32)
+    case signalled(Int32)
+  }
+
+  let pid: pid_t
+  /// Where its standard output and its errors go.
+  let output: String
+  private let ending = Lock<Ending?>(nil)
+
+  /// - Parameter environment: `NAME=value`, besides this process's own.
+  init(
+    _ program: String, _ arguments: [String], output: String, environment: [String] = []
+  ) throws(TortureFailure) {
+    var actions = posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND
+    unsafe posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o644)
+    unsafe posix_spawn_file_actions_addopen(&actions, 2, output + ".errors", flags, 0o644)
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    // What this process ignores or blocks is nothing to its children.
+    var (none, all) = (sigset_t(), sigset_t())
+    unsafe sigemptyset(&none)
+    unsafe sigfillset(&all)
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+    unsafe posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
+    var words = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
+    var settings = unsafe environment.map { unsafe strdup($0) }
+    var place = 0
+    while let setting = unsafe environ[place] {
+      unsafe settings.append(strdup(setting))
+      place += 1
+    }
+    unsafe settings.append(nil)
+    defer { for word in unsafe words + settings { if let word = unsafe word { unsafe free(word) } } }
+    var pid: pid_t = 0
+    let code = unsafe posix_spawnp(&pid, program, &actions, &attributes, &words, &settings)
+    guard code == 0 else {
+      throw TortureFailure("could not start \(program): errno \(code)")
+    }
+    self.pid = pid
+    self.output = output
+    Leftovers.started(pid)
+  }
+
+  /// This very program.
+  static let own: String = {
+    var buffer = [CChar](repeating: 0, count: 4096)
+    let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
+    guard count > 0 else { return CommandLine.arguments[0] }
+    return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }()
+
+  func signal(_ number: Int32) { if ending.withLock({ $0 == nil }) { Glibc.kill(pid, number) } }
+
+  /// Ends it as a power button would, and waits for its end.
+  @discardableResult
+  func kill() -> Ending {
+    signal(SIGKILL)
+    return wait()
+  }
+
+  /// Stops all of its threads. False if it ended before.
+  func stop() -> Bool {
+    signal(SIGSTOP)
+    guard ending.withLock({ $0 == nil }) else { return false }
+    var status: Int32 = 0
+    while unsafe waitpid(pid, &status, WUNTRACED) < 0, errno == EINTR {}
+    if status & 0xFF == 0x7F { return true }
+    note(status)
+    return false
+  }
+
+  /// Whether it has ended by now.
+  var hasEnded: Bool {
+    if ending.withLock({ $0 != nil }) { return true }
+    var status: Int32 = 0
+    guard unsafe waitpid(pid, &status, WNOHANG) == pid else { return false }
+    note(status)
+    return true
+  }
+
+  /// Waits for its end, and kills it after so many seconds.
+  @discardableResult
+  func wait(seconds: Double = 120) -> Ending {
+    let start = ContinuousClock.now
+    var pause: UInt32 = 100
+    while !hasEnded {
+      usleep(pause)
+      pause = min(pause * 2, 2000)
+      if ContinuousClock.now - start > .seconds(seconds) {
+        Glibc.kill(pid, SIGKILL)
+        var status: Int32 = 0
+        while unsafe waitpid(pid, &status, 0) < 0, errno == EINTR {}
+        note(status)
+      }
+    }
+    return ending.withLock { $0 } ?? .exited(-1)
+  }
+
+  private func note(_ status: Int32) {
+    let low = status & 0x7F
+    ending.withLock { $0 = low == 0 ? .exited((status >> 8) & 0xFF) : .signalled(low) }
+    Leftovers.ended(pid)
+  }
+
+  /// What it printed so far.
+  var text: String { TextFile.read(output) }
+  /// Its errors so far.
+  var errors: String { TextFile.read(output + ".errors") }
+}
+
+/// Between two looks at what a child does.
+func sleepBriefly() { usleep(200) }
+
+/// Programs of the system.
+enum Command {
+  /// Whether there is one in PATH, or in the directories of the administrator.
+  static func isThere(_ name: String) -> Bool {
+    let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? ""
+    return (path.split(separator: ":").map(String.init) + ["/usr/sbin", "/sbin"]).contains {
+      unsafe access($0 + "/" + name, X_OK) == 0
+    }
+  }
+
+  /// Those of some programs that are not there.
+  static func missing(_ names: [String]) -> [String] { names.filter { !isThere($0) } }
+
+  static var isRoot: Bool { geteuid() == 0 }
+
+  /// Runs one to its end; what it prints.
+  @discardableResult
+  static func run(
+    _ program: String, _ arguments: [String], scratch: String
+  ) throws(TortureFailure) -> String {
+    let child = try Child(program, arguments, output: scratch + "/command.\(Unique.next())")
+    let ending = child.wait()
+    let text = child.text
+    defer { for suffix in ["", ".errors"] { unsafe unlink(child.output + suffix) } }
+    guard ending == .exited(0) else {
+      throw TortureFailure(
+        "\(program) \(arguments.joined(separator: " ")): \(ending): \(child.errors)")
+    }
+    return text
+  }
+}
