@@ -158,7 +158,9 @@ import Testing
   }
 
   @Test func `writes cover what is there, and nothing is in conflict`() throws {
-    let (content, outcome) = try result(mine: [{ try $0.set("r", ["a": "mine"]) }, { try $0.set("r", ["c": nil, "a": "again"]) }]) {
+    let (content, outcome) = try result(mine: [
+      { try $0.set("r", ["a": "mine"]) }, { try $0.set("r", ["c": nil, "a": "again"]) },
+    ]) {
       try $0.insert("r", ["a": 1, "b": 1])
     } theirs: { try $0.set("r", ["a": "theirs", "b": "theirs"]) }
     #expect(content["r"] == ["a": "again", "b": "theirs"])

@@ -38,8 +38,10 @@ import Testing
           if !account.isEmpty { moved += 1 }
           guard isWhole else {
             Issue.record(
-              "killed before step \(step), cut off before step \(cut) of the next, \(model): "
-                + "\(local) are local, \(account) are the account's")
+              """
+              killed before step \(step), cut off before step \(cut) of the next, \(model): \
+              \(local) are local, \(account) are the account's
+              """)
             return
           }
         }

@@ -109,7 +109,9 @@ package final class MemoryDisk: Disk {
   }
 
   package func rename(_ from: String, to: String) throws(DiskError) {
-    try step("rename", from, to: to) { state, now throws(DiskError) in try state.rename(from, to, now) }
+    try step("rename", from, to: to) { state, now throws(DiskError) in
+      try state.rename(from, to, now)
+    }
   }
 
   package func remove(_ path: String) throws(DiskError) {

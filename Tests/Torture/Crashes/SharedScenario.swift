@@ -116,7 +116,8 @@ struct SharedScenario: Scenario {
     let (parts, hasMended) = try found(place)
     return Look(
       content: parts.values.reduce(0, &+), hasMended: hasMended,
-      detail: parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", "))
+      detail: parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+        .joined(separator: ", "))
   }
 
   /// What each datastore on the device shows, by its key.

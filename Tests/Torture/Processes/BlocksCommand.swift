@@ -44,7 +44,7 @@ struct BlocksCommand: AsyncParsableCommand {
 /// The log of block writes below one writer's life, and the images that a power cut might leave.
 struct BlockLog {
   private let random: SeededRandom
-  private let place: Place
+  private let place: StorePlace
   private let content: Content
   private let base: [UInt8]
   private let log: [BlockServer.Entry]
@@ -58,7 +58,7 @@ struct BlockLog {
     self.random = random
     let disk = try BlockDisk(directory)
     isLinked = random.coin()
-    var place = Place(root: disk.mountPoint + "/store/device")
+    var place = StorePlace(root: disk.mountPoint + "/store/device")
     // The folder is on the same disk: it, too, must be true whenever the power goes.
     if isLinked { place.folder = disk.mountPoint + "/store/folder" }
     content = Content(writer: "a", seed: random.next(), payload: [100, 1500, 9000][random.below(3)])

@@ -13,11 +13,11 @@ struct Finding {
 
 /// Checks a datastore after whatever befell its writer.
 struct Checker {
-  let place: Place
+  let place: StorePlace
   /// What the writers wrote; the first is the one whose device this is.
   let contents: [Content]
 
-  init(place: Place, contents: [Content]) {
+  init(place: StorePlace, contents: [Content]) {
     self.place = place
     self.contents = contents
   }

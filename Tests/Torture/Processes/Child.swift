@@ -50,7 +50,9 @@ final class Child: Sendable {
       place += 1
     }
     unsafe settings.append(nil)
-    defer { for word in unsafe words + settings { if let word = unsafe word { unsafe free(word) } } }
+    defer {
+      for word in unsafe words + settings { if let word = unsafe word { unsafe free(word) } }
+    }
     var pid: pid_t = 0
     let code = unsafe posix_spawnp(&pid, program, &actions, &attributes, &words, &settings)
     guard code == 0 else {

@@ -86,7 +86,7 @@ struct CutsCommand: AsyncParsableCommand {
 final class CutLife {
   private let image: LoopImage
   private let random: SeededRandom
-  private let place: Place
+  private let place: StorePlace
   private let content: Content
   private let name: String
   private var other: OtherDevice?
@@ -101,7 +101,7 @@ final class CutLife {
     self.image = image
     self.random = random
     name = "life\(Unique.next())"
-    var place = Place(root: image.mountPoint + "/" + name)
+    var place = StorePlace(root: image.mountPoint + "/" + name)
     place.durability = durability
     content = Content(
       writer: "a", seed: random.next(), payload: [0, 100, 1500, 20_000][random.below(4)])

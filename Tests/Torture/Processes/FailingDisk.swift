@@ -40,7 +40,9 @@ struct FailingDisk {
     let shown = TextFile.bytes(path).first
     try again(disk)
     let kept = TextFile.bytes(path).first
-    guard first != 0 else { throw TortureFailure("a sync on a disk that refuses everything worked") }
+    guard first != 0 else {
+      throw TortureFailure("a sync on a disk that refuses everything worked")
+    }
     if second == 0, shown == 2, kept == 1 { ledger.took("sync that lied") }
   }
 
@@ -51,7 +53,7 @@ struct FailingDisk {
   }
 
   private func fail(_ disk: BlockDisk, _ round: Int, _ ledger: inout Ledger) throws {
-    let place = Place(root: disk.mountPoint + "/store\(round)")
+    let place = StorePlace(root: disk.mountPoint + "/store\(round)")
     let content = Content(writer: "a", seed: random.next(), payload: 2000)
     var acked = 0
     let datastore = try place.open()

@@ -97,7 +97,7 @@ struct FullCommand: AsyncParsableCommand {
     _ kilobytes: Int, _ workplace: Workplace, _ random: SeededRandom, _ ledger: inout Ledger
   ) async throws {
     let root = workplace.path("limited")
-    let place = Place(root: root + "/device")
+    let place = StorePlace(root: root + "/device")
     let content = Content(writer: "a", seed: random.next(), payload: 3000)
     try TextFile.makeDirectory(root)
     var arguments = ["write"] + PlaceOptions.arguments(place, content)
@@ -159,13 +159,13 @@ struct Ballast {
 
 /// Commits until nothing more fits, and then some more.
 struct Filler {
-  private let place: Place
+  private let place: StorePlace
   private let content: Content
   private var datastore: Datastore?
   private var acked = 0
 
   init(root: String, random: SeededRandom) {
-    var place = Place(root: root)
+    var place = StorePlace(root: root)
     place.compactsAutomatically = false
     self.place = place
     content = Content(writer: "a", seed: random.next(), payload: 4000)

@@ -54,7 +54,7 @@ struct KillsCommand: AsyncParsableCommand {
 final class KilledLife {
   private let root: String
   private let random: SeededRandom
-  private let place: Place
+  private let place: StorePlace
   private let content: Content
   /// Another device of the account, which nobody kills.
   private var other: OtherDevice?
@@ -66,7 +66,7 @@ final class KilledLife {
   init(root: String, random: SeededRandom) throws {
     self.root = root
     self.random = random
-    var place = Place(root: root + "/device")
+    var place = StorePlace(root: root + "/device")
     content = Content(
       writer: "a", seed: random.next(), payload: [0, 100, 1500, 20_000][random.below(4)])
     arguments = ["write"]
@@ -152,7 +152,7 @@ final class OtherDevice {
 
   init(root: String, seed: UInt64) throws {
     content = Content(writer: "b", seed: seed, payload: 300)
-    var place = Place(root: root + "/other")
+    var place = StorePlace(root: root + "/other")
     place.folder = root + "/folder"
     place.user = "b"
     datastore = try place.open()

@@ -87,7 +87,9 @@ enum Mounts {
     for round in 0..<4 {
       // First: one that is in use goes with its mount, and is not found once its file's mount went.
       for device in loops(below: path) { Loop.detach(device) }
-      for mount in below(path).reversed() { unsafe umount2(mount, round < 2 ? 0 : Int32(MNT_DETACH)) }
+      for mount in below(path).reversed() {
+        unsafe umount2(mount, round < 2 ? 0 : Int32(MNT_DETACH))
+      }
       if below(path).isEmpty, loops(below: path).isEmpty { break }
       usleep(20_000)
     }

@@ -54,12 +54,13 @@ struct RacesCommand: AsyncParsableCommand {
       try racers.round()
       while TextFile.size(root + "/said") < rounds * 2, !child.hasEnded { usleep(50) }
       guard OpenFiles.count == before else {
-        throw TortureFailure("\(OpenFiles.count) open files after round \(rounds), \(before) before")
+        throw TortureFailure(
+          "\(OpenFiles.count) open files after round \(rounds), \(before) before")
       }
       let temporary = TextFile.files(below: store).filter { $0.hasSuffix(".tmp") }
       guard temporary.isEmpty else { throw TortureFailure("left behind: \(temporary)") }
       // Nobody has the lock any more.
-      try PosixDisk().lock(Place(root: store).directory + "/LOCK").unlock()
+      try PosixDisk().lock(StorePlace(root: store).directory + "/LOCK").unlock()
       ledger.count("rounds")
     }
     close(go)
@@ -75,7 +76,7 @@ struct RacesCommand: AsyncParsableCommand {
 
   /// Each commit of each racer is there.
   private func finish(_ store: String, commits: Int, _ ledger: inout Ledger) throws {
-    let datastore = try Place(root: store).open()
+    let datastore = try StorePlace(root: store).open()
     guard datastore.recoveryNotes.isEmpty else {
       throw TortureFailure("mended: \(datastore.recoveryNotes)")
     }
@@ -95,9 +96,9 @@ struct RacesCommand: AsyncParsableCommand {
     for round in 0..<12 {
       let root = workplace.path("folder\(round)")
       try TextFile.makeDirectory(root)
-      var children: [(Child, Place, Content)] = []
+      var children: [(Child, StorePlace, Content)] = []
       for name in ["a", "b", "c"] {
-        var place = Place(root: root + "/" + name)
+        var place = StorePlace(root: root + "/" + name)
         place.folder = root + "/folder"
         place.user = name
         let content = Content(writer: name, seed: random.next(), payload: 500)
@@ -170,7 +171,7 @@ struct Racers {
   /// False if somebody else had it.
   private static func run(_ root: String, _ id: String) throws -> Bool {
     let datastore: Datastore
-    do throws(CairnError) { datastore = try Place(root: root).open() } catch {
+    do throws(CairnError) { datastore = try StorePlace(root: root).open() } catch {
       guard error.code == .alreadyOpen else { throw error }
       return false
     }

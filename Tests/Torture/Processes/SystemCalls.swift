@@ -50,7 +50,7 @@ struct SystemCalls {
   /// Starts a workload with a fault at a point. Signals need the slow way of tracing: with a filter
   /// they are not sent.
   static func start(
-    _ workload: Workload, _ place: Place, _ call: String, _ fault: String, more: [String] = [],
+    _ workload: Workload, _ place: StorePlace, _ call: String, _ fault: String, more: [String] = [],
     scratch: String
   ) throws -> Child {
     try Child(

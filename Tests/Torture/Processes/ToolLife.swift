@@ -13,7 +13,7 @@ final class ToolLife {
   private let tool: String
   private let root: String
   private let random: SeededRandom
-  private var place: Place
+  private var place: StorePlace
   private static let rows = 800
   /// Which version each row may have, and which the single record.
   private var rowVersion = 0
@@ -21,7 +21,7 @@ final class ToolLife {
 
   init(tool: String, root: String, random: SeededRandom) {
     (self.tool, self.root, self.random) = (tool, root, random)
-    place = Place(root: root + "/device")
+    place = StorePlace(root: root + "/device")
     place.folder = root + "/folder"
   }
 

@@ -22,7 +22,7 @@ struct Workload: Sendable {
   static func recovery(_ scratch: String) throws -> Workload {
     let content = Content(writer: "a", seed: 12, payload: 4000)
     let root = scratch + "/recovery"
-    let place = Place(root: root + "/device")
+    let place = StorePlace(root: root + "/device")
     let child = try Child(
       Child.own, ["write"] + PlaceOptions.arguments(place, content), output: scratch + "/said")
     while !child.hasEnded, Words(child.text).acked < 40 { sleepBriefly() }
@@ -68,14 +68,14 @@ struct Workload: Sendable {
   /// Commits that are there before.
   var before: Int { name == "recovery" ? commits - 20 : 0 }
 
-  func place(_ scratch: String) -> Place {
-    var place = Place(root: scratch + "/\(name)/device")
+  func place(_ scratch: String) -> StorePlace {
+    var place = StorePlace(root: scratch + "/\(name)/device")
     if isLinked { place.folder = scratch + "/\(name)/folder" }
     return place
   }
 
   /// Puts a fresh copy into `scratch`.
-  func prepare(_ scratch: String) throws -> Place {
+  func prepare(_ scratch: String) throws -> StorePlace {
     try remove(scratch)
     for file in template {
       let path = scratch + "/" + name + file.path
@@ -87,7 +87,7 @@ struct Workload: Sendable {
 
   func remove(_ scratch: String) throws { try TextFile.removeTree(scratch + "/" + name) }
 
-  func arguments(_ place: Place) -> [String] {
+  func arguments(_ place: StorePlace) -> [String] {
     ["write"] + PlaceOptions.arguments(place, content) + flags + ["--commits", "\(commits)"]
   }
 

@@ -18,9 +18,9 @@ struct PlaceOptions: ParsableArguments {
   @Option(name: .long) var payload = 200
   @Option(name: .long, help: "full, periodic or none.") var durability = "full"
 
-  var place: Place {
+  var place: StorePlace {
     get throws {
-      var place = Place(root: root)
+      var place = StorePlace(root: root)
       place.folder = folder
       place.user = user
       place.durability =
@@ -37,7 +37,7 @@ struct PlaceOptions: ParsableArguments {
   var content: Content { Content(writer: writer, seed: contentSeed, payload: payload) }
 
   /// The same as arguments.
-  static func arguments(_ place: Place, _ content: Content) -> [String] {
+  static func arguments(_ place: StorePlace, _ content: Content) -> [String] {
     var words = [
       "--root", place.root, "--user", place.user, "--writer", content.writer, "--content-seed",
       "\(content.seed)", "--payload", "\(content.payload)",

@@ -16,7 +16,7 @@ struct Writer {
     case careless
   }
 
-  let place: Place
+  let place: StorePlace
   let content: Content
   var compactEvery = 0
   var exchangeEvery = 0

@@ -1,7 +1,7 @@
 import Cairn
 
 /// One device's datastore: where it is and how it is opened.
-struct Place: Sendable {
+struct StorePlace: Sendable {
   var root: String
   var id = "default"
   /// The shared folder, nil for a local datastore.
