@@ -7,13 +7,6 @@ internal import Synchronization
 
 /// From the log into the folder: segments, then a snapshot, then the head.
 extension Exchange {
-  /// Own files below this are merged into larger ones …
-  private static let smallBytes: UInt64 = 256 << 10
-  /// … when there are this many of them in a row …
-  private static let smallRun = 8
-  /// … up to about this size, unpacked. New segments are cut at it, too.
-  static let packBytes = 4 << 20
-
   /// `onlyMends`: publishes nothing new.
   func publish(
     _ listing: [String: FolderEntry], onlyMends: Bool = false, _ report: inout ExchangeReport
@@ -76,7 +69,7 @@ extension Exchange {
     while head.last < last {
       let after = head.last
       let found = try wrapped { () throws(StoreError) in
-        try store.ownPack(after: after, through: last, limit: Exchange.packBytes)
+        try store.ownPack(after: after, through: last, limit: tuning.packBytes)
       }
       guard let found else { return }
       let chains = try chains(of: found.pack, after: head.chain)
@@ -125,8 +118,8 @@ extension Exchange {
     var start = 0
     while start < head.segments.count {
       var end = start
-      while end < head.segments.count, head.segments[end].size < Exchange.smallBytes { end += 1 }
-      if end - start >= Exchange.smallRun {
+      while end < head.segments.count, head.segments[end].size < tuning.smallFileBytes { end += 1 }
+      if end - start >= tuning.smallFileRun {
         start = try await merge(start..<end, &head, &report)
       } else {
         start = end + 1
@@ -141,7 +134,7 @@ extension Exchange {
     var writer = PackWriter(device: store.device, first: head.segments[range.lowerBound].first)
     var chains: (before: UInt128, after: UInt128)?
     var end = range.lowerBound
-    while end < range.upperBound, writer.byteCount < Exchange.packBytes {
+    while end < range.upperBound, writer.byteCount < tuning.packBytes {
       let old = head.segments[end]
       let name = old.name(store.device)
       report.requests += 1
@@ -151,7 +144,7 @@ extension Exchange {
       chains = (chains?.before ?? segment.chainBefore, segment.chainAfter)
       end += 1
     }
-    guard end - range.lowerBound >= Exchange.smallRun, let chains else { return range.upperBound }
+    guard end - range.lowerBound >= tuning.smallFileRun, let chains else { return range.upperBound }
     let replaced = range.lowerBound..<end
     let merged = PublishedSegment(
       datastore: store.datastore, device: store.device.rawValue,
@@ -223,7 +216,7 @@ extension Exchange {
       head.snapshot?.vector != file.vector,
       head.snapshot.map({ file.vector.covers($0.vector) }) ?? true
     else { return false }
-    return uncoveredBytes(head) >= max(Exchange.smallBytes, (head.snapshot?.size ?? 0) / 2)
+    return uncoveredBytes(head) >= max(tuning.smallFileBytes, (head.snapshot?.size ?? 0) / 2)
   }
 
   /// Publishes the snapshot that the store stands on, when the deltas behind the last one have
