@@ -124,7 +124,10 @@ final class SimulatedCopy {
   }
 
   private func note(_ state: State) {
-    if memory.states.last?.vector != state.vector { memory.states.append(state) }
+    if let last = memory.states.last, last.vector == state.vector, last.content == state.content {
+      return
+    }
+    memory.states.append(state)
     // What has to be known is only what the disk may forget.
     if memory.states.count > 400 { memory.states.removeSubrange(1..<100) }
   }

@@ -62,6 +62,7 @@ final class SimulatedDevice: @unchecked Sendable {
 
   /// The same process, or the next one, starts anew on this disk.
   func start(on disk: MemoryDisk) {
+    if disk !== self.disk { faults.leave(self.disk) }
     self.disk = disk
     faults.install(on: disk)
     manager = SimulatedDevice.manager(number, profile, folder, disk, clock, random)

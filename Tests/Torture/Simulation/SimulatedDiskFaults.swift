@@ -15,7 +15,8 @@ final class SimulatedDiskFaults: Sendable {
     var armed: [Armed] = []
     var counts: [SimulationStep.Act: Int] = [:]
     var total = 0
-    var readFault: Int?
+    /// Reads of the disk at hand that are to fail.
+    var readFaults: [Int] = []
   }
 
   private let state = Lock(State())
@@ -23,11 +24,10 @@ final class SimulatedDiskFaults: Sendable {
   /// All that were taken so far.
   func total(_ disk: MemoryDisk) -> Int {
     state.withLock { state in
-      if let number = state.readFault, disk.reads >= number {
-        state.readFault = nil
-        state.counts[.readError, default: 0] += 1
-        state.total += 1
-      }
+      let taken = state.readFaults.count { disk.reads >= $0 }
+      state.readFaults.removeAll { disk.reads >= $0 }
+      state.counts[.readError, default: 0] += taken
+      state.total += taken
       return state.total
     }
   }
@@ -38,10 +38,9 @@ final class SimulatedDiskFaults: Sendable {
     switch act {
     case .powerCut: disk.powerOff(before: disk.operations + 1 + random.below(40))
     case .readError:
-      _ = total(disk)
       let number = disk.reads + 1 + random.below(40)
       disk.failAt(read: number, reason: .io(errno: 5))
-      state.withLock { $0.readFault = number }
+      state.withLock { $0.readFaults.append(number) }
     default:
       let armed = Armed(
         act: act, countdown: random.below(act == .syncError ? 5 : 15),
@@ -50,17 +49,25 @@ final class SimulatedDiskFaults: Sendable {
     }
   }
 
-  func disarm() {
+  /// No more of them on this disk.
+  func disarm(_ disk: MemoryDisk) {
+    _ = total(disk)
+    disk.heal()
     state.withLock { state in
       state.armed = []
-      state.readFault = nil
+      state.readFaults = []
     }
   }
 
   /// The disk asks before each step from now on.
   func install(on disk: MemoryDisk) {
-    state.withLock { $0.readFault = nil }
     disk.intercept { [self] operation in strike(operation) }
+  }
+
+  /// Another disk takes the place of this one: what was ordered for its reads is void.
+  func leave(_ disk: MemoryDisk) {
+    _ = total(disk)
+    state.withLock { $0.readFaults = [] }
   }
 
   private func strike(_ operation: MemoryDiskOperation) -> DiskError.Reason? {

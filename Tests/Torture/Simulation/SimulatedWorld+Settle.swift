@@ -12,10 +12,14 @@ extension SimulatedWorld {
     note("everything heals")
     try checkAgainstReference(devices[random.below(devices.count)])
     folder.heal()
+    forgetPlans()
     for device in devices {
-      device.faults.disarm()
-      if device.isOff { try recover(device, random) }
-      device.disk.heal()
+      if device.isOff {
+        device.faults.disarm(device.disk)
+        device.cutPower()
+        try recover(device, random)
+      }
+      device.faults.disarm(device.disk)
       if device.copies.contains(where: { $0.isSick || $0.datastore == nil }) || random.coin() {
         try restart(device)
       }
@@ -32,6 +36,7 @@ extension SimulatedWorld {
   private func meet() async throws {
     for _ in 0..<Self.roundsMax {
       var isQuiet = true
+      obstacles = []
       for device in devices {
         for copy in device.copies {
           if try await !meet(copy, device) { isQuiet = false }
@@ -53,7 +58,7 @@ extension SimulatedWorld {
     do { report = try await datastore.exchange() } catch {
       throw TortureFailure("device \(device.number): with no faults its exchange fails: \(error)")
     }
-    obstacles =
+    obstacles +=
       report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
       + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
     try copy.commit()

@@ -198,6 +198,8 @@ final class SimulatedWorld: @unchecked Sendable {
       ))
   }
 
+  func forgetPlans() { inner = [] }
+
   /// Before a request of a device: what others do meanwhile.
   private func middle(of device: Int) async {
     guard depth < 3, failure == nil,
