@@ -50,6 +50,7 @@ final class MemoryFolder: @unchecked Sendable {
   var older: [(path: String, bytes: [UInt8], order: Int)] = []
   /// What the simulation itself put there under strange names.
   var strangers: Set<String> = []
+  private var kept: [View]?
   private(set) var clock = 0
   private(set) var requests = 0
   /// Faults taken, by device.
@@ -82,6 +83,14 @@ final class MemoryFolder: @unchecked Sendable {
       view.waiting += first.waiting
     }
     views.append(view)
+  }
+
+  /// One more device, which sees what another one sees.
+  func add(like device: Int) {
+    armed.append([])
+    listings.append([:])
+    troubles.append(troubles[device])
+    if !isShared { views.append(views[device]) }
   }
 
   func number(of device: Int) -> Int { isShared ? 0 : device }
@@ -184,6 +193,26 @@ final class MemoryFolder: @unchecked Sendable {
     var changed = change(file)
     changed?.tick = tick()
     views[number][path] = changed
+  }
+
+  /// Remembers everything as it is, for a rollback.
+  func keep() { kept = views }
+
+  /// Everything is as it was; what was under way since has been lost as well.
+  func rollBack(_ device: Int) -> Bool {
+    guard let kept else { return false }
+    for number in kept.indices where number < views.count {
+      var view = kept[number]
+      view.emptyFor = 0
+      for directory in view.directories.keys.sorted() {
+        for index in view.directories[directory]?.indices ?? 0..<0 {
+          view.directories[directory]?[index].file.tick = tick()
+        }
+      }
+      views[number] = view
+    }
+    self.kept = nil
+    return true
   }
 
   /// Everything that is on its way arrives, and nothing fails any more.

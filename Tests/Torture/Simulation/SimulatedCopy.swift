@@ -11,6 +11,12 @@ final class SimulatedCopy {
     var content: SimulatedContent
   }
 
+  /// A record that a commit put there.
+  struct Mark {
+    var id: String
+    var dot: Dot
+  }
+
   /// What the simulation knows of it, besides what is on the disk.
   struct Memory {
     var shown = SimulatedContent()
@@ -23,6 +29,10 @@ final class SimulatedCopy {
     var acknowledged = VersionVector()
     /// Own deltas that others may have.
     var published: UInt64 = 0
+    /// Who it was when it was last looked at.
+    var device: DeviceID?
+    var marks: [Mark] = []
+    var pendingMarks: [String] = []
   }
 
   let id: String
@@ -45,6 +55,7 @@ final class SimulatedCopy {
     var incorporated = 0
     var conflicts = 0
     var limits = 0
+    var renamed = 0
     var errors: [String: Int] = [:]
   }
 
@@ -72,7 +83,9 @@ final class SimulatedCopy {
   // MARK: opening
 
   /// Opens it; false if a fault prevents that. After a crash nothing but a known state may be there.
-  func open(afterCrash: Bool) throws -> Bool {
+  func open(afterCrash: Bool, keepsMarks: Bool = false) throws -> Bool {
+    let marks = memory.marks
+    defer { if keepsMarks { memory.marks = marks } }
     let before = faultCount
     let opened: Datastore
     do { opened = try device.manager.openOrCreateDatastore(id) } catch {
@@ -99,6 +112,11 @@ final class SimulatedCopy {
     let vector = store.vector
     let content = try SimulatedContent(store)
     let own = vector[store.device]
+    if memory.device != store.device { memory.published = 0 }
+    memory.device = store.device
+    memory.pendingMarks = []
+    // Those that a power cut could take have gone, or else it is told below.
+    memory.marks.removeAll { $0.dot.device == store.device && $0.dot.sequence > own }
     try demand(
       own >= memory.published, "\(memory.published) deltas are published, \(own) are here")
     let known = memory.states.filter { $0.vector == vector }.map(\.content)
@@ -106,7 +124,7 @@ final class SimulatedCopy {
       try demand(
         known.contains(content),
         "at \(vector) it shows something else: \(content.differences(from: last))")
-    } else {
+    } else if !isBetween(vector) {
       try demand(
         memory.isUncertain && vector.covers(memory.states[0].vector),
         "acknowledged deltas are missing: \(vector), not \(memory.states.map(\.vector))")
@@ -120,6 +138,14 @@ final class SimulatedCopy {
       memory.isUncertain = false
     } else {
       note(State(vector: vector, content: content))
+    }
+  }
+
+  /// A sync takes in what was fetched in one or more steps, each of which a power cut may be the
+  /// last of.
+  private func isBetween(_ vector: VersionVector) -> Bool {
+    zip(memory.states, memory.states.dropFirst()).contains { before, after in
+      vector.covers(before.vector) && after.vector.covers(vector)
     }
   }
 
@@ -174,24 +200,67 @@ final class SimulatedCopy {
     guard let datastore else { return false }
     let store = datastore.core
     try regainSight()
+    try mark(datastore)
     let before = store.vector
+    let name = store.device
+    let pending = memory.shown
     do {
       let result = try datastore.sync()
-      let own = store.vector[store.device]
+      if store.device != name {
+        try becomeAnother(store)
+        return true
+      }
+      let own = store.vector[name]
       try demand(
-        own == before[store.device] + (result.committed ? 1 : 0),
+        own == before[name] + (result.committed ? 1 : 0),
         "a commit goes from \(before) to \(store.vector)")
+      keepMarks(store)
       counts.commits += result.committed ? 1 : 0
       counts.incorporated += result.incorporated
       counts.conflicts += result.conflicts.count
       try take(result.changes, store)
       memory.committed = memory.shown
+      if result.committed, result.incorporated > 0 {
+        note(State(vector: before.next(name), content: pending))
+      }
       noteCommitted(store)
       return result.committed
     } catch let error as CairnError {
       try afterFailedCommit(error, store, before)
       return false
     }
+  }
+
+  /// Puts a record there for this commit alone.
+  private func mark(_ datastore: Datastore) throws {
+    guard device.profile.hasMarks, datastore.core.isOpen else { return }
+    device.marks += 1
+    let id = "m\(device.number)-\(device.marks)"
+    do {
+      try datastore.table("marks").insert([:], id: RecordID(id))
+      memory.shown["marks", id] = [:]
+      memory.pendingMarks.append(id)
+    } catch { try excuse(error, "edit") }
+  }
+
+  /// What is pending is committed.
+  private func keepMarks(_ store: Store) {
+    let dot = Dot(device: store.device, sequence: store.vector[store.device])
+    memory.marks += memory.pendingMarks.map { Mark(id: $0, dot: dot) }
+    memory.pendingMarks = []
+  }
+
+  /// The sync gave it another name, and took in what its old name had published.
+  private func becomeAnother(_ store: Store) throws {
+    memory.shown = try reread(store)
+    memory.committed = memory.shown
+    memory.device = store.device
+    memory.published = 0
+    memory.acknowledged = VersionVector()
+    keepMarks(store)
+    memory.states.append(State(vector: store.vector, content: memory.shown))
+    memory.isUncertain = true
+    counts.renamed += 1
   }
 
   /// Reads what other devices' changes touched.
@@ -254,23 +323,22 @@ final class SimulatedCopy {
     try excuse(error, "sync")
     memory.isUncertain = true
     if device.isOff || !store.isOpen {
-      var vector = before
-      vector[store.device] += 1
-      note(State(vector: vector, content: memory.shown))
+      note(State(vector: before.next(store.device), content: memory.shown))
       return
     }
     let after = store.vector
     if after == before {
       // Nothing was committed, and nothing was taken back. But the disk may have it.
       try check()
-      var vector = before
-      vector[store.device] += 1
-      memory.states.append(State(vector: vector, content: memory.shown))
+      note(State(vector: before.next(store.device), content: memory.shown))
       return
     }
     memory.shown = try reread(store)
     if device.isOff { return }
-    if store.totals.pending == 0 { memory.committed = memory.shown }
+    if store.totals.pending == 0 {
+      memory.committed = memory.shown
+      keepMarks(store)
+    }
     note(State(vector: after, content: memory.shown))
   }
 
@@ -288,6 +356,7 @@ final class SimulatedCopy {
     do {
       try datastore.rollback()
       memory.shown = memory.committed
+      memory.pendingMarks = []
     } catch {
       try excuse(error, "rollback")
     }
@@ -318,4 +387,13 @@ final class SimulatedCopy {
 
   func countEdit() { counts.edits += 1 }
   func countLimit() { counts.limits += 1 }
+}
+
+extension VersionVector {
+  /// After one more delta of a device.
+  fileprivate func next(_ device: DeviceID) -> VersionVector {
+    var vector = self
+    vector[device] += 1
+    return vector
+  }
 }

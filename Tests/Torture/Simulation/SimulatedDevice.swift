@@ -28,13 +28,19 @@ final class SimulatedDevice: @unchecked Sendable {
 
   static let root = "/app"
 
-  init(number: Int, profile: SimulationProfile, folder: MemoryFolder, time: Int64) {
+  /// How many marks it has made.
+  var marks = 0
+
+  init(
+    number: Int, profile: SimulationProfile, folder: MemoryFolder, time: Int64,
+    disk given: MemoryDisk? = nil
+  ) {
     self.number = number
     self.profile = profile
     self.folder = folder
     clock = ManualClock(time)
     random = SeededRandom(profile.seed &* 1_000_003 &+ UInt64(number))
-    disk = MemoryDisk(clock: clock)
+    disk = given ?? MemoryDisk(clock: clock)
     manager = SimulatedDevice.manager(number, profile, folder, disk, clock, random)
     copies = (0..<profile.datastores).map { SimulatedCopy(["notes", "work"][$0], $0, self) }
     faults.install(on: disk)

@@ -13,6 +13,9 @@ struct SimulatedHistory {
     var digest: UInt64
   }
 
+  /// Two devices may have one name.
+  var mayFork = false
+  private(set) var isForked = false
   private(set) var deltas: [Dot: Delta] = [:]
   /// In the order in which they were published.
   private var order: [Dot] = []
@@ -33,6 +36,7 @@ struct SimulatedHistory {
     var context = VersionVector()
     if dot.sequence > 1 {
       guard let last = deltas[Dot(device: dot.device, sequence: dot.sequence - 1)] else {
+        if mayFork { return isForked = true }
         throw TortureFailure("\(dot) is published before the one before it")
       }
       context = last.context
@@ -41,8 +45,11 @@ struct SimulatedHistory {
     context.insert(dot)
     let meaning = try SimulatedMeaning(delta, reader, context)
     if let known = deltas[dot] {
-      guard known.digest == meaning.digest else {
-        throw TortureFailure("two different deltas are published as \(dot)")
+      if known.digest != meaning.digest {
+        guard mayFork else {
+          throw TortureFailure("two different deltas are published as \(dot)")
+        }
+        isForked = true
       }
       return
     }

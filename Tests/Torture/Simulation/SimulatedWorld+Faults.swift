@@ -1,4 +1,5 @@
 import Cairn
+import CairnMerge
 import CairnStore
 import TestSupport
 
@@ -20,12 +21,44 @@ extension SimulatedWorld {
     case .placeholder, .vanish, .reappear, .damage, .newerFormat, .conflictedCopy, .duplicate,
       .junk:
       _ = folder.strike(step.act, device.number, random)
-    case .clone, .restore, .folderRolledBack: break
+    case .clone:
+      guard devices.count < 8, !device.isOff else { return }
+      try addTwin(of: device)
+      hasTwins = true
+      took(.clone)
+    case .restore: try restore(device)
+    case .folderRolledBack: rollBackFolder(device)
     default:
       folder.armed[device.number].append(
         MemoryFolder.Armed(
           act: step.act, countdown: random.below(6), random: SeededRandom(random.next())))
     }
+  }
+
+  /// The disk as it was at the last backup. What was only here since is gone; what was published
+  /// since has to come back.
+  private func restore(_ device: SimulatedDevice) throws {
+    guard let backup = device.backup, device.rounds == 0 else { return }
+    for copy in device.copies { copy.datastore = nil }
+    device.start(on: backup.disk.snapshot())
+    for (copy, memory) in zip(device.copies, backup.copies) {
+      let published = copy.memory.published
+      let safe = copy.memory.marks.filter { mark in
+        mark.dot.device != copy.memory.device || mark.dot.sequence <= published
+      }
+      copy.memory = memory
+      copy.memory.marks = safe
+      guard try copy.open(afterCrash: true, keepsMarks: true) else { return }
+    }
+    hasTwins = true
+    took(.restore)
+  }
+
+  /// What a device sees of the folder is what it saw some time ago.
+  private func rollBackFolder(_ device: SimulatedDevice) {
+    guard folder.rollBack(device.number) else { return }
+    hasTwins = true
+    folder.took(.folderRolledBack, device.number)
   }
 
   /// Somebody else wants the same datastore.

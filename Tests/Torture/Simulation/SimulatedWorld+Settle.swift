@@ -85,6 +85,8 @@ extension SimulatedWorld {
 
   /// Everything that a device was told to be safe is still there.
   private func checkAcknowledged() throws {
+    try checkMarks()
+    if hasTwins { return }
     for (index, history) in histories.enumerated() {
       guard let vector = devices[0].copies[index].datastore?.core.vector else { continue }
       for device in devices {
@@ -95,6 +97,18 @@ extension SimulatedWorld {
       }
       guard vector == history.vector else {
         throw TortureFailure("devices have \(vector), published was \(history.vector)")
+      }
+    }
+  }
+
+  private func checkMarks() throws {
+    for index in histories.indices {
+      let found = devices[0].copies[index].memory.shown.tables["marks"] ?? [:]
+      for device in devices {
+        for mark in device.copies[index].memory.marks where found[mark.id] == nil {
+          throw TortureFailure(
+            "device \(device.number) committed \(mark.id) with \(mark.dot), and it is nowhere")
+        }
       }
     }
   }
@@ -115,7 +129,7 @@ extension SimulatedWorld {
 
   /// A device shows what the naive reference makes of what it has seen, if all of that is known.
   private func checkAgainstReference(_ device: SimulatedDevice) throws {
-    if device.isOff { return }
+    if device.isOff || histories.contains(where: \.isForked) { return }
     for copy in device.copies {
       let history = histories[copy.index]
       guard let store = copy.datastore?.core, store.totals.pending == 0, !copy.isSick else {

@@ -16,6 +16,8 @@ final class SimulatedWorld: @unchecked Sendable {
   /// The last things that happened, for whoever has to find out what went wrong.
   private(set) var trace: [String] = []
   var isTracing = false
+  /// A name was used by two, or is older than what is known of it.
+  var hasTwins = false
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
   private(set) var time: Int64 = 1_700_000_000_000
@@ -70,6 +72,19 @@ final class SimulatedWorld: @unchecked Sendable {
     folder.add()
     for copy in device.copies {
       guard try copy.open(afterCrash: true) else { throw TortureFailure("a new one won't open") }
+    }
+  }
+
+  /// Another device that has all that this one has, its name among it.
+  func addTwin(of device: SimulatedDevice) throws {
+    let twin = SimulatedDevice(
+      number: devices.count, profile: profile, folder: folder, time: time,
+      disk: device.disk.snapshot())
+    devices.append(twin)
+    folder.add(like: device.number)
+    for (copy, other) in zip(twin.copies, device.copies) {
+      copy.memory = other.memory
+      guard try copy.open(afterCrash: true) else { throw TortureFailure("a clone won't open") }
     }
   }
 
@@ -128,6 +143,7 @@ final class SimulatedWorld: @unchecked Sendable {
     case .backup:
       device.backup = SimulatedDevice.Backup(
         disk: device.disk.snapshot(), copies: device.copies.map(\.memory))
+      if random.below(3) == 0 { folder.keep() }
     default: break
     }
   }
@@ -222,6 +238,7 @@ final class SimulatedWorld: @unchecked Sendable {
     try FolderGrammar.check(path)
     guard path.hasSuffix(".seg") else { return }
     for copy in devices[device].copies where path.hasPrefix("p-\(copy.id)/") {
+      histories[copy.index].mayFork = hasTwins
       let last = try histories[copy.index].add(bytes, path, copy.identity)
       copy.notePublished(last)
     }

@@ -23,6 +23,9 @@ struct SimulationProfile: Hashable, Sendable {
   /// Limits are so low that they are met.
   var isTight = false
   var hasIndexes = false
+  /// Each commit has a record of its own that nobody ever touches again: it must never be lost,
+  /// whatever name its delta has in the end.
+  var hasMarks = false
   /// Milliseconds between two steps, on average.
   var pace = 200_000
 
@@ -34,7 +37,7 @@ struct SimulationProfile: Hashable, Sendable {
   ]
   static let flags: [(String, any WritableKeyPath<SimulationProfile, Bool> & Sendable)] = [
     ("shared", \.isShared), ("compacts", \.compactsItself), ("tight", \.isTight),
-    ("indexes", \.hasIndexes),
+    ("indexes", \.hasIndexes), ("marks", \.hasMarks),
   ]
 
   init(seed: UInt64) { self.seed = seed }
@@ -59,6 +62,7 @@ struct SimulationProfile: Hashable, Sendable {
     graceSeconds = pick([0, 0, 3600, 86_400])
     isTight = random.below(6) == 0
     hasIndexes = random.below(4) == 0
+    hasMarks = !isTight && random.below(3) == 0
     pace = 1_200_000 / devices
   }
 

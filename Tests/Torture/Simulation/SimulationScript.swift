@@ -8,13 +8,15 @@ struct SimulationScript: Hashable, Sendable {
 
   /// Faults that the real code can't take yet are left out.
   static let withheld: Set<SimulationStep.Act> = [.clone, .restore, .folderRolledBack]
+  /// What a device did may have another name after these.
+  static let needMarks: Set<SimulationStep.Act> = [.clone, .restore, .folderRolledBack]
 
   /// What a seed makes happen. Each seed has its own subset of the faults at rates of its own, for
   /// some faults hide behind others.
   init(seed: UInt64, length: Int? = nil) {
     profile = SimulationProfile(choosing: seed)
     let random = SeededRandom(seed &* 0x2545_F491_4F6C_DD1D &+ 5)
-    let weights = Self.weights(random)
+    let weights = Self.weights(random, hasMarks: profile.hasMarks)
     let total = weights.reduce(0) { $0 + $1.weight }
     func act() -> SimulationStep.Act {
       var place = random.below(total)
@@ -46,7 +48,7 @@ struct SimulationScript: Hashable, Sendable {
   }
 
   private static func weights(
-    _ random: SeededRandom
+    _ random: SeededRandom, hasMarks: Bool
   ) -> [(act: SimulationStep.Act, weight: Int)] {
     func pick(_ choices: [Int]) -> Int { choices[random.below(choices.count)] }
     var result: [(act: SimulationStep.Act, weight: Int)] = [
@@ -59,7 +61,9 @@ struct SimulationScript: Hashable, Sendable {
     let level = pick([20, 60, 150])
     for act in SimulationStep.Act.faults where !withheld.contains(act) {
       guard random.below(5) < 2 else { continue }
+      if needMarks.contains(act), !hasMarks { continue }
       var weight = pick([level / 4, level, level * 2])
+      if needMarks.contains(act) { weight = pick([4, 12]) }
       if act == .interleave { weight *= 2 }
       if act == .folderEmptied { weight = 8 }
       result.append((act, max(1, weight)))
