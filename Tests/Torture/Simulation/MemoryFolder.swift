@@ -189,7 +189,11 @@ final class MemoryFolder: @unchecked Sendable {
   /// Makes a file look different for a time.
   func disturb(_ number: Int, _ path: String, _ change: (File) -> File?) {
     guard let file = views[number][path] else { return }
-    views[number].waiting.append(Event(path, file))
+    // One that looks different already comes back as what it was before that.
+    let isOnItsWay = views[number].waiting.contains {
+      $0.path == path && $0.order >= file.order
+    }
+    if !isOnItsWay { views[number].waiting.append(Event(path, file)) }
     var changed = change(file)
     changed?.tick = tick()
     views[number][path] = changed

@@ -76,6 +76,7 @@ final class SimulatedCopy {
 
   /// Errors come only from faults.
   func excuse(_ error: CairnError, _ what: String) throws {
+    device.note("  \(what): \(error)")
     count(error, what)
     try demand(isSick, "\(what) failed without a cause: \(error)")
   }
@@ -233,7 +234,7 @@ final class SimulatedCopy {
 
   /// Puts a record there for this commit alone.
   private func mark(_ datastore: Datastore) throws {
-    guard device.profile.hasMarks, datastore.core.isOpen else { return }
+    guard device.profile.hasMarks, device.makesMarks, datastore.core.isOpen else { return }
     device.marks += 1
     let id = "m\(device.number)-\(device.marks)"
     do {

@@ -28,8 +28,16 @@ final class SimulatedDevice: @unchecked Sendable {
 
   static let root = "/app"
 
+  /// Where what happens is written down.
+  var tell: ((String) -> Void)?
+
+  func note(_ text: @autoclosure () -> String) {
+    if let tell { tell(text()) }
+  }
+
   /// How many marks it has made.
   var marks = 0
+  var makesMarks = true
 
   init(
     number: Int, profile: SimulationProfile, folder: MemoryFolder, time: Int64,

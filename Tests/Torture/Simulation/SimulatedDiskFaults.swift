@@ -20,6 +20,8 @@ final class SimulatedDiskFaults: Sendable {
   }
 
   private let state = Lock(State())
+  /// What is told of each operation, if somebody listens.
+  let listener = Lock<(@Sendable (String) -> Void)?>(nil)
 
   /// All that were taken so far.
   func total(_ disk: MemoryDisk) -> Int {
@@ -61,7 +63,14 @@ final class SimulatedDiskFaults: Sendable {
 
   /// The disk asks before each step from now on.
   func install(on disk: MemoryDisk) {
-    disk.intercept { [self] operation in strike(operation) }
+    disk.intercept { [self] operation in
+      let reason = strike(operation)
+      if let tell = listener.withLock({ $0 }) {
+        let failure = reason.map { " fails: \($0)" } ?? ""
+        tell("    \(operation.number) \(operation.verb) \(operation.path)\(failure)")
+      }
+      return reason
+    }
   }
 
   /// Another disk takes the place of this one: what was ordered for its reads is void.

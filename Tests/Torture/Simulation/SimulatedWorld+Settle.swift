@@ -14,6 +14,7 @@ extension SimulatedWorld {
     folder.heal()
     forgetPlans()
     for device in devices {
+      device.makesMarks = false
       if device.isOff {
         device.faults.disarm(device.disk)
         device.cutPower()
@@ -25,7 +26,10 @@ extension SimulatedWorld {
       }
       for copy in device.copies { try copy.check() }
     }
-    if devices.count < 8, random.below(4) == 0 { try addDevice() }
+    if devices.count < 8, random.below(4) == 0 {
+      try addDevice()
+      devices[devices.count - 1].makesMarks = false
+    }
     try await meet()
     try checkAcknowledged()
     try checkEqual()
@@ -45,7 +49,8 @@ extension SimulatedWorld {
       if isQuiet, isEqual { return }
     }
     throw TortureFailure(
-      "no convergence after \(Self.roundsMax) rounds: \(vectors); \(obstacles.joined(separator: "; "))")
+      "no convergence after \(Self.roundsMax) rounds: "
+        + obstacles.joined(separator: "; ") + "; " + vectors)
   }
 
   /// Whether nothing was new to anybody.

@@ -1,6 +1,7 @@
 import Cairn
 import CairnMerge
 import CairnStore
+import Synchronization
 import TestSupport
 
 /// Devices, the folder that they meet in, and time. One thing happens at a time; what happens in
@@ -70,8 +71,17 @@ final class SimulatedWorld: @unchecked Sendable {
       number: devices.count, profile: profile, folder: folder, time: time)
     devices.append(device)
     folder.add()
+    listen(to: device)
     for copy in device.copies {
       guard try copy.open(afterCrash: true) else { throw TortureFailure("a new one won't open") }
+    }
+  }
+
+  private func listen(to device: SimulatedDevice) {
+    guard isTracing else { return }
+    device.tell = { [unowned self] text in note("  device \(device.number)\(text)") }
+    device.faults.listener.withLock {
+      $0 = { [unowned self] text in note("    device \(device.number)\(text)") }
     }
   }
 
@@ -81,6 +91,7 @@ final class SimulatedWorld: @unchecked Sendable {
       number: devices.count, profile: profile, folder: folder, time: time,
       disk: device.disk.snapshot())
     devices.append(twin)
+    listen(to: twin)
     folder.add(like: device.number)
     for (copy, other) in zip(twin.copies, device.copies) {
       copy.memory = other.memory
