@@ -31,6 +31,7 @@ enum FolderGrammar {
       if parts[0] == FileName.quarantine { return true }
       return [
         FileName.lock, FileName.current, FileName.publication, FileName.info, FileName.role,
+        FileName.chains,
       ].contains(name)
     }
     switch parts[1] {
@@ -38,7 +39,7 @@ enum FolderGrammar {
     case FileName.snapshots: return FileName.snapshotNumber(name) != nil
     case FileName.inbox: return FileName.published(name) != nil
     case FileName.quarantine: return true
-    default: return false
+    default: return FileName.outboxNumber(parts[1]) != nil
     }
   }
 }

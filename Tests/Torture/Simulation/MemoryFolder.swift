@@ -41,6 +41,10 @@ final class MemoryFolder: @unchecked Sendable {
   }
 
   let isShared: Bool
+  /// A name was used by two devices, or is older on one than what others know of it.
+  var hasTwins = false
+  /// Files that were there are gone.
+  var hasRolledBack = false
   var views: [View]
   /// By device.
   var armed: [[Armed]] = []

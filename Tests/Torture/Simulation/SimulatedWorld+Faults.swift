@@ -24,7 +24,7 @@ extension SimulatedWorld {
     case .clone:
       guard devices.count < 8, !device.isOff else { return }
       try addTwin(of: device)
-      hasTwins = true
+      folder.hasTwins = true
       took(.clone)
     case .restore: try restore(device)
     case .folderRolledBack: rollBackFolder(device)
@@ -45,19 +45,20 @@ extension SimulatedWorld {
       let published = copy.memory.published
       let safe = copy.memory.marks.filter { mark in
         mark.dot.device != copy.memory.device || mark.dot.sequence <= published
-      }
+      }.filter { _ in !folder.hasRolledBack }
       copy.memory = memory
-      copy.memory.marks = safe
+      copy.memory.marks += safe
       guard try copy.open(afterCrash: true, keepsMarks: true) else { return }
     }
-    hasTwins = true
+    folder.hasTwins = true
     took(.restore)
   }
 
   /// What a device sees of the folder is what it saw some time ago.
   private func rollBackFolder(_ device: SimulatedDevice) {
     guard folder.rollBack(device.number) else { return }
-    hasTwins = true
+    folder.hasTwins = true
+    folder.hasRolledBack = true
     folder.took(.folderRolledBack, device.number)
   }
 

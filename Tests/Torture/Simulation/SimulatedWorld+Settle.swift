@@ -91,7 +91,7 @@ extension SimulatedWorld {
   /// Everything that a device was told to be safe is still there.
   private func checkAcknowledged() throws {
     try checkMarks()
-    if hasTwins { return }
+    if folder.hasTwins { return }
     for (index, history) in histories.enumerated() {
       guard let vector = devices[0].copies[index].datastore?.core.vector else { continue }
       for device in devices {

@@ -17,8 +17,6 @@ final class SimulatedWorld: @unchecked Sendable {
   /// The last things that happened, for whoever has to find out what went wrong.
   private(set) var trace: [String] = []
   var isTracing = false
-  /// A name was used by two, or is older than what is known of it.
-  var hasTwins = false
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
   private(set) var time: Int64 = 1_700_000_000_000
@@ -249,7 +247,7 @@ final class SimulatedWorld: @unchecked Sendable {
     try FolderGrammar.check(path)
     guard path.hasSuffix(".seg") else { return }
     for copy in devices[device].copies where path.hasPrefix("p-\(copy.id)/") {
-      histories[copy.index].mayFork = hasTwins
+      histories[copy.index].mayFork = folder.hasTwins
       let last = try histories[copy.index].add(bytes, path, copy.identity)
       copy.notePublished(last)
     }

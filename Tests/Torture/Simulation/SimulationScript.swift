@@ -7,7 +7,7 @@ struct SimulationScript: Hashable, Sendable {
   var steps: [SimulationStep]
 
   /// Faults that the real code can't take yet are left out.
-  static let withheld: Set<SimulationStep.Act> = [.clone, .restore, .folderRolledBack]
+  static let withheld: Set<SimulationStep.Act> = []
   /// What a device did may have another name after these.
   static let needMarks: Set<SimulationStep.Act> = [.clone, .restore, .folderRolledBack]
 
