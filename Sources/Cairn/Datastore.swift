@@ -53,7 +53,7 @@ public final class Datastore: Sendable {
           directory: FileName.directory(datastore: id, generation: generation),
           user: account.user, folder: folder(),
           graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
-          machine: machine)
+          tuning: options.tuning, machine: machine)
         // A new one is in the account's list at once, empty.
         info.notePublished(store.published)
       } else {

@@ -7,13 +7,6 @@ internal import Synchronization
 
 /// From the log into the folder: segments, then a snapshot, then the head.
 extension Exchange {
-  /// Own files below this are merged into larger ones …
-  private static let smallBytes: UInt64 = 256 << 10
-  /// … when there are this many of them in a row …
-  private static let smallRun = 8
-  /// … up to about this size, unpacked. New segments are cut at it, too.
-  static let packBytes = 4 << 20
-
   /// `onlyMends`: publishes nothing new. `audit`: what a thorough look has found, and what is done
   /// about it.
   func publish(
@@ -78,7 +71,7 @@ extension Exchange {
     while head.last < last {
       let after = head.last
       let found = try wrapped { () throws(StoreError) in
-        try store.ownPack(after: after, through: last, limit: Exchange.packBytes)
+        try store.ownPack(after: after, through: last, limit: tuning.packBytes)
       }
       guard let found else { return }
       let chains = try chains(of: found.pack, after: head.chain)
@@ -127,11 +120,11 @@ extension Exchange {
     var start = 0
     while start < head.segments.count {
       var end = start
-      while end < head.segments.count, head.segments[end].size < Exchange.smallBytes,
+      while end < head.segments.count, head.segments[end].size < tuning.smallFileBytes,
         // What is between them is in the snapshot only.
         end == start || head.segments[end].first == head.segments[end - 1].last + 1
       { end += 1 }
-      if end - start >= Exchange.smallRun {
+      if end - start >= tuning.smallFileRun {
         start = try await merge(start..<end, &head, &report)
       } else {
         start = max(end, start + 1)
@@ -146,7 +139,7 @@ extension Exchange {
     var writer = PackWriter(device: store.device, first: head.segments[range.lowerBound].first)
     var chains: (before: UInt128, after: UInt128)?
     var end = range.lowerBound
-    while end < range.upperBound, writer.byteCount < Exchange.packBytes {
+    while end < range.upperBound, writer.byteCount < tuning.packBytes {
       let old = head.segments[end]
       let name = old.name(store.device)
       report.requests += 1
@@ -156,7 +149,7 @@ extension Exchange {
       chains = (chains?.before ?? segment.chainBefore, segment.chainAfter)
       end += 1
     }
-    guard end - range.lowerBound >= Exchange.smallRun, let chains else { return range.upperBound }
+    guard end - range.lowerBound >= tuning.smallFileRun, let chains else { return range.upperBound }
     let replaced = range.lowerBound..<end
     let merged = PublishedSegment(
       datastore: store.datastore, device: store.device.rawValue,
@@ -228,7 +221,7 @@ extension Exchange {
       head.snapshot?.vector != file.vector,
       head.snapshot.map({ file.vector.covers($0.vector) }) ?? true
     else { return false }
-    return uncoveredBytes(head) >= max(Exchange.smallBytes, (head.snapshot?.size ?? 0) / 2)
+    return uncoveredBytes(head) >= max(tuning.smallFileBytes, (head.snapshot?.size ?? 0) / 2)
   }
 
   /// Publishes the snapshot that the store stands on: when the deltas behind the last one have

@@ -16,6 +16,7 @@ final class Exchange: Sendable {
   let folder: ObservedFolder
   let condition = ExchangeCondition()
   let graceMilliseconds: Int64
+  let tuning: Tuning
   let machine: Machine
   let quarantine: Quarantine
   let inbox: Lock<Inbox>
@@ -57,7 +58,7 @@ final class Exchange: Sendable {
 
   init(
     store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
-    graceMilliseconds: Int64, machine: Machine, quarantine: Quarantine? = nil
+    graceMilliseconds: Int64, tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil
   ) throws(CairnError) {
     self.store = store
     self.datastoreID = datastoreID
@@ -65,6 +66,7 @@ final class Exchange: Sendable {
     self.user = user
     self.folder = ObservedFolder(base: folder, condition: condition)
     self.graceMilliseconds = graceMilliseconds
+    self.tuning = tuning
     self.machine = machine
     self.quarantine =
       quarantine

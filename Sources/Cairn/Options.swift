@@ -35,6 +35,9 @@ public struct Options: Sendable {
   /// that are reading them. Default one hour.
   public var graceSeconds: Double = 3600
 
+  /// What apps have no reason to choose.
+  package var tuning = Tuning()
+
   /// The defaults.
   public init() {}
 
@@ -50,6 +53,7 @@ public struct Options: Sendable {
     options.compactsAutomatically = compactsAutomatically
     options.cacheBytes = max(0, cacheBytes)
     options.segmentBytes = max(64 << 10, min(segmentBytes, 256 << 20))
+    tuning.apply(to: &options)
     return options
   }
 }

@@ -92,14 +92,49 @@ package enum FileName {
     "\(hex(segment.device))-\(segment.first)-\(segment.last)-\(hex(segment.hash))\(segmentSuffix)"
   }
 
+  /// Asked for each file of each listing, so it takes the bytes apart where they are.
   package static func published(_ name: String) -> Published? {
-    let stem = stem(name, segmentSuffix)
-    guard let parts = stem?.split(separator: "-", omittingEmptySubsequences: false),
-      parts.count == 4, let device = parseHex(String(parts[0])), let first = decimal(parts[1]),
-      let last = decimal(parts[2]), first > 0, last >= first,
-      let hash = parseHex128(String(parts[3]))
+    let dash = UInt8(ascii: "-")
+    let bytes = Array(name.utf8)
+    // 16 digits, two numbers, 32 digits, with dashes between.
+    let end = bytes.count - segmentSuffix.utf8.count
+    guard end >= 16 + 1 + 1 + 1 + 1 + 1 + 32, bytes[end...].elementsEqual(segmentSuffix.utf8),
+      bytes[16] == dash, bytes[end - 33] == dash,
+      let middle = bytes[17..<(end - 33)].firstIndex(of: dash),
+      let device = hexNumber(bytes[..<16]), let first = decimalNumber(bytes[17..<middle]),
+      let last = decimalNumber(bytes[(middle + 1)..<(end - 33)]), first > 0, last >= first,
+      let high = hexNumber(bytes[(end - 32)..<(end - 16)]),
+      let low = hexNumber(bytes[(end - 16)..<end])
     else { return nil }
-    return Published(device: device, first: first, last: last, hash: hash)
+    return Published(
+      device: device, first: first, last: last, hash: UInt128(high) << 64 | UInt128(low))
+  }
+
+  /// Lower-case digits, at most 16 of them.
+  private static func hexNumber(_ bytes: ArraySlice<UInt8>) -> UInt64? {
+    var number: UInt64 = 0
+    for byte in bytes {
+      switch byte {
+      case 48...57: number = number << 4 | UInt64(byte - 48)
+      case 97...102: number = number << 4 | UInt64(byte - 87)
+      default: return nil
+      }
+    }
+    return number
+  }
+
+  /// Decimal digits without sign or leading zero.
+  private static func decimalNumber(_ bytes: ArraySlice<UInt8>) -> UInt64? {
+    guard let start = bytes.first, start != 48 else { return nil }
+    var number: UInt64 = 0
+    for byte in bytes {
+      guard (48...57).contains(byte) else { return nil }
+      let (product, isOver) = number.multipliedReportingOverflow(by: 10)
+      let (sum, isBeyond) = product.addingReportingOverflow(UInt64(byte - 48))
+      if isOver || isBeyond { return nil }
+      number = sum
+    }
+    return number
   }
 
   package static func sharedSnapshot(_ hash: UInt128) -> String { hex(hash) + snapshotSuffix }

@@ -268,19 +268,24 @@ extension Store {
       guarded.isOpen && guarded.tail.replayBytes > threshold(guarded)
     }
     guard isDue else { return }
+    if options.compactsInline { return compactNow() }
     compaction.withLock { running in
       if let thread = running.thread {
         guard thread.isFinished else { return }
         thread.join()
       }
       running.thread = BackgroundThread { [weak self] in
-        guard let self else { return }
-        do throws(StoreError) {
-          _ = try compact()
-          compaction.withLock { $0.failure = nil }
-        } catch { compaction.withLock { $0.failure = error } }
+        self?.compactNow()
       }
     }
+  }
+
+  /// A failure is kept: the next commit tries again.
+  private func compactNow() {
+    do throws(StoreError) {
+      _ = try compact()
+      compaction.withLock { $0.failure = nil }
+    } catch { compaction.withLock { $0.failure = error } }
   }
 
   private func threshold(_ guarded: Guarded) -> Int {

@@ -46,6 +46,8 @@ extension Store {
     let mark = durableMark
     let target = try withState { guarded throws(StoreError) -> LogPosition? in
       outcome.committed = try commit(&guarded)
+      // What was recovered shows like everything else, and a power cut could still take it.
+      if options.durability == .full { try settleDoubt(&guarded) }
       if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
       outcome.summary = Store.summaryIfChanged(&guarded)
       guard let segment = guarded.tail.segment else { return nil }

@@ -25,5 +25,8 @@ package struct StoreOptions: Sendable {
   /// Compacts by itself; off for tests that want the log as it is.
   package var compactsAutomatically = true
 
+  /// What is due runs in the commit that made it due, and not on a thread of its own.
+  package var compactsInline = false
+
   package init() {}
 }

@@ -174,6 +174,22 @@ struct StoreFaultTests {
     #expect(try device.store.get("r") == [:])
   }
 
+  @Test func `what was recovered is durable after a sync that has nothing else to do`() throws {
+    let device = try StoreDevice(1)
+    try device.store.insert("r")
+    try device.store.sync()
+    try device.store.insert("s")
+    device.disk.intercept { $0.verb == "sync" ? .io(errno: 5) : nil }
+    #expect(refusal { try device.store.sync() } == .syncFailed)
+    device.disk.intercept(nil)
+    try? device.store.close()
+    try device.open()
+    #expect(try device.store.get("s") != nil, "the system still has it")
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("s") != nil, "sync had returned")
+  }
+
   @Test func `a failed directory sync never costs a compaction's snapshot`() throws {
     for offset in 1...40 {
       let device = try StoreDevice(1)

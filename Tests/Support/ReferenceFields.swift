@@ -15,6 +15,31 @@ package struct ReferenceFields: Sendable {
 
   package init() {}
 
+  /// One delta of a history, with what it did to lists.
+  package struct Part: Sendable {
+    package var delta: ReferenceDelta
+    package var created: [String]
+    package var edits: [String: ReferenceListEdit]
+
+    package init(
+      _ delta: ReferenceDelta, created: [String], edits: [String: ReferenceListEdit]
+    ) {
+      self.delta = delta
+      self.created = created
+      self.edits = edits
+    }
+  }
+
+  /// A whole history at once: nothing is worked out again after each delta.
+  package init(_ parts: some Sequence<Part>) {
+    for part in parts {
+      deltas.append(part.delta)
+      for field in part.created { created.insert(Write(field: field, dot: part.delta.stamp.dot)) }
+      for (field, edit) in part.edits { edits[field, default: []].append(edit) }
+    }
+    history = ReferenceHistory(deltas)
+  }
+
   /// `created`: the fields where this delta began a list. Edits are not among the delta's steps.
   package mutating func add(
     _ delta: ReferenceDelta, created fields: [String], edits: [String: ReferenceListEdit]

@@ -12,6 +12,16 @@ package struct ReferenceList: Sendable {
     /// The item that has its place here: the node's own or, after a move, another one.
     package var item: NodeID?
     package var value: FieldValue?
+
+    package init(
+      id: NodeID, parent: NodeID?, isLeft: Bool, item: NodeID?, value: FieldValue?
+    ) {
+      self.id = id
+      self.parent = parent
+      self.isLeft = isLeft
+      self.item = item
+      self.value = value
+    }
   }
 
   package struct Root: Sendable {

@@ -38,7 +38,7 @@ extension Exchange {
     while have < old.last {
       let found: (pack: [UInt8], first: UInt64, last: UInt64)?
       do throws(StoreError) {
-        found = try store.ownPack(after: have, through: old.last, limit: Exchange.packBytes)
+        found = try store.ownPack(after: have, through: old.last, limit: tuning.packBytes)
       } catch {
         if store.ending != nil { throw CairnError(error) }
         return nil

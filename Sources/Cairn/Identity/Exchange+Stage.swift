@@ -167,7 +167,7 @@ extension Exchange {
       let after = have
       let last = branch.last
       let found = try wrapped { () throws(StoreError) in
-        try store.ownPack(after: after, through: last, limit: Exchange.packBytes)
+        try store.ownPack(after: after, through: last, limit: tuning.packBytes)
       }
       guard let found else { break }
       let chains = try chains(of: found.pack, after: chain)

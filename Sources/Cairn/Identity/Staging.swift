@@ -35,7 +35,8 @@ final class Staging: Sendable {
       self.exchange = try Exchange(
         store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
         user: exchange.user, folder: exchange.folder.base,
-        graceMilliseconds: exchange.graceMilliseconds, machine: exchange.machine,
+        graceMilliseconds: exchange.graceMilliseconds, tuning: exchange.tuning,
+        machine: exchange.machine,
         quarantine: exchange.quarantine)
     } catch {
       // The first error says more.

@@ -2,5 +2,5 @@ import ArgumentParser
 
 /// The programmes of this directory.
 enum SimulationCommands {
-  static let all: [any ParsableCommand.Type] = []
+  static let all: [any ParsableCommand.Type] = [SimulateCommand.self, VariantsCommand.self]
 }

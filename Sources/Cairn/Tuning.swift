@@ -1,0 +1,29 @@
+internal import CairnStore
+
+/// Sizes that no app has a reason to choose, small in simulations so that a few records reach them.
+package struct Tuning: Sendable {
+  /// A log file is closed at this size; nil: as the options say.
+  package var segmentBytes: Int?
+  /// The log is compacted when it is larger than this and than half of the snapshot.
+  package var compactFrom = StoreOptions().compactFrom
+  /// A log of at most this size is not folded when the datastore is closed.
+  package var replayBytes = StoreOptions().replayBytes
+  /// Compaction that is due runs in the commit that made it due, and not on a thread of its own.
+  package var compactsInline = false
+  /// Own files in the folder below this are merged into larger ones, and deltas of so many bytes
+  /// behind the last snapshot ask for a new one.
+  package var smallFileBytes: UInt64 = 256 << 10
+  /// Small files are merged when there are this many of them in a row.
+  package var smallFileRun = 8
+  /// Published files are cut at about this size, unpacked.
+  package var packBytes = 4 << 20
+
+  package init() {}
+
+  func apply(to options: inout StoreOptions) {
+    options.segmentBytes = segmentBytes ?? options.segmentBytes
+    options.compactFrom = compactFrom
+    options.replayBytes = replayBytes
+    options.compactsInline = compactsInline
+  }
+}

@@ -1,0 +1,114 @@
+import Cairn
+import CairnDisk
+import CairnStore
+import TestSupport
+
+/// A device of a simulation: a disk, a clock, a source of random numbers, and the real code on it.
+final class SimulatedDevice: @unchecked Sendable {
+  let number: Int
+  let clock: ManualClock
+  let random: SeededRandom
+  let faults = SimulatedDiskFaults()
+  let folder: MemoryFolder
+  let profile: SimulationProfile
+  private(set) var disk: MemoryDisk
+  private(set) var manager: DatastoreManager
+  private(set) var copies: [SimulatedCopy] = []
+  /// By how much its clock is wrong.
+  var skew: Int64 = 0
+  /// Rounds with the folder that are under way.
+  var rounds = 0
+  var isRefreshing = false
+  var backup: Backup?
+
+  struct Backup {
+    var disk: MemoryDisk
+    var copies: [SimulatedCopy.Memory]
+  }
+
+  static let root = "/app"
+
+  /// Where what happens is written down.
+  var tell: ((String) -> Void)?
+
+  func note(_ text: @autoclosure () -> String) {
+    if let tell { tell(text()) }
+  }
+
+  /// How many marks it has made.
+  var marks = 0
+  var makesMarks = true
+
+  init(
+    number: Int, profile: SimulationProfile, folder: MemoryFolder, time: Int64,
+    disk given: MemoryDisk? = nil
+  ) {
+    self.number = number
+    self.profile = profile
+    self.folder = folder
+    clock = ManualClock(time)
+    random = SeededRandom(profile.seed &* 1_000_003 &+ UInt64(number))
+    disk = given ?? MemoryDisk(clock: clock)
+    manager = SimulatedDevice.manager(number, profile, folder, disk, clock, random)
+    copies = (0..<profile.datastores).map { SimulatedCopy(["notes", "work"][$0], $0, self) }
+    faults.install(on: disk)
+  }
+
+  private static func manager(
+    _ number: Int, _ profile: SimulationProfile, _ folder: MemoryFolder, _ disk: MemoryDisk,
+    _ clock: ManualClock, _ random: SeededRandom
+  ) -> DatastoreManager {
+    DatastoreManager(
+      root: root,
+      account: Account(user: "user\(number)", folder: .directory("/nowhere")),
+      folder: { MemoryFolderClient(folder: folder, device: number) },
+      options: Options(profile),
+      machine: Machine(disk: disk, clock: clock, random: random))
+  }
+
+  /// Another process on the same files.
+  static func manager(like device: SimulatedDevice) -> DatastoreManager {
+    manager(
+      device.number, device.profile, device.folder, device.disk, device.clock, device.random)
+  }
+
+  var isOff: Bool { disk.isOff }
+
+  /// The same process, or the next one, starts anew on this disk.
+  func start(on disk: MemoryDisk) {
+    if disk !== self.disk { faults.leave(self.disk) }
+    self.disk = disk
+    faults.install(on: disk)
+    manager = SimulatedDevice.manager(number, profile, folder, disk, clock, random)
+  }
+
+  func start() { start(on: disk) }
+
+  /// From the next step of the disk on nothing works.
+  func cutPower() {
+    disk.powerOff(before: disk.operations + 1)
+    // Whatever it is, it is the first that fails.
+    _ = try? disk.syncDirectory("/")
+  }
+}
+
+extension Options {
+  init(_ profile: SimulationProfile) {
+    self.init()
+    durability = [.full, .periodic(seconds: 600), .none][profile.durability]
+    cacheBytes = profile.cacheBytes
+    graceSeconds = Double(profile.graceSeconds)
+    compactsAutomatically = profile.compactsItself
+    if profile.isTight {
+      limits = Limits(
+        recordBytes: 1500, recordCount: 15, datastoreBytes: 12_000, deltaBytes: 2500)
+    }
+    tuning.segmentBytes = profile.segmentBytes
+    tuning.compactFrom = profile.compactFrom
+    tuning.replayBytes = profile.compactFrom / 2
+    tuning.compactsInline = true
+    tuning.packBytes = profile.packBytes
+    tuning.smallFileBytes = UInt64(profile.smallFileBytes)
+    tuning.smallFileRun = 4
+  }
+}

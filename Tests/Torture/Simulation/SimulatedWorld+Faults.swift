@@ -1,0 +1,98 @@
+import Cairn
+import CairnMerge
+import CairnStore
+import TestSupport
+
+extension SimulatedWorld {
+  func fault(
+    _ step: SimulationStep, _ device: SimulatedDevice, _ random: SeededRandom
+  ) async throws {
+    switch step.act {
+    case .interleave: plan(step, in: device.number, after: random.below(8))
+    case .crash: device.cutPower()
+    case .clockJump:
+      let years = 365 * 86_400_000 as Int64
+      device.skew = (Int64(random.below(101)) - 50) * years / 7
+      took(.clockJump)
+    case .twoOpens: try openTwice(device, random)
+    case .powerCut, .syncError, .writeError, .nameError, .readError, .diskFull:
+      if !device.isOff { device.faults.arm(step.act, on: device.disk, random) }
+    case .folderEmptied: empty(device, random)
+    case .placeholder, .vanish, .reappear, .damage, .newerFormat, .conflictedCopy, .duplicate,
+      .junk:
+      _ = folder.strike(step.act, device.number, random)
+    case .clone:
+      guard devices.count < 8, !device.isOff else { return }
+      try addTwin(of: device)
+      folder.hasTwins = true
+      took(.clone)
+    case .restore: try restore(device)
+    case .folderRolledBack: rollBackFolder(device)
+    default:
+      folder.armed[device.number].append(
+        MemoryFolder.Armed(
+          act: step.act, countdown: random.below(6), random: SeededRandom(random.next())))
+    }
+  }
+
+  /// The disk as it was at the last backup. What was only here since is gone; what was published
+  /// since has to come back.
+  private func restore(_ device: SimulatedDevice) throws {
+    guard let backup = device.backup, device.rounds == 0 else { return }
+    for copy in device.copies { copy.datastore = nil }
+    device.start(on: backup.disk.snapshot())
+    for (copy, memory) in zip(device.copies, backup.copies) {
+      let published = copy.memory.published
+      let safe = copy.memory.marks.filter { mark in
+        mark.dot.device != copy.memory.device || mark.dot.sequence <= published
+      }.filter { _ in !folder.hasRolledBack }
+      copy.memory = memory
+      copy.memory.marks += safe
+      guard try copy.open(afterCrash: true, keepsMarks: true) else { return }
+    }
+    folder.hasTwins = true
+    took(.restore)
+  }
+
+  /// What a device sees of the folder is what it saw some time ago.
+  private func rollBackFolder(_ device: SimulatedDevice) {
+    guard folder.rollBack(device.number) else { return }
+    folder.hasTwins = true
+    folder.hasRolledBack = true
+    folder.took(.folderRolledBack, device.number)
+  }
+
+  /// Somebody else wants the same datastore.
+  private func openTwice(_ device: SimulatedDevice, _ random: SeededRandom) throws {
+    let copy = device.copies[random.below(device.copies.count)]
+    guard copy.datastore != nil, !device.isOff else { return }
+    let other = SimulatedDevice.manager(like: device)
+    let before = copy.faultCount
+    do {
+      let manager = random.coin() ? device.manager : other
+      _ = try manager.openOrCreateDatastore(copy.id)
+      throw TortureFailure("device \(device.number) has \(copy.id) open twice")
+    } catch let error as CairnError {
+      try copy.demand(
+        error.code == .alreadyOpen || copy.faultCount != before || device.isOff,
+        "the second open fails with \(error)")
+      if error.code == .alreadyOpen { took(.twoOpens) }
+    }
+  }
+
+  /// The folder seems to be empty for a while: a volume that is not mounted. A device that has
+  /// never seen it would take it for a new one, and rightly so.
+  private func empty(_ device: SimulatedDevice, _ random: SeededRandom) {
+    let number = folder.number(of: device.number)
+    let viewers = profile.isShared ? devices : [device]
+    for viewer in viewers {
+      for copy in viewer.copies {
+        guard let store = copy.datastore?.core,
+          folder.views[number]["p-\(copy.id)/\(store.device).head"] != nil
+        else { return }
+      }
+    }
+    folder.views[number].emptyFor = 1 + random.below(12)
+    folder.took(.folderEmptied, device.number)
+  }
+}

@@ -1,0 +1,199 @@
+import Cairn
+import CairnMerge
+import CairnStore
+import TestSupport
+
+/// The second phase: nothing fails any more, everybody meets, and all must have the same.
+extension SimulatedWorld {
+  static let roundsMax = 8
+
+  func settle() async throws {
+    let random = SeededRandom(profile.seed &+ 3)
+    note("everything heals")
+    try checkAgainstReference(devices[random.below(devices.count)])
+    folder.heal()
+    forgetPlans()
+    for device in devices {
+      device.makesMarks = false
+      if device.isOff {
+        device.faults.disarm(device.disk)
+        device.cutPower()
+        try recover(device, random)
+      }
+      device.faults.disarm(device.disk)
+      if device.copies.contains(where: { $0.isSick || $0.datastore == nil }) || random.coin() {
+        try restart(device)
+      }
+      for copy in device.copies { try copy.check() }
+    }
+    if devices.count < 8, random.below(4) == 0 {
+      try addDevice()
+      devices[devices.count - 1].makesMarks = false
+    }
+    try await meet()
+    try checkAcknowledged()
+    try checkEqual()
+    try checkSnapshots()
+    try checkHomes()
+  }
+
+  private func meet() async throws {
+    for _ in 0..<Self.roundsMax {
+      var isQuiet = true
+      obstacles = []
+      for device in devices {
+        for copy in device.copies {
+          if try await !meet(copy, device) { isQuiet = false }
+        }
+      }
+      if isQuiet, isEqual { return }
+    }
+    throw TortureFailure(
+      "no convergence after \(Self.roundsMax) rounds: "
+        + obstacles.joined(separator: "; ") + "; " + vectors)
+  }
+
+  /// Whether nothing was new to anybody.
+  private func meet(_ copy: SimulatedCopy, _ device: SimulatedDevice) async throws -> Bool {
+    guard let datastore = copy.datastore else {
+      throw TortureFailure("device \(device.number) is not open")
+    }
+    let committed = try copy.commit()
+    let report: ExchangeReport
+    do { report = try await datastore.exchange() } catch {
+      throw TortureFailure("device \(device.number): with no faults its exchange fails: \(error)")
+    }
+    obstacles +=
+      report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
+      + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
+    try copy.commit()
+    folder.settle()
+    count(4)
+    return !committed && report.isIdle
+  }
+
+  private var isEqual: Bool {
+    histories.indices.allSatisfy { index in
+      let all = devices.map { $0.copies[index].datastore?.core.vector }
+      return all.allSatisfy { $0 == all[0] }
+    }
+  }
+
+  private var vectors: String {
+    devices.map { device in
+      device.copies.map { "\($0.datastore?.core.vector ?? VersionVector())" }
+        .joined(separator: " ")
+    }.joined(separator: " | ")
+  }
+
+  // MARK: checks
+
+  /// Everything that a device was told to be safe is still there.
+  private func checkAcknowledged() throws {
+    try checkMarks()
+    if folder.hasTwins { return }
+    for (index, history) in histories.enumerated() {
+      guard let vector = devices[0].copies[index].datastore?.core.vector else { continue }
+      for device in devices {
+        for dot in device.copies[index].memory.acknowledged.entries
+        where !vector.contains(dot) {
+          throw TortureFailure("the acknowledged delta \(dot) is nowhere: \(vector)")
+        }
+      }
+      guard vector == history.vector else {
+        throw TortureFailure("devices have \(vector), published was \(history.vector)")
+      }
+    }
+  }
+
+  private func checkMarks() throws {
+    for index in histories.indices {
+      let found = devices[0].copies[index].memory.shown.tables["marks"] ?? [:]
+      for device in devices {
+        for mark in device.copies[index].memory.marks where found[mark.id] == nil {
+          throw TortureFailure(
+            "device \(device.number) committed \(mark.id) with \(mark.dot), and it is nowhere")
+        }
+      }
+    }
+  }
+
+  private func checkEqual() throws {
+    for index in histories.indices {
+      let wanted = devices[0].copies[index].memory.shown
+      for device in devices {
+        let copy = device.copies[index]
+        try copy.check()
+        try copy.demand(
+          copy.memory.shown == wanted,
+          "it differs from device 0: \(copy.memory.shown.differences(from: wanted))")
+      }
+    }
+    try checkAgainstReference(devices[0])
+  }
+
+  /// A device shows what the naive reference makes of what it has seen, if all of that is known.
+  private func checkAgainstReference(_ device: SimulatedDevice) throws {
+    if device.isOff || histories.contains(where: \.isForked) { return }
+    for copy in device.copies {
+      let history = histories[copy.index]
+      guard let store = copy.datastore?.core, store.totals.pending == 0, !copy.isSick else {
+        continue
+      }
+      let vector = store.vector
+      guard history.vector.covers(vector) else { continue }
+      let wanted = history.content(seen: vector)
+      try copy.demand(
+        copy.memory.shown == wanted,
+        "it is not what the reference says: \(copy.memory.shown.differences(from: wanted))")
+    }
+  }
+
+  /// The same state is the same bytes.
+  private func checkSnapshots() throws {
+    for index in histories.indices {
+      var first: [UInt8]?
+      for device in devices {
+        let copy = device.copies[index]
+        try copy.compact()
+        let bytes = copy.datastore?.core.snapshotFile().flatMap { device.disk.bytes($0.path) }
+        try copy.demand(bytes != nil, "it has no snapshot")
+        try copy.demand(bytes == first ?? bytes, "its snapshot is not that of device 0")
+        first = first ?? bytes
+      }
+    }
+  }
+
+  /// Closed and opened once more: nothing to mend, nothing too much.
+  private func checkHomes() throws {
+    for device in devices {
+      let shown = device.copies.map(\.memory.shown)
+      try restart(device)
+      for (copy, content) in zip(device.copies, shown) {
+        try copy.check()
+        try copy.demand(copy.memory.shown == content, "it shows something else when reopened")
+        let notes = copy.datastore?.recoveryNotes ?? []
+        try copy.demand(notes.isEmpty, "it had to mend \(notes)")
+        try copy.compact()
+        try copy.close()
+      }
+      let disk = device.disk
+      guard disk.openFiles == 0, disk.heldLocks == 0 else {
+        throw TortureFailure(
+          "device \(device.number) leaves \(disk.openFiles) files and \(disk.heldLocks) locks")
+      }
+      let size = device.copies.reduce(0) { $0 + $1.memory.shown.size }
+      // Snapshots without their padding, logs without their room; quarantine is not ours to clear.
+      for path in disk.paths() {
+        let name = String(path.dropFirst(SimulatedDevice.root.utf8.count + 1))
+        guard FolderGrammar.isHome(name) else {
+          throw TortureFailure("device \(device.number) leaves \(path)")
+        }
+      }
+      guard disk.usedBytes < (1 << 20) + size * 64 else {
+        throw TortureFailure(
+          "device \(device.number) takes \(disk.usedBytes) bytes for content of \(size)")
+      }
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import TestSupport
+
+/// Everything that happens in one simulation before all faults end: made from a seed, cut down by
+/// shrinking, read from a file. A line each.
+struct SimulationScript: Hashable, Sendable {
+  var profile: SimulationProfile
+  var steps: [SimulationStep]
+
+  /// Faults that the real code can't take yet are left out.
+  static let withheld: Set<SimulationStep.Act> = []
+  /// What a device did may have another name after these.
+  static let needMarks: Set<SimulationStep.Act> = [.clone, .restore, .folderRolledBack]
+
+  /// What a seed makes happen. Each seed has its own subset of the faults at rates of its own, for
+  /// some faults hide behind others.
+  init(seed: UInt64, length: Int? = nil) {
+    profile = SimulationProfile(choosing: seed)
+    let random = SeededRandom(seed &* 0x2545_F491_4F6C_DD1D &+ 5)
+    let weights = Self.weights(random, hasMarks: profile.hasMarks)
+    let total = weights.reduce(0) { $0 + $1.weight }
+    func act() -> SimulationStep.Act {
+      var place = random.below(total)
+      for (act, weight) in weights {
+        if place < weight { return act }
+        place -= weight
+      }
+      return .edit
+    }
+    let count = length ?? 300 + random.below(900)
+    let devices = profile.devices
+    steps = (0..<count).map { _ in
+      var step = SimulationStep(
+        act: act(), device: random.below(devices), seed: random.next() >> 20)
+      if step.act == .interleave {
+        let inner: [SimulationStep.Act] = [
+          .edit, .commit, .exchange, .meet, .compact, .reopen, .crash, .deliver, .refresh,
+        ]
+        step.inner = inner[random.below(inner.count)]
+        step.innerDevice = random.below(devices)
+      }
+      return step
+    }
+  }
+
+  init(_ profile: SimulationProfile, _ steps: [SimulationStep]) {
+    self.profile = profile
+    self.steps = steps
+  }
+
+  private static func weights(
+    _ random: SeededRandom, hasMarks: Bool
+  ) -> [(act: SimulationStep.Act, weight: Int)] {
+    func pick(_ choices: [Int]) -> Int { choices[random.below(choices.count)] }
+    var result: [(act: SimulationStep.Act, weight: Int)] = [
+      (.edit, 4000), (.commit, pick([500, 1000, 2500])), (.exchange, pick([50, 300, 800])),
+      (.meet, pick([300, 900, 1500])), (.refresh, pick([0, 20, 80])), (.rollback, 60),
+      (.compact, pick([0, 20, 100])), (.reopen, pick([0, 30, 120])),
+      (.restart, pick([0, 20, 60])), (.check, 60), (.deliver, pick([100, 600, 1500])),
+      (.wait, pick([5, 50])), (.join, pick([0, 4, 12])), (.backup, 20),
+    ]
+    let level = pick([20, 60, 150])
+    for act in SimulationStep.Act.faults where !withheld.contains(act) {
+      guard random.below(5) < 2 else { continue }
+      if needMarks.contains(act), !hasMarks { continue }
+      var weight = pick([level / 4, level, level * 2])
+      if needMarks.contains(act) { weight = pick([4, 12]) }
+      if act == .interleave { weight *= 2 }
+      if act == .folderEmptied { weight = 8 }
+      result.append((act, max(1, weight)))
+    }
+    return result
+  }
+
+  // MARK: text
+
+  private static let title = "cairn simulation 1"
+
+  var text: String {
+    ([Self.title, profile.line] + steps.map(\.description)).joined(separator: "\n") + "\n"
+  }
+
+  init(text: String) throws(TortureFailure) {
+    let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+    guard lines.count >= 2, lines[0] == Self.title, let profile = SimulationProfile(lines[1]) else {
+      throw TortureFailure("this is no list of steps: it does not begin with \"\(Self.title)\"")
+    }
+    self.profile = profile
+    steps = []
+    for line in lines.dropFirst(2) {
+      guard let step = SimulationStep(line) else {
+        throw TortureFailure("this is no step: \(line)")
+      }
+      steps.append(step)
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import Cairn
+import CairnDisk
+import CairnMerge
+import CairnStore
+import TestSupport
+
+/// The operations of a seed on two devices, done in one way. Each device changes records of its
+/// own, and both add to counters that they share: so it makes no difference when they meet.
+final class VariantRun {
+  private struct Place {
+    var disk: MemoryDisk
+    var manager: DatastoreManager
+    var datastore: Datastore
+  }
+
+  private let variant: VariantOptions
+  private let random: SeededRandom
+  private let clock = ManualClock()
+  private let folder: MemoryFolder
+  private var places: [Place] = []
+  private var scratch = 0
+
+  init(_ variant: VariantOptions, seed: UInt64) throws {
+    self.variant = variant
+    random = SeededRandom(seed)
+    folder = MemoryFolder(isShared: !variant.isLate)
+    for _ in 0..<(variant.isLocal ? 1 : 2) { try addPlace() }
+    for place in places { try place.datastore.table("shared").setRule(.sum, field: "n") }
+  }
+
+  private func addPlace() throws {
+    folder.add()
+    let disk = MemoryDisk(clock: clock)
+    let manager = manager(places.count, disk)
+    places.append(Place(disk: disk, manager: manager, datastore: try open(manager)))
+  }
+
+  private func manager(_ number: Int, _ disk: MemoryDisk) -> DatastoreManager {
+    let folder = folder
+    let machine = Machine(
+      disk: disk, clock: clock, random: SeededRandom(UInt64(number) + 11))
+    if variant.isLocal {
+      return DatastoreManager(
+        root: "/app", account: nil, folder: nil, options: variant.options, machine: machine)
+    }
+    return DatastoreManager(
+      root: "/app", account: Account(user: "ann", folder: .directory("/nowhere")),
+      folder: { MemoryFolderClient(folder: folder, device: number) }, options: variant.options,
+      machine: machine)
+  }
+
+  private func open(_ manager: DatastoreManager) throws -> Datastore {
+    let datastore = try manager.openOrCreateDatastore("notes")
+    if variant.hasIndexes {
+      for field in ["a", "b"] { try datastore.core.addIndex(IndexName(table: "t", field: field)) }
+    }
+    return datastore
+  }
+
+  // MARK: running
+
+  /// What is there in the end, as one number.
+  func digest(operations: Int) async throws -> UInt64 {
+    for number in 1...operations {
+      clock.advance(by: 1000)
+      let device = random.below(2)
+      try change(device, places[device % places.count].datastore)
+      try await keep(number)
+    }
+    for place in places { try place.datastore.sync() }
+    try await meet(rounds: 3)
+    if variant.asksNewcomer {
+      try addPlace()
+      try await meet(rounds: 2)
+    }
+    let contents = try places.map { try SimulatedContent($0.datastore.core) }
+    let last = contents[contents.count - 1]
+    for content in contents where content != last {
+      throw TortureFailure("devices differ: \(content.differences(from: last))")
+    }
+    return last.digest
+  }
+
+  private func keep(_ number: Int) async throws {
+    func isTime(_ every: Int) -> Bool { every > 0 && number % every == 0 }
+    if isTime(variant.scratchEvery) { try scratchWork() }
+    if isTime(variant.commitEvery) {
+      for place in places { try place.datastore.sync() }
+    }
+    if isTime(variant.exchangeEvery) { try await meet(rounds: 1) }
+    if isTime(variant.compactEvery) {
+      for place in places { try place.datastore.compact() }
+    }
+    if isTime(variant.reopenEvery) {
+      for index in places.indices {
+        try places[index].datastore.sync()
+        try places[index].datastore.close()
+        places[index].datastore = try open(places[index].manager)
+      }
+    }
+    if isTime(variant.crashEvery) {
+      for index in places.indices {
+        try places[index].datastore.sync()
+        places[index].disk = places[index].disk.crash(keep: .torn(UInt64(number)))
+        places[index].manager = manager(index, places[index].disk)
+        places[index].datastore = try open(places[index].manager)
+      }
+    }
+    if variant.hasIndexes, number % 50 == 0 {
+      _ = try places[0].datastore.table("t").query(["a": 1])
+    }
+  }
+
+  private func meet(rounds: Int) async throws {
+    if variant.isLocal { return }
+    for round in 0..<rounds {
+      for (index, place) in places.enumerated() {
+        if rounds > 1 {
+          folder.settle()
+        } else {
+          folder.deliver(to: index, SeededRandom(UInt64(round &+ folder.requests)))
+        }
+        try place.datastore.sync()
+        _ = try await place.datastore.exchange()
+        try place.datastore.sync()
+      }
+    }
+  }
+
+  /// Much that comes and goes.
+  private func scratchWork() throws {
+    scratch += 1
+    for place in places {
+      let table = try place.datastore.table("scratch")
+      for number in 0..<200 {
+        try table.insert(["x": .int(Int64(number))], id: RecordID("s\(scratch)-\(number)"))
+      }
+      try place.datastore.sync()
+      for number in 0..<200 { try table[RecordID("s\(scratch)-\(number)")].delete() }
+      try place.datastore.sync()
+    }
+  }
+
+  // MARK: operations
+
+  /// What it does follows from what this device has done before, and from nothing else.
+  private func change(_ device: Int, _ datastore: Datastore) throws {
+    let kind = random.below(20)
+    let number = random.below(60)
+    let values: [Value] = [
+      .int(Int64(random.below(5))), .double(Double(random.below(9)) / 4),
+      .string("text \(random.below(40))"), .bytes(random.bytes(random.below(20))),
+      .bool(random.coin()), .date(Timestamp(millisecondsSince1970: Int64(random.below(99)))),
+    ]
+    let field = ["a", "b", "c"][random.below(3)]
+    let value = values[random.below(values.count)]
+    let place = random.below(1 << 20)
+    if kind < 2 { return try count(datastore, number % 5, Int64(random.below(19)) - 9) }
+    let table = try datastore.table(number % 3 == 0 ? "u" : "t")
+    let id = RecordID("d\(device)-\(number)")
+    guard let record = try table.record(id) else {
+      try table.insert(fields: [field: value], id: id)
+      return
+    }
+    switch kind {
+    case 2: try record.delete()
+    case 3:
+      try record.delete()
+      try table.insert(fields: [field: value], id: id)
+    case 4: try record.remove(field)
+    case 5...9: try edit(try record.list("l"), value, place)
+    default: try record.set(field, value)
+    }
+  }
+
+  private func count(_ datastore: Datastore, _ number: Int, _ amount: Int64) throws {
+    let table = try datastore.table("shared")
+    let id = RecordID("c\(number)")
+    guard let record = try table.record(id) else {
+      try table.insert(["n": .int(amount)], id: id)
+      return
+    }
+    try record.set("n", .int((try record.int("n") ?? 0) + amount))
+  }
+
+  private func edit(_ list: RecordList, _ value: Value, _ place: Int) throws {
+    let count = list.count
+    switch count == 0 ? 0 : place % 7 {
+    case 0, 1, 2: try list.insert(value, at: place % (count + 1))
+    case 3: try list.replace(at: place % count, with: value)
+    case 4: try list.move(from: place % count, to: (place / 7) % count)
+    default: try list.remove(at: place % count)
+    }
+  }
+}
