@@ -25,6 +25,9 @@ public struct DatastoreStatus: Hashable, Sendable {
   /// identity, and `downloadError` says which; or another device has deleted the datastore, and
   /// everything throws `deleted`.
   public var needsReset: Bool
+  /// Other devices' deletes that wait for consent; nil if none do. What waits is neither
+  /// `incoming` nor `downloading`. Known since the last `sync()`.
+  public var massDelete: MassDelete?
   /// What last kept changes from being uploaded; nil once a round has published what there was, or
   /// found nothing to publish. What keeps a round from looking into the folder keeps it from
   /// publishing, too, and is in both errors.
@@ -48,6 +51,7 @@ public struct DatastoreStatus: Hashable, Sendable {
     uploading = store.committed > store.published
     incoming = exchange.hasIncoming
     needsReset = store.isDeleted || exchange.isIdentityLost
+    massDelete = exchange.massDelete
     uploadError = exchange.uploadError
     downloadError = exchange.downloadError
   }

@@ -119,11 +119,12 @@ extension Exchange {
         throw LogError(.foreign, name, at: 32, "its content belongs under another name")
       }
       try checkChain(published, name, have)
-      try Exchange.verify(published, name)
+      let deletes = try Exchange.verify(published, name)
       try inbox.withLock { inbox throws(LogError) in
         try inbox.add(
           Inbox.Item(
-            name: name, device: head.device, first: segment.first, last: segment.last), bytes)
+            name: name, device: head.device, first: segment.first, last: segment.last,
+            deletes: deletes), bytes)
       }
     } catch {
       if case .disk(let disk) = error.reason { throw CairnError(disk) }
@@ -154,8 +155,11 @@ extension Exchange {
     memory.withLock { $0.chains[device] = (segment.last, segment.chainAfter) }
   }
 
-  /// The structure of everything in a segment, before any of it counts.
-  static func verify(_ segment: PublishedSegment, _ name: String) throws(LogError) {
+  /// The structure of everything in a segment, before any of it counts. Returns how many deletes
+  /// it states.
+  @discardableResult
+  static func verify(_ segment: PublishedSegment, _ name: String) throws(LogError) -> Int {
+    var deletes = 0
     do throws(DecodeError) {
       var reader = try PackReader(segment.pack)
       guard reader.header.device.rawValue == segment.device, reader.header.first == segment.first,
@@ -164,22 +168,27 @@ extension Exchange {
       var delta = Delta()
       while try reader.next(into: &delta) {
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
+        deletes += DeleteCount.of(delta)
       }
     } catch {
       throw LogError(error, name, at: UInt64(PublishedSegment.headerSize), "the deltas inside")
     }
+    return deletes
   }
 
   // MARK: incorporate
 
   /// Packs of one `sync` are taken in parts of about this size.
-  private static let batchBytes = 16 << 20
+  static let batchBytes = 16 << 20
 
-  /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it.
-  func sync() throws(CairnError) -> SyncOutcome {
+  /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it. What
+  /// would delete too much at once stays there, unless that is allowed.
+  func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncOutcome {
     defer { noteInbox() }
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
+    // A device that has just begun has nothing to lose.
+    try judgeDeletes(allowing: allowingMassDelete || snapshot != nil)
     var hasProgress = true
     while hasProgress {
       hasProgress = false
@@ -190,12 +199,13 @@ extension Exchange {
         hasProgress = hasProgress || part.appliedCount > 0
         merge(part, into: &outcome)
       }
-      if inbox.withLock({ $0.items.isEmpty }) { break }
+      if inbox.withLock({ $0.free.isEmpty }) { break }
       if !hasProgress {
         inbox.withLock { $0.blocked = Set(batches.joined().map(\.name)) }
       }
     }
     dropSeen()
+    inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
     if let snapshot {
       try wrapped { () throws(StoreError) in try store.reportAll(&outcome) }
       outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
@@ -242,7 +252,7 @@ extension Exchange {
   }
 
   /// Removes what the state has already.
-  private func dropSeen() {
+  func dropSeen() {
     let vector = store.vector
     inbox.withLock { inbox in
       for item in inbox.items where vector[item.device] >= item.last { inbox.remove(item) }
@@ -250,7 +260,7 @@ extension Exchange {
   }
 
   private func batches() -> [[Inbox.Item]] {
-    let items = inbox.withLock { $0.items }.sorted { ($0.device, $0.first) < ($1.device, $1.first) }
+    let items = inbox.withLock { $0.free }.sorted { ($0.device, $0.first) < ($1.device, $1.first) }
     var result: [[Inbox.Item]] = []
     for start in stride(from: 0, to: items.count, by: 4096) {
       result.append(Array(items[start..<min(start + 4096, items.count)]))

@@ -16,6 +16,8 @@ final class Exchange: Sendable {
   let folder: ObservedFolder
   let condition = ExchangeCondition()
   let graceMilliseconds: Int64
+  /// What other devices may delete at once; nil: anything.
+  let massDeleteLimit: MassDeleteLimit?
   let machine: Machine
   let quarantine: Quarantine
   let inbox: Lock<Inbox>
@@ -45,7 +47,8 @@ final class Exchange: Sendable {
 
   init(
     store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
-    graceMilliseconds: Int64, machine: Machine
+    graceMilliseconds: Int64, massDeleteLimit: MassDeleteLimit? = MassDeleteLimit(),
+    machine: Machine
   ) throws(CairnError) {
     self.store = store
     self.datastoreID = datastoreID
@@ -53,6 +56,7 @@ final class Exchange: Sendable {
     self.user = user
     self.folder = ObservedFolder(base: folder, condition: condition)
     self.graceMilliseconds = graceMilliseconds
+    self.massDeleteLimit = massDeleteLimit
     self.machine = machine
     quarantine = Quarantine(
       directory: store.directory + "/" + FileName.quarantine, machine: machine)
@@ -205,7 +209,7 @@ final class Exchange: Sendable {
     inbox.withLock { inbox in
       _ = condition.set { state in
         state.hasIncoming = inbox.hasNews
-        state.isBlocked = inbox.items.contains { inbox.blocked.contains($0.name) }
+        state.isBlocked = inbox.free.contains { inbox.blocked.contains($0.name) }
       }
     }
     condition.tell()

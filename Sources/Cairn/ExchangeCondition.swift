@@ -18,6 +18,8 @@ final class ExchangeCondition: Sendable {
     var isBlocked = false
     /// The identity of this copy is used by another one, too.
     var isIdentityLost = false
+    /// What other devices delete at once, and what waits for consent therefore.
+    var massDelete: MassDelete?
     var uploadError: CairnError?
     var downloadError: CairnError?
   }

@@ -34,6 +34,8 @@ public struct Options: Sendable {
   /// How long files that were merged into larger ones stay in the folder, in seconds, for devices
   /// that are reading them. Default one hour.
   public var graceSeconds: Double = 3600
+  /// How much other devices may delete here at once before somebody is asked; nil: anything.
+  public var massDeleteLimit: MassDeleteLimit? = MassDeleteLimit()
 
   /// The defaults.
   public init() {}
