@@ -125,6 +125,14 @@ final class Exchange: Sendable {
     return report
   }
 
+  /// Fetches what there is and publishes nothing: for a store that is only being put together.
+  func fetchOnly() async throws(CairnError) -> ExchangeReport {
+    try checkOpen()
+    var report = ExchangeReport()
+    _ = try await fetch(&report)
+    return report
+  }
+
   /// Looks at everything in the datastore's directory, and fetches what is new.
   private func fetch(
     _ report: inout ExchangeReport

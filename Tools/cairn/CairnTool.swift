@@ -33,7 +33,7 @@ struct CairnTool: AsyncParsableCommand {
       CommandGroup(
         name: "Files",
         subcommands: [
-          DoctorCommand.self, LogCommand.self, SegmentsCommand.self, StatCommand.self,
+          DoctorCommand.self, RepairCommand.self, TrashCommand.self, LogCommand.self, SegmentsCommand.self, StatCommand.self,
           VerifyCommand.self, CompactCommand.self,
         ]),
     ])

@@ -8,29 +8,18 @@ struct DoctorCommand: AsyncParsableCommand {
     discussion: """
       Looks at the root, at its datastores (all, or the one that is named) to the last byte, and at \
       their files in the shared folder; a datastore that is damaged, or open in an app, is no \
-      obstacle. Ends with 0 if there is nothing to be done, with 1 if there is.
+      obstacle. The root may be the directory of an app's accounts, too. Ends with 0 if there is nothing to be done, with 1 if there is.
       """)
 
   @Argument(help: "Id of a datastore (default: all).")
   var datastore: String?
 
-  @Option(
-    name: .long,
-    help: "Directory of the datastores, or of an app's accounts (default: $CAIRN_ROOT or ./cairn-data)."
-  )
-  var root: String?
-
-  @Option(name: .long, help: "Shared directory (default: the one the root was linked with).")
-  var folder: String?
-
+  @OptionGroup var place: RootOptions
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    let root = root ?? Descriptor.environment("CAIRN_ROOT") ?? "cairn-data"
-    let settings = try Settings(root: root)
-    let path = try folder.map(Descriptor.absolute) ?? settings.folder
-    let account = path.map { Account(user: settings.user ?? "me", folder: .directory($0)) }
-    let found = await Doctor(root: root, account: account).examine(datastore)
+    let doctor = Doctor(root: place.rootPath, account: try place.account())
+    let found = await doctor.examine(datastore)
     try report.print(Self.json(found), text: Self.lines(found))
     if !found.isHealthy { throw ExitCode(ExitStatus.failure.rawValue) }
   }
