@@ -36,28 +36,9 @@ package final class SnapshotSalvage {
       file = try disk.open(path, .read)
       length = try file.size()
     } catch { throw LogError(error) }
-    do throws(DiskError) {
-      var first = try file.read(at: 0, count: SnapshotHeader.size)
-      if first.count == SnapshotHeader.size {
-        if SnapshotHeader(salvaging: first) == nil {
-          _ = budget.mend(&first, 0..<first.count, length: first.count) {
-            SnapshotHeader(salvaging: $0) != nil
-          }
-        }
-        header = SnapshotHeader(salvaging: first)
-      }
-    } catch {
+    do throws(LogError) { try readHeader() } catch {
       file.close()
-      throw LogError(error)
-    }
-    if header != nil {
-      do throws(DiskError) {
-        let first = try file.read(at: 0, count: SnapshotHeader.size)
-        try SnapshotSalvage.checkVersion(first, path)
-      } catch let error as LogError {
-        file.close()
-        throw error
-      } catch { throw LogError(.corrupt, path, "\(error)") }
+      throw error
     }
     findBlocks()
     findDescription()
@@ -65,8 +46,19 @@ package final class SnapshotSalvage {
 
   deinit { file.close() }
 
-  private static func checkVersion(_ first: [UInt8], _ path: String) throws {
-    try FormatVersion.check(floor: first.u16(at: 10), path: path)
+  private func readHeader() throws(LogError) {
+    var first: [UInt8]
+    do { first = try file.read(at: 0, count: SnapshotHeader.size) } catch {
+      throw LogError(error)
+    }
+    guard first.count == SnapshotHeader.size else { return }
+    if SnapshotHeader(salvaging: first) == nil {
+      _ = budget.mend(&first, 0..<first.count, length: first.count) {
+        SnapshotHeader(salvaging: $0) != nil
+      }
+    }
+    header = SnapshotHeader(salvaging: first)
+    if header != nil { try FormatVersion.check(floor: first.u16(at: 10), path: path) }
   }
 
   /// What can't be read is as good as damaged.

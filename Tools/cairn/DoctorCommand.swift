@@ -6,9 +6,10 @@ struct DoctorCommand: AsyncParsableCommand {
     commandName: "doctor",
     abstract: "Says what is wrong here and which command mends it; changes nothing.",
     discussion: """
-      Looks at the root, at its datastores (all, or the one that is named) to the last byte, and at \
-      their files in the shared folder; a datastore that is damaged, or open in an app, is no \
-      obstacle. The root may be the directory of an app's accounts, too. Ends with 0 if there is nothing to be done, with 1 if there is.
+      Looks at the root, at its datastores (all, or the one that is named) to the last byte, and \
+      at their files in the shared folder; a datastore that is damaged, or open in an app, is no \
+      obstacle. The root may be the directory of an app's accounts, too. Ends with 0 if there is \
+      nothing to be done, with 1 if there is.
       """)
 
   @Argument(help: "Id of a datastore (default: all).")

@@ -4,7 +4,7 @@ import Cairn
 struct RepairCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "repair",
-    abstract: "Makes a damaged datastore whole from what it still holds and from the shared folder.",
+    abstract: "Makes a damaged datastore whole from what it still holds and from the folder.",
     discussion: """
       Does nothing to a datastore of which every byte is right. Otherwise the original is moved to \
       the root's trash as it is, and a new copy takes its place: with all that the folder has, and \

@@ -7,8 +7,9 @@ struct SyncCommand: AsyncParsableCommand {
     abstract: "Exchanges once with the shared folder, and merges what came.",
     discussion: """
       The first sync of a root needs --folder; a datastore that isn't there yet is made. Files in \
-      the folder that are damaged or not wholly there are listed; they stop nobody else's. If other \
-      devices delete very much at once, what they sent is not taken and the command ends with 1.
+      the folder that are damaged or not wholly there are listed; they stop nobody else's. If \
+      other devices delete very much at once, what they sent is not taken and the command \
+      ends with 1.
       """)
 
   @Flag(name: .long, help: "Take what other devices sent, however much of it they delete.")

@@ -72,9 +72,9 @@ enum DevicesCheck {
     let bytes = lost.reduce(0) { $0 + $1.size }
     return [
       datastore.finding(
-        name, .warning, "\(describe(head)) names \(lost.count) files of \(bytes) bytes that are not "
-          + "here, or not wholly: they are still on their way, or lost and written again when that "
-          + "device next exchanges", file: first.name(head.device), command: datastore.sync)
+        name, .warning, "\(describe(head)) names \(lost.count) files of \(bytes) bytes that are "
+          + "not here, or not wholly: they are still on their way, or lost and written again when "
+          + "that device next exchanges", file: first.name(head.device), command: datastore.sync)
     ]
   }
 
@@ -107,8 +107,8 @@ enum DevicesCheck {
     if let own = datastore.ownTime, own > now + skew {
       findings.append(
         datastore.finding(
-          name, .warning, "this device's newest delta is \(span(own - now)) in the future: its clock "
-            + "was ahead then, or is behind now. Set it; what was written keeps its time"))
+          name, .warning, "this device's newest delta is \(span(own - now)) in the future: its "
+            + "clock was ahead then, or is behind now. Set it; what was written keeps its time"))
     }
     if ahead.count > 1, ahead.count == times.count {
       findings.append(

@@ -16,9 +16,9 @@ enum FolderCheck {
         return (
           [
             finding(
-              root, "it is empty, not there, or not the one that the datastores were exchanged with "
-                + "(\(file) is missing). Mount it, wait for it, or choose the right one: nothing is "
-                + "deleted meanwhile")
+              root, "it is empty, not there, or not the one that the datastores were exchanged "
+                + "with (\(file) is missing). Mount it, wait for it, or choose the right one: "
+                + "nothing is deleted meanwhile")
           ], false
         )
       }

@@ -34,7 +34,8 @@ enum LogCheck {
     _ datastore: ExaminedDatastore, _ current: CurrentFile
   ) -> [Finding] {
     let first = datastore.segments.first?.number
-    let isMissing = first.map { $0 != current.firstKept } ?? (current.firstKept < current.firstSegment)
+    let isMissing =
+      first.map { $0 != current.firstKept } ?? (current.firstKept < current.firstSegment)
     guard isMissing else { return [] }
     let path =
       datastore.directory + "/" + FileName.log + "/" + FileName.segment(current.firstKept)
@@ -63,7 +64,9 @@ enum LogCheck {
   }
 
   /// What a crash leaves at the end of the newest segment.
-  private static func isUnfinished(_ segment: StoreInspection.Segment, _ problem: LogError) -> Bool {
+  private static func isUnfinished(
+    _ segment: StoreInspection.Segment, _ problem: LogError
+  ) -> Bool {
     guard problem.reason == .truncated else { return false }
     guard let scan = segment.scan else { return segment.bytes < UInt64(SegmentHeader.size) }
     if case .torn = scan.ending { return true }

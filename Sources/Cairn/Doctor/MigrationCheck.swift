@@ -13,9 +13,9 @@ enum MigrationCheck {
       let place = journal.other.isEmpty ? "" : journal.isTarget ? " from " : " to "
       let what =
         journal.isTarget && journal.isInstalled
-        ? "datastores were moved here\(place)\(journal.other), which has not been told yet: \(names)"
-        : "datastores were being moved\(place)\(journal.other) when it was interrupted, or are just "
-          + "now: \(names)"
+        ? "datastores were moved here\(place)\(journal.other), which has not been told: \(names)"
+        : "datastores were being moved\(place)\(journal.other) when it was interrupted, or are "
+          + "just now: \(names)"
       return [
         Finding(
           check: name, severity: .warning,
@@ -26,8 +26,8 @@ enum MigrationCheck {
       return [
         Finding(
           check: name, severity: .error,
-          message: error.message + "; no datastore of the root can be opened until it can be read or "
-            + "is gone. What was being moved is in directories m… beside it", file: path,
+          message: error.message + "; no datastore of the root can be opened until it can be read "
+            + "or is gone. What was being moved is in directories m… beside it", file: path,
           offset: error.offset)
       ]
     }

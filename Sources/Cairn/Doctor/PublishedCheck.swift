@@ -56,8 +56,8 @@ enum PublishedCheck {
       guard let known = datastore.ownHead, known.generation > 0 else { return [] }
       return [
         datastore.finding(
-          name, .warning, "the folder has lost this device's head \(file); the next exchange writes "
-            + "it again", file: file, command: datastore.sync)
+          name, .warning, "the folder has lost this device's head \(file); the next exchange "
+            + "writes it again", file: file, command: datastore.sync)
       ]
     }
     do throws(CairnError) {
@@ -116,8 +116,8 @@ enum PublishedCheck {
     guard let first = missing.first else { return [] }
     return [
       datastore.finding(
-        name, .error, "the folder has lost \(missing.count) of this device's own files, or has only "
-          + "parts of them: new devices wait for them", file: first.name(head.device),
+        name, .error, "the folder has lost \(missing.count) of this device's own files, or has "
+          + "only parts of them: new devices wait for them", file: first.name(head.device),
         command: datastore.sync)
     ]
   }

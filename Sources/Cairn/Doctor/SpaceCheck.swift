@@ -24,8 +24,8 @@ enum SpaceCheck {
       return [
         Finding(
           check: name, severity: severity,
-          message: "\(root.root): \(free) bytes are free; compacting the largest datastore here may "
-            + "need \(max(least, largest)). Free some space", file: root.root)
+          message: "\(root.root): \(free) bytes are free; compacting the largest datastore here "
+            + "may need \(max(least, largest)). Free some space", file: root.root)
       ]
     } catch { return [] }
   }

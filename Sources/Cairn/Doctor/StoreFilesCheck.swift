@@ -1,7 +1,8 @@
 internal import CairnDisk
 internal import CairnLog
 
-/// Files of a datastore that are none of ours or that nobody names, and those that can be made anew.
+/// Files of a datastore that are none of ours or that nobody names, and those that can be made
+/// anew.
 enum StoreFilesCheck {
   static let name = "files"
 

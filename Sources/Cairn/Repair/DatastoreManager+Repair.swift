@@ -8,9 +8,9 @@ extension DatastoreManager {
   /// folder has. Does nothing if every byte of it is right.
   ///
   /// The original is never changed: it is moved to `trash`, with the reason beside it, and stays
-  /// there until the trash is emptied. In its place comes a new copy, with a new device name. It has
-  /// everything that the folder has; what only the damaged copy had, unpublished changes that can
-  /// still be read, it inserts as its own. The report lists what could not be read. If it is
+  /// there until the trash is emptied. In its place comes a new copy, with a new device name. It
+  /// has everything that the folder has; what only the damaged copy had, unpublished changes that
+  /// can still be read, it inserts as its own. The report lists what could not be read. If it is
   /// interrupted, nothing has changed, or the next use of this root completes it.
   ///
   /// - Parameters:
@@ -31,13 +31,10 @@ extension DatastoreManager {
     }
     let generation = try generation(of: id)
     let directory = directory(of: id, generation: generation)
-    do throws(DiskError) {
-      guard try machine.disk.info(directory)?.kind == .directory else {
-        throw CairnError(.notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
-      }
-    } catch let error as CairnError {
-      throw error
-    } catch { throw CairnError(.fileIO, "\(error)", file: directory, id: id) }
+    guard try isDirectory(directory) else {
+      throw CairnError(
+        .notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
+    }
     let lock = try repairLock(directory, id)
     defer { lock.unlock() }
     var repair = DatastoreRepair(
@@ -57,6 +54,13 @@ extension DatastoreManager {
     try repair.install()
     noteList()
     return repair.report
+  }
+
+  /// Also one that has lost its CURRENT.
+  private func isDirectory(_ path: String) throws(CairnError) -> Bool {
+    do { return try machine.disk.info(path)?.kind == .directory } catch {
+      throw CairnError(error)
+    }
   }
 
   private func repairLock(_ directory: String, _ id: String) throws(CairnError) -> any DiskLock {

@@ -134,9 +134,9 @@ struct DatastoreRepair {
       if known == 0 { return false }
       throw CairnError(
         .notFound,
-        "the shared folder is empty, not there, or not the one that \(id) was exchanged with, and a "
-          + "repair needs it: what was published is taken from there. Nothing was changed. If it is "
-          + "gone for good, repair without the folder", file: file, id: id)
+        "the shared folder is empty, not there, or not the one that \(id) was exchanged with, and "
+          + "a repair needs it: what was published is taken from there. Nothing was changed. If it "
+          + "is gone for good, repair without the folder", file: file, id: id)
     }
     let identity: UInt128
     do { identity = try FolderIdentity.decode(bytes, path: file) } catch {

@@ -55,9 +55,9 @@ extension DatastoreManager {
   ///   copy first; `notFound` if it is not in the trash any more; errors of the disk.
   public func restore(_ deleted: DeletedDatastore) throws(CairnError) {
     try checkUsable()
-    guard try isThere(deleted.directory) else {
+    guard try trashedDatastores().contains(where: { $0.directory == deleted.directory }) else {
       throw CairnError(
-        .notFound, "\(deleted.directory) is not in the trash any more, or has no datastore in it",
+        .notFound, "\(deleted.directory) is not in the trash any more",
         file: deleted.directory, id: deleted.id)
     }
     let generation = try generation(of: deleted.id)
@@ -71,19 +71,19 @@ extension DatastoreManager {
 
   private func putBack(_ deleted: DeletedDatastore) throws(CairnError) {
     let place = directory(of: deleted.id, generation: deleted.generation)
+    let isTaken: Bool
+    do { isTaken = try machine.disk.info(place) != nil } catch { throw CairnError(error) }
+    guard !isTaken else {
+      throw CairnError(
+        .exists, "there is a datastore \(deleted.id) in \(root): remove that copy first",
+        file: place, id: deleted.id)
+    }
     do throws(DiskError) {
-      guard try machine.disk.info(place) == nil else {
-        throw CairnError(
-          .exists, "there is a datastore \(deleted.id) in \(root): remove that copy first",
-          file: place, id: deleted.id)
-      }
       try machine.disk.rename(deleted.directory, to: place)
       // The target first, or a power cut could leave it in neither.
       try machine.disk.syncDirectory(root)
       try machine.disk.removeTree(parent(of: deleted))
-    } catch let error as CairnError {
-      throw error
-    } catch { throw CairnError(.fileIO, "\(error)", file: place, id: deleted.id) }
+    } catch { throw CairnError(error) }
   }
 
   /// The directory of one moment in the trash.
@@ -135,7 +135,8 @@ extension DatastoreManager {
 
   /// Removes copies from the trash for good: all of them, or one.
   public func emptyTrash(of deleted: DeletedDatastore? = nil) throws(CairnError) {
-    for copy in try trashedDatastores() where deleted == nil || copy.directory == deleted?.directory {
+    for copy in try trashedDatastores()
+    where deleted == nil || copy.directory == deleted?.directory {
       do throws(DiskError) { try machine.disk.removeTree(parent(of: copy)) } catch {
         throw CairnError(error)
       }

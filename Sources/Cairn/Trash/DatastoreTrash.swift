@@ -3,7 +3,8 @@ internal import CairnStore
 /// The records that other devices have deleted, as they were here: for `Options.trashDays`, on this
 /// device only. Records that were deleted here are not in it.
 ///
-/// It is written before a delete becomes visible, so a crash does not lose what is in it. Thread-safe.
+/// It is written before a delete becomes visible, so a crash does not lose what is in it.
+/// Thread-safe.
 public struct DatastoreTrash: Sendable {
   let datastore: Datastore
 

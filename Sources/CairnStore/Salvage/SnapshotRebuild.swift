@@ -37,8 +37,8 @@ struct SnapshotRebuild {
       losses.append(
         SalvageLoss(
           path: salvage.path, offset: salvage.header?.descriptionOffset,
-          message: "the description of the snapshot is lost: tables are recognised by their records "
-            + "where that is possible"))
+          message: "the description of the snapshot is lost: tables are recognised by their "
+            + "records where that is possible"))
     }
   }
 
@@ -154,7 +154,8 @@ struct SnapshotRebuild {
       if let old, let table = old.tables.firstIndex(where: { table in
         (table.firstBlock..<(table.firstBlock + table.blockCount)).contains(number)
       }) {
-        message += ": records of table \(old.tables[table].name)" + between(number, parts[table] ?? [])
+        message += ": records of table \(old.tables[table].name)"
+        message += between(number, parts[table] ?? [])
       }
       losses.append(
         SalvageLoss(path: salvage.path, offset: range.lowerBound, message: message + " are lost"))

@@ -58,7 +58,9 @@ package struct StoreSalvage {
       for copy in loot {
         var copy = copy
         var nothing = StoreState(device: state.device, isAlone: state.isAlone)
-        do throws(StoreError) { try copy.run(into: &nothing) } catch { throw StoreSalvage.log(error) }
+        do throws(StoreError) { try copy.run(into: &nothing) } catch {
+          throw StoreSalvage.log(error)
+        }
         tables.formUnion(copy.tables)
       }
       rows = try work.loadSnapshot(current, tables.sorted(), into: &state)

@@ -6,8 +6,8 @@ package import CairnMerge
 ///
 ///     "CAIRNDEL" · version u16 · floor u16 · zero u32 · datastore u128 · time u64 ·
 ///     not kept varint · count varint · for each record: device u64 · sequence varint ·
-///     table string · id string · count varint · (field string · type u8 · [word u64 | blob])* ·
-///     XXH3-64 of everything before
+///     table string · id string · count varint · (field string · type u8 ·
+///     [word u64 | blob])* · XXH3-64 of everything before
 package struct DeletedFile: Sendable, Equatable {
   package static let magic: [UInt8] = Array("CAIRNDEL".utf8)
   private static let headerSize = 40
