@@ -64,7 +64,7 @@ package final class SnapshotSalvage {
   /// What can't be read is as good as damaged.
   private func read(_ offset: UInt64, _ count: Int) -> [UInt8] {
     guard offset < length, count > 0 else { return [] }
-    return (try? file.read(at: offset, count: count)) ?? []
+    do { return try file.read(at: offset, count: count) } catch { return [] }
   }
 
   // MARK: blocks
@@ -202,7 +202,9 @@ package final class SnapshotSalvage {
     let bytes = mended[place.number] ?? read(place.offset, header + place.stored)
     guard bytes.count == header + place.stored else { return nil }
     if place.rawLength == place.stored { return Array(bytes[header...]) }
-    return try? LZ4.unpack(bytes, header..<bytes.count, count: place.rawLength)
+    do { return try LZ4.unpack(bytes, header..<bytes.count, count: place.rawLength) } catch {
+      return nil
+    }
   }
 
   // MARK: the description

@@ -37,9 +37,7 @@ enum CurrentCheck {
   private static func missing(_ datastore: ExaminedDatastore, _ path: String) -> [Finding] {
     let parts = [FileName.log, FileName.snapshots]
     let hasContent = parts.contains { part in
-      // One that can't be listed is named by another check.
-      let entries = (try? datastore.root.list(datastore.directory + "/" + part)) ?? []
-      return entries.contains {
+      datastore.root.listed(datastore.directory + "/" + part).contains {
         FileName.segmentNumber($0.name) != nil || FileName.snapshotNumber($0.name) != nil
       }
     }

@@ -85,16 +85,19 @@ enum DevicesCheck {
   ) async -> Int64? {
     guard let last = head.segments.last, listing[last.name(head.device)] != nil else { return nil }
     let file = last.name(head.device)
-    let limit = PublishedSegment.fileBytesMax
-    // A hint only: what is wrong with the file is found when it is fetched.
-    guard let bytes = try? await folder.read(datastore.name + "/" + file, limit: limit),
-      let segment = try? PublishedSegment(bytes, name: file, datastore: datastore.identity),
-      var reader = try? PackReader(segment.pack)
-    else { return nil }
-    var delta = Delta()
+    let path = datastore.name + "/" + file
     var time: Int64?
-    // As above.
-    while (try? reader.next(into: &delta)) == true { time = max(time ?? .min, delta.time) }
+    do {
+      guard let bytes = try await folder.read(path, limit: PublishedSegment.fileBytesMax) else {
+        return nil
+      }
+      let segment = try PublishedSegment(bytes, name: file, datastore: datastore.identity)
+      var reader = try PackReader(segment.pack)
+      var delta = Delta()
+      while try reader.next(into: &delta) { time = max(time ?? .min, delta.time) }
+    } catch {
+      // A hint only: what is wrong with the file is found when it is fetched.
+    }
     return time
   }
 

@@ -43,13 +43,16 @@ struct ExaminedRoot: Sendable {
     }
   }
 
+  /// The same where what can't be listed is found by another check: nothing then.
+  func listed(_ directory: String) -> [DirectoryEntry] {
+    do { return try list(directory) } catch { return [] }
+  }
+
   /// The datastores that are here, sorted by id: directories that are named after one and have any
   /// of its files.
   func datastores() -> [ExaminedDatastore] {
-    // A root that can't be listed has been found to be that.
-    guard let entries = try? list(root) else { return [] }
     var result: [ExaminedDatastore] = []
-    for entry in entries where entry.info.kind == .directory {
+    for entry in listed(root) where entry.info.kind == .directory {
       guard let (id, generation) = FileName.generation(directory: entry.name),
         Identifier.isValidDatastore(id)
       else { continue }

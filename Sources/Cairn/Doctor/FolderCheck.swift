@@ -57,12 +57,9 @@ enum FolderCheck {
       result.append(("the list of datastores", folder))
     }
     for datastore in root.datastores() {
-      let path = datastore.directory + "/" + FileName.publication
       // A damaged one is another check's.
-      guard
-        let bytes = try? DurableFile.read(path, limit: Head.bytesMax * 2, disk: root.disk),
-        let publication = try? PublicationFile(bytes, path: path), publication.folder != 0
-      else { continue }
+      let found = PublicationFile.readable(datastore.directory, disk: root.disk)
+      guard let publication = found, publication.folder != 0 else { continue }
       result.append((datastore.id, publication.folder))
     }
     return result

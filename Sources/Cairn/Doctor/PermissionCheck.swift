@@ -7,9 +7,7 @@ enum PermissionCheck {
 
   static func run(_ root: ExaminedRoot) -> [Finding] {
     var findings = look(root.root, root, datastore: nil)
-    // A root that can't be listed is among the findings then.
-    let entries = (try? root.list(root.root)) ?? []
-    for entry in entries where FileName.generation(directory: entry.name) != nil {
+    for entry in root.listed(root.root) where FileName.generation(directory: entry.name) != nil {
       let id = FileName.generation(directory: entry.name)?.id
       let path = root.root + "/" + entry.name
       findings += look(path, root, datastore: id)

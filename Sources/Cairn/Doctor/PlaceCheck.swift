@@ -19,8 +19,7 @@ enum PlaceCheck {
   }
 
   private static func isLinkToDirectory(_ root: ExaminedRoot) -> Bool {
-    // What can't be listed is none.
-    (try? root.disk.list(root.root)) != nil
+    do throws(DiskError) { return try root.disk.list(root.root).count >= 0 } catch { return false }
   }
 
   private static func surroundings(_ root: ExaminedRoot) throws(DiskError) -> [Finding] {
@@ -39,8 +38,7 @@ enum PlaceCheck {
     while let slash = place.lastIndex(of: "/"), slash > place.startIndex {
       place = String(place[..<slash])
       // Directories above may not be ours to look into.
-      guard let entries = try? root.list(place) else { continue }
-      let names = Set(entries.map(\.name))
+      let names = Set(root.listed(place).map(\.name))
       if names.contains(FileName.folderIdentity), findings.isEmpty {
         findings.append(
           finding(
@@ -65,13 +63,10 @@ enum PlaceCheck {
         continue
       }
       let path = root.root + "/" + entry.name
-      // Permissions are another check.
-      let below = (try? root.list(path)) ?? []
-      let isRoot = below.contains { inner in
-        inner.name == FileName.installation
-          || FileName.generation(directory: inner.name) != nil
-            && ((try? root.disk.info(path + "/" + inner.name + "/" + FileName.current)) ?? nil)
-              != nil
+      let isRoot = root.listed(path).contains { inner in
+        if inner.name == FileName.installation { return true }
+        guard FileName.generation(directory: inner.name) != nil else { return false }
+        return root.listed(path + "/" + inner.name).contains { $0.name == FileName.current }
       }
       guard isRoot else { continue }
       findings.append(

@@ -7,9 +7,7 @@ enum QuarantineCheck {
 
   static func run(_ directory: String, of root: ExaminedRoot, datastore: String?) -> [Finding] {
     let quarantine = directory + "/" + FileName.quarantine
-    // One that can't be listed says nothing; permissions are another check.
-    guard let entries = try? root.list(quarantine), !entries.isEmpty else { return [] }
-    return entries.compactMap { entry in
+    return root.listed(quarantine).compactMap { entry in
       guard !Quarantine.isReason(entry.name) else { return nil }
       let path = quarantine + "/" + entry.name
       let why = Quarantine.reason(path, disk: root.disk) ?? "a tail of the log that was cut off"

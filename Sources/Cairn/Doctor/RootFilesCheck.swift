@@ -12,8 +12,7 @@ enum RootFilesCheck {
   ]
 
   static func run(_ root: ExaminedRoot) -> [Finding] {
-    // One that can't be listed has been found to be that.
-    guard let entries = try? root.list(root.root) else { return [] }
+    let entries = root.listed(root.root)
     let isMoving = entries.contains { $0.name == FileName.journal }
     var findings: [Finding] = []
     for entry in entries {

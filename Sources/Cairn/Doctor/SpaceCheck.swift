@@ -11,8 +11,7 @@ enum SpaceCheck {
     var largest: UInt64 = 0
     for datastore in root.datastores() {
       let sizes = [FileName.log, FileName.snapshots].map { part in
-        // What can't be listed is another check's.
-        ((try? root.list(datastore.directory + "/" + part)) ?? []).reduce(0) { $0 + $1.info.size }
+        root.listed(datastore.directory + "/" + part).reduce(0) { $0 + $1.info.size }
       }
       largest = max(largest, sizes.reduce(0, +))
     }

@@ -64,7 +64,7 @@ struct DatastoreRepair {
       // It has nothing of its own.
       do throws(StoreError) { try salvage.store.close() } catch {}
     }
-    report.losses = salvage.losses.map(RepairReport.Loss.init)
+    report.losses = salvage.losses.map { RepairReport.Loss($0) }
     (report.snapshotRecords, report.logDeltas) = (salvage.rows, salvage.deltas)
     report.mendedBits = salvage.mendedBits
     report.oldDevice = salvage.device?.description
@@ -101,7 +101,7 @@ struct DatastoreRepair {
         var merge = RepairMerge(salvage, target: store)
         try merge.run()
         report.reinserted = merge.records
-        report.losses += merge.losses.map(RepairReport.Loss.init)
+        report.losses += merge.losses.map { RepairReport.Loss($0) }
       }
     } catch { throw CairnError(error) }
   }
@@ -153,14 +153,8 @@ struct DatastoreRepair {
 
   /// The identity of the folder that was exchanged with; 0 if nothing tells it.
   private func knownFolder() throws(CairnError) -> UInt128 {
-    let path = place + "/" + FileName.publication
-    let limit = Head.bytesMax * 2
-    // A damaged one tells nothing; the list of datastores may.
-    if let bytes = try? DurableFile.read(path, limit: limit, disk: machine.disk),
-      let publication = try? PublicationFile(bytes, path: path), publication.folder != 0
-    {
-      return publication.folder
-    }
+    let publication = PublicationFile.readable(place, disk: machine.disk)
+    if let publication, publication.folder != 0 { return publication.folder }
     return try manager.installation.read().folder
   }
 

@@ -22,7 +22,7 @@ package struct StoreSalvage {
   /// The device that wrote here; nil if nothing tells it.
   package let device: DeviceID?
 
-  private struct Work {
+  fileprivate struct Work {
     let directory: String
     let datastore: UInt128
     let isLinked: Bool
@@ -111,12 +111,9 @@ extension StoreSalvage.Work {
       guard var bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {
         throw LogError(.missing, path, "it is missing")
       }
-      func isRight(_ bytes: [UInt8]) -> Bool { (try? CurrentFile(bytes, path: path)) != nil }
-      let isCut = bytes.count != CurrentFile.size
-      if !isCut, !isRight(bytes), bytes.u64(at: 88) != XXH3.hash64(bytes, 0..<88),
-        mend.mend(&bytes, 0..<bytes.count, length: bytes.count, { found in
-          found.u64(at: 88) == XXH3.hash64(found, 0..<88)
-        })
+      func isRight(_ bytes: [UInt8]) -> Bool { bytes.u64(at: 88) == XXH3.hash64(bytes, 0..<88) }
+      if bytes.count == CurrentFile.size, !isRight(bytes),
+        mend.mend(&bytes, 0..<bytes.count, length: bytes.count, isRight)
       {
         mendedBits += 1
       }
@@ -227,15 +224,14 @@ extension StoreSalvage.Work {
     let new = scratch + "/" + FileName.temporary(machine.random.next())
     do throws(StoreError) {
       try rebuild.write(new, disk: machine.disk)
-      let reader = try SnapshotReader(new, disk: machine.disk)
+      let reader: SnapshotReader
+      do { reader = try SnapshotReader(new, disk: machine.disk) } catch {
+        throw StoreError(error)
+      }
       let base = try BaseSnapshot(number: 1, reader: reader, budget: 64 << 20)
       state.adopt(base)
       if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
-    } catch let error as LogError {
-      throw error
-    } catch {
-      throw (error as? StoreError)?.log ?? LogError(.corrupt, path, "\(error)")
-    }
+    } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
     losses += rebuild.losses
     return rebuild.rows
   }
