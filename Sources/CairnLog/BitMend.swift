@@ -7,11 +7,11 @@ import CairnBytes
 /// It costs the square of the length, so long parts are not tried, and there is a budget.
 package struct BitMend {
   /// Parts of more bytes are not tried.
-  package static let bytesMax = 40 << 10
+  package static let bytesMax = 64 << 10
   /// Bytes that may still be hashed.
   package private(set) var budget: UInt64
 
-  package init(budget: UInt64 = 64 << 30) { self.budget = budget }
+  package init(budget: UInt64 = 40 << 30) { self.budget = budget }
 
   /// Turns the one bit of `range` round after which `isRight` holds; false, and the bytes as they
   /// were, if there is none. `length` is how much `isRight` reads.

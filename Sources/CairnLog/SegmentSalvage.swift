@@ -1,4 +1,4 @@
-package import CairnBytes
+import CairnBytes
 
 /// What can still be read of a damaged log segment, whatever is wrong with it: good frames before
 /// and behind bad places, frames of which one bit is wrong, put right, and the bad places.

@@ -13,14 +13,19 @@ final class DamageWorkbench {
   var localRoot: String { bench.place.path + "/local" }
 
   func local() throws -> DatastoreManager {
-    var options = bench.options
-    options.compactsAutomatically = false
-    return try DatastoreManager(root: localRoot, options: options)
+    prepare()
+    return try DatastoreManager(root: localRoot, options: bench.options)
   }
 
   func linked(_ device: String) throws -> DatastoreManager {
-    bench.options.compactsAutomatically = false
+    prepare()
     return try bench.manager(device)
+  }
+
+  /// Several segments, and snapshots only when a test makes one.
+  private func prepare() {
+    bench.options.compactsAutomatically = false
+    bench.options.segmentBytes = 64 << 10
   }
 
   func directory(_ root: String) -> String { root + "/p-notes" }
@@ -40,7 +45,7 @@ final class DamageWorkbench {
   /// Text that does not pack.
   static func text(_ number: Int) -> String {
     var random = SeededRandom(UInt64(number) + 1)
-    return (0..<12).map { _ in String(random.next(), radix: 36) }.joined()
+    return (0..<40).map { _ in String(random.next(), radix: 36) }.joined()
   }
 
   // MARK: files

@@ -1,4 +1,5 @@
 import Cairn
+import CairnBytes
 import CairnDisk
 import CairnLog
 import TestSupport
@@ -169,7 +170,7 @@ import Testing
     case .snapshotCut: try bench.bend(snapshot) { $0.removeLast($0.count / 2) }
     case .segmentBent: try bench.spoil(segments[0], at: 300)
     case .segmentMissing: try hand.remove(segments[0])
-    case .segmentCut: try bench.bend(segments[0]) { $0.removeLast($0.count - 20) }
+    case .segmentCut: try bench.bend(segments[0]) { $0.removeLast($0.count / 2) }
     case .segmentNewer:
       try bench.bend(segments[0]) { bytes in
         (bytes[8], bytes[10]) = (9, 9)
@@ -348,7 +349,7 @@ import Testing
     #expect(found.last?.message.contains("nothing for 200 days") == true)
   }
 
-  @Test func `secrets that others can read are found`() async throws {
+  @Test func `a damaged list of accounts is found`() async throws {
     let directory = bench.bench.place.path + "/app"
     let accounts = try AccountManager(directory: directory)
     _ = try accounts.link(Account(user: "ann", folder: .directory(bench.bench.folder)))

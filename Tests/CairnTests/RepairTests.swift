@@ -1,4 +1,5 @@
 import Cairn
+import CairnBytes
 import CairnDisk
 import TestSupport
 import Testing
@@ -37,8 +38,9 @@ import Testing
     try #require(try bench.files(store + "/snap", ".snap").first)
   }
 
+  /// The older one of two behind the snapshot, which is closed.
   private func segment() throws -> String {
-    try #require(try bench.files(store + "/log", ".seg").last)
+    try #require(try bench.files(store + "/log", ".seg").first)
   }
 
   /// Repairs, and checks what holds after every repair: the original is kept byte for byte, the
@@ -85,7 +87,7 @@ import Testing
   func `what is not in the damaged part is kept`(damage: Damage) async throws {
     let before = try makeLocal()
     // What only the log has, and what only the snapshot has.
-    let folded = Set((0...200).flatMap { ["t/r\($0)", "odd/r\($0)"] })
+    let folded = Set((0..<200).flatMap { ["t/r\($0)", "odd/r\($0)"] })
     try inflict(damage)
     let manager = try bench.local()
     #expect(throws: (any Error).self) { try open(manager) }
@@ -115,11 +117,17 @@ import Testing
   /// Opening may be lazy about a snapshot; reading everything is not.
   private func open(_ manager: DatastoreManager) throws {
     let datastore = try manager.openDatastore("notes")
-    defer { do { try datastore.close() } catch {} }
-    _ = try content(datastore)
+    do { _ = try content(datastore) } catch {
+      try datastore.close()
+      throw error
+    }
+    try datastore.close()
     let inspector = try DatastoreInspector(root: manager.root, id: "notes")
-    inspector.close()
+    defer { inspector.close() }
+    if let problem = try inspector.verify().problems.first { throw Damaged(text: problem.message) }
   }
+
+  private struct Damaged: Error { var text: String }
 
   private func inflict(_ damage: Damage) throws {
     switch damage {
@@ -141,13 +149,8 @@ import Testing
     case .zeroedSegmentPage:
       try bench.bend(segment()) { bytes in for index in 4096..<8192 { bytes[index] = 0 } }
     case .segmentCut:
-      try bench.bend(segment()) { $0.removeLast($0.count - 20) }
-    case .segmentDeleted:
-      // Of two, the one before the last.
-      let datastore = try bench.local().openDatastore("notes")
-      try datastore.close()
-      try bench.bench.remove(segment())
-      try bench.bench.write(store + "/log/00000000000000ff.seg", [])
+      try bench.bend(segment()) { $0.removeLast($0.count / 2) }
+    case .segmentDeleted: try bench.bench.remove(segment())
     case .currentMissing: try bench.bench.remove(store + "/CURRENT")
     case .currentBent: try bench.spoil(store + "/CURRENT", at: 30, count: 40)
     case .currentCut: try bench.bend(store + "/CURRENT") { $0.removeLast(30) }
@@ -249,7 +252,7 @@ import Testing
     try await b.pull()
     try b.table("t").record("r1")?.set("n", 1000)
     try b.table("t").record("r2")?.delete()
-    try await b.sync()
+    try b.sync()
     try await b.exchange()
     try a.close()
     try bench.spoil(

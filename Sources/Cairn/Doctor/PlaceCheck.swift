@@ -63,16 +63,20 @@ enum PlaceCheck {
         continue
       }
       let path = root.root + "/" + entry.name
-      let isRoot = root.listed(path).contains { inner in
-        if inner.name == FileName.installation { return true }
-        guard FileName.generation(directory: inner.name) != nil else { return false }
-        return root.listed(path + "/" + inner.name).contains { $0.name == FileName.current }
-      }
-      guard isRoot else { continue }
+      guard isRoot(path, root) else { continue }
       findings.append(
         finding(path, "another root lies inside this one; move it elsewhere", .warning))
     }
     return findings
+  }
+
+  /// Whether a directory looks like a root of datastores.
+  static func isRoot(_ path: String, _ root: ExaminedRoot) -> Bool {
+    root.listed(path).contains { inner in
+      if inner.name == FileName.installation { return true }
+      guard FileName.generation(directory: inner.name) != nil else { return false }
+      return root.listed(path + "/" + inner.name).contains { $0.name == FileName.current }
+    }
   }
 
   private static func finding(

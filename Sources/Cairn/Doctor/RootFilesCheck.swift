@@ -26,7 +26,7 @@ enum RootFilesCheck {
           finding(
             path, "a datastore that was being put together; what was interrupted is forgotten, and "
               + "this goes by itself a week after it was last changed"))
-      } else if !known.contains(entry.name), !isDatastore(entry) {
+      } else if !known.contains(entry.name), !isDatastore(entry), !PlaceCheck.isRoot(path, root) {
         findings.append(finding(path, "it is none of the library's files; nothing reads it"))
       }
     }

@@ -1,3 +1,4 @@
+internal import CairnLog
 internal import CairnStore
 
 /// The records that other devices have deleted, as they were here: for `Options.trashDays`, on this

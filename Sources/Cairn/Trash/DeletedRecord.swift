@@ -1,3 +1,4 @@
+internal import CairnMerge
 internal import CairnStore
 
 /// A record as it was here when another device's change deleted it.

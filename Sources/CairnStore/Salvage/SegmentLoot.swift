@@ -1,6 +1,6 @@
 import CairnBytes
 import CairnLog
-import CairnMerge
+package import CairnMerge
 
 /// Applies what can be read of a damaged segment to a state, as far as that is possible.
 ///

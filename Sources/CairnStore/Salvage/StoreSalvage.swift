@@ -1,6 +1,6 @@
 import CairnBytes
 package import CairnDisk
-package import CairnLog
+import CairnLog
 package import CairnMerge
 
 /// What a damaged store still holds. Its files are read and left as they are; what is put together

@@ -1,6 +1,6 @@
-package import CairnBytes
+import CairnBytes
 package import CairnLog
-package import CairnMerge
+import CairnMerge
 
 /// A file of a datastore's trash: the records that one sync was about to delete for other devices.
 ///

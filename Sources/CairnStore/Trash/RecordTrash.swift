@@ -1,4 +1,4 @@
-package import CairnDisk
+import CairnDisk
 import CairnLog
 import CairnMerge
 

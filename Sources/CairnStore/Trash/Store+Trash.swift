@@ -1,5 +1,6 @@
-import CairnLog
-package import CairnMerge
+import CairnDisk
+package import CairnLog
+import CairnMerge
 
 extension Store {
   var trash: RecordTrash {
