@@ -53,7 +53,7 @@ public final class Datastore: Sendable {
           directory: FileName.directory(datastore: id, generation: generation),
           user: account.user, folder: folder(),
           graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
-          tuning: options.tuning, machine: machine)
+          massDeleteLimit: options.massDeleteLimit, tuning: options.tuning, machine: machine)
         // A new one is in the account's list at once, empty.
         info.notePublished(store.published)
       } else {
@@ -169,16 +169,20 @@ public final class Datastore: Sendable {
   /// Commits local changes as one atomic, durable delta, then makes visible what an exchange has
   /// fetched from other devices. Never waits for a network.
   ///
+  /// What other devices delete beyond `Options.massDeleteLimit` is not taken: what those devices
+  /// sent waits, and `massDelete` of the result and of `status` says so.
+  ///
+  /// - Parameter allowingMassDelete: Take it however much it deletes, what waits among it.
   /// - Throws: `diskSpace` and other errors of the disk: nothing is committed then, and the changes
   ///   are still there for another try. `syncFailed`: the disk took the changes but not its oath;
   ///   close the datastore and open it again.
   @discardableResult
-  public func sync() throws(CairnError) -> SyncResult {
+  public func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncResult {
     let outcome: SyncOutcome
     // Also if it throws half-way: some of it is visible then.
     defer { observers.tell(remote: true) }
     if let exchanger {
-      outcome = try exchanger.sync()
+      outcome = try exchanger.sync(allowingMassDelete: allowingMassDelete)
     } else {
       outcome = try wrapped { () throws(StoreError) in try store.sync() }
     }
@@ -189,9 +193,11 @@ public final class Datastore: Sendable {
     {
       manager.noteList()
     }
-    return SyncResult(outcome) { [store] table, field in
+    var result = SyncResult(outcome) { [store] table, field in
       ResolutionRule(store.rule(table: table, field: field))
     }
+    result.massDelete = exchanger?.condition.current.massDelete
+    return result
   }
 
   /// Takes back everything that was changed since the last sync.

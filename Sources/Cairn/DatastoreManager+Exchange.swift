@@ -10,13 +10,19 @@ extension DatastoreManager {
   /// If nothing has changed it takes one request of the folder. Datastores of devices that never
   /// took part in the list, because their version knew none, are not found.
   ///
+  /// If more datastores were deleted elsewhere at once than `Options.massDeleteLimit` says, they
+  /// stay, and `heldDeletes` names them.
+  ///
+  /// - Parameter allowingMassDelete: Believe it however many they are.
   /// - Throws: `invalidOperation` for a local manager, `notFound` or `disallowed` if the folder is
   ///   empty or another one than before: nothing is deleted then; other errors of the folder.
   @discardableResult
-  public func refresh() async throws(CairnError) -> CatalogueReport {
+  public func refresh(
+    allowingMassDelete: Bool = false
+  ) async throws(CairnError) -> CatalogueReport {
     guard let catalogue else { throw DatastoreManager.noFolderError }
     try checkUsable()
-    return try await catalogue.run(self)
+    return try await catalogue.run(self, allowingMassDelete: allowingMassDelete)
   }
 
   /// Exchanges the list in the background from now on: at once, when the folder changes, and at

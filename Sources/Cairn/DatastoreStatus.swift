@@ -24,6 +24,9 @@ public struct DatastoreStatus: Hashable, Sendable {
   /// throws `deleted`: close the datastore, then remove the copy with `uncacheDatastore`. A copy
   /// that has a twin (a clone, a restored backup) need not be: it takes another name by itself.
   public var needsReset: Bool
+  /// Other devices' deletes that wait for consent; nil if none do. What waits is neither
+  /// `incoming` nor `downloading`. Known since the last `sync()`.
+  public var massDelete: MassDelete?
   /// What last kept changes from being uploaded; nil once a round has published what there was, or
   /// found nothing to publish. What keeps a round from looking into the folder keeps it from
   /// publishing, too, and is in both errors.
@@ -47,6 +50,7 @@ public struct DatastoreStatus: Hashable, Sendable {
     uploading = store.committed > store.published
     incoming = exchange.hasIncoming
     needsReset = store.isDeleted
+    massDelete = exchange.massDelete
     uploadError = exchange.uploadError
     downloadError = exchange.downloadError
   }

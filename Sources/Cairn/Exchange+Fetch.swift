@@ -150,12 +150,13 @@ extension Exchange {
       guard published.encodedName(bytes) == name else {
         throw LogError(.foreign, name, at: 32, "its content belongs under another name")
       }
-      let chains = try Exchange.verify(published, name)
+      let (chains, deletes) = try Exchange.verify(published, name)
       try checkHistory(published, chains, name, have)
       try inbox.withLock { inbox throws(LogError) in
         try inbox.add(
           Inbox.Item(
-            name: name, device: head.device, first: segment.first, last: segment.last), bytes)
+            name: name, device: head.device, first: segment.first, last: segment.last,
+            deletes: deletes), bytes)
       }
       memory.withLock { $0.histories.note(head.device, first: segment.first, chains) }
     } catch {
@@ -171,11 +172,12 @@ extension Exchange {
   }
 
   /// The structure of everything in a segment, before any of it counts. Returns the chain after
-  /// each of its deltas.
+  /// each of its deltas, and how many deletes it states.
   @discardableResult
   static func verify(
     _ segment: PublishedSegment, _ name: String
-  ) throws(LogError) -> [UInt128] {
+  ) throws(LogError) -> (chains: [UInt128], deletes: Int) {
+    var deletes = 0
     do throws(DecodeError) {
       var chain = DeltaChain(segment.chainBefore)
       var chains: [UInt128] = []
@@ -188,9 +190,10 @@ extension Exchange {
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
         chain.add(delta, heap: reader.heap, names: reader.records)
         chains.append(chain.value)
+        deletes += DeleteCount.of(delta)
       }
       guard chain.value == segment.chainAfter else { throw .malformed("another chain") }
-      return chains
+      return (chains, deletes)
     } catch {
       throw LogError(error, name, at: UInt64(PublishedSegment.headerSize), "the deltas inside")
     }
@@ -199,10 +202,11 @@ extension Exchange {
   // MARK: incorporate
 
   /// Packs of one `sync` are taken in parts of about this size.
-  private static let batchBytes = 16 << 20
+  static let batchBytes = 16 << 20
 
-  /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it.
-  func sync() throws(CairnError) -> SyncOutcome {
+  /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it. What
+  /// would delete too much at once stays there, unless that is allowed.
+  func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncOutcome {
     defer { noteInbox() }
     if let outcome = try rejoinIfReady() { return outcome }
     if isRejoining {
@@ -212,6 +216,8 @@ extension Exchange {
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
     if let joined = try joinSnapshot() { merge(joined, into: &outcome) }
+    // A device that has just begun has nothing to lose.
+    try judgeDeletes(allowing: allowingMassDelete || snapshot != nil)
     var hasProgress = true
     while hasProgress {
       hasProgress = false
@@ -222,12 +228,13 @@ extension Exchange {
         hasProgress = hasProgress || part.appliedCount > 0
         merge(part, into: &outcome)
       }
-      if inbox.withLock({ $0.items.isEmpty }) { break }
+      if inbox.withLock({ $0.free.isEmpty }) { break }
       if !hasProgress {
         inbox.withLock { $0.blocked = Set(batches.joined().map(\.name)) }
       }
     }
     dropSeen()
+    inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
     if let snapshot {
       try wrapped { () throws(StoreError) in try store.reportAll(&outcome) }
       outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
@@ -303,7 +310,7 @@ extension Exchange {
   }
 
   /// Removes what the state has already.
-  private func dropSeen() {
+  func dropSeen() {
     let vector = store.vector
     inbox.withLock { inbox in
       for item in inbox.items where vector[item.device] >= item.last { inbox.remove(item) }
@@ -311,7 +318,7 @@ extension Exchange {
   }
 
   private func batches() -> [[Inbox.Item]] {
-    let items = inbox.withLock { $0.items }.sorted { ($0.device, $0.first) < ($1.device, $1.first) }
+    let items = inbox.withLock { $0.free }.sorted { ($0.device, $0.first) < ($1.device, $1.first) }
     var result: [[Inbox.Item]] = []
     for start in stride(from: 0, to: items.count, by: 4096) {
       result.append(Array(items[start..<min(start + 4096, items.count)]))

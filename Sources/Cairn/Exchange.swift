@@ -17,6 +17,8 @@ final class Exchange: Sendable {
   let condition = ExchangeCondition()
   let graceMilliseconds: Int64
   let tuning: Tuning
+  /// What other devices may delete at once; nil: anything.
+  let massDeleteLimit: MassDeleteLimit?
   let machine: Machine
   let quarantine: Quarantine
   let inbox: Lock<Inbox>
@@ -58,7 +60,8 @@ final class Exchange: Sendable {
 
   init(
     store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
-    graceMilliseconds: Int64, tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil
+    graceMilliseconds: Int64, massDeleteLimit: MassDeleteLimit? = MassDeleteLimit(),
+    tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil
   ) throws(CairnError) {
     self.store = store
     self.datastoreID = datastoreID
@@ -67,6 +70,7 @@ final class Exchange: Sendable {
     self.folder = ObservedFolder(base: folder, condition: condition)
     self.graceMilliseconds = graceMilliseconds
     self.tuning = tuning
+    self.massDeleteLimit = massDeleteLimit
     self.machine = machine
     self.quarantine =
       quarantine
@@ -177,6 +181,14 @@ final class Exchange: Sendable {
     return report
   }
 
+  /// Fetches what there is and publishes nothing: for a store that is only being put together.
+  func fetchOnly() async throws(CairnError) -> ExchangeReport {
+    try checkOpen()
+    var report = ExchangeReport()
+    _ = try await fetch(&report)
+    return report
+  }
+
   /// What a round found, and what it may publish after that.
   private struct Found {
     enum Publishing { case all, mends, nothing }
@@ -275,7 +287,7 @@ final class Exchange: Sendable {
     inbox.withLock { inbox in
       _ = condition.set { state in
         state.hasIncoming = inbox.hasNews || isReadyToRejoin
-        state.isBlocked = inbox.items.contains { inbox.blocked.contains($0.name) }
+        state.isBlocked = inbox.free.contains { inbox.blocked.contains($0.name) }
       }
     }
     condition.tell()

@@ -16,6 +16,8 @@ final class ExchangeCondition: Sendable {
     var hasIncoming = false
     /// Something was fetched that builds on what is nowhere yet.
     var isBlocked = false
+    /// What other devices delete at once, and what waits for consent therefore.
+    var massDelete: MassDelete?
     var uploadError: CairnError?
     var downloadError: CairnError?
   }

@@ -12,6 +12,8 @@ struct Inbox: Sendable {
     var device: DeviceID
     var first: UInt64
     var last: UInt64
+    /// How many deletes its deltas state; nil until they were counted.
+    var deletes: Int?
   }
 
   /// A whole state to start from, in the store's snapshot directory.
@@ -29,8 +31,22 @@ struct Inbox: Sendable {
   /// Items that a sync could not use yet, by name: something before them is missing.
   var blocked: Set<String> = []
 
+  /// Items of devices that delete too much at once, by name: they wait for consent.
+  var held: Set<String> = []
+  /// All that was left when the last sync had judged what to hold, by name: as long as that is all
+  /// there is, it need not be judged again.
+  var judged: Set<String> = []
+
   /// Whether there is anything that a sync may be able to use.
-  var hasNews: Bool { snapshot != nil || items.contains { !blocked.contains($0.name) } }
+  var hasNews: Bool { snapshot != nil || free.contains { !blocked.contains($0.name) } }
+
+  /// Items that wait for nobody's consent.
+  var free: [Item] { held.isEmpty ? items : items.filter { !held.contains($0.name) } }
+
+  mutating func note(deletes: Int, of item: Item) {
+    guard let index = items.firstIndex(where: { $0.name == item.name }) else { return }
+    items[index].deletes = deletes
+  }
 
   init(directory: String, machine: Machine) throws(LogError) {
     self.directory = directory

@@ -34,6 +34,13 @@ public struct Options: Sendable {
   /// How long files that were merged into larger ones stay in the folder, in seconds, for devices
   /// that are reading them. Default one hour.
   public var graceSeconds: Double = 3600
+  /// How much other devices may delete here at once before somebody is asked; nil: anything.
+  public var massDeleteLimit: MassDeleteLimit? = MassDeleteLimit()
+  /// How long records stay in `Datastore.trash` that other devices have deleted, in days; 0: none
+  /// are kept. Default 30.
+  public var trashDays: Double = 30
+  /// So many bytes of them are kept; the oldest go first. Default 64 MiB.
+  public var trashBytes = 64 << 20
 
   /// What apps have no reason to choose.
   package var tuning = Tuning()
@@ -52,6 +59,8 @@ public struct Options: Sendable {
     options.limits = limits.stored
     options.compactsAutomatically = compactsAutomatically
     options.cacheBytes = max(0, cacheBytes)
+    options.trashMilliseconds = Int64(max(0, min(trashDays, 1e6)) * 86_400_000)
+    options.trashBytes = max(0, trashBytes)
     options.segmentBytes = max(64 << 10, min(segmentBytes, 256 << 20))
     tuning.apply(to: &options)
     return options

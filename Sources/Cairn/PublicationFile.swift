@@ -61,4 +61,16 @@ struct PublicationFile: Equatable, Sendable {
     pendingNonce = bytes.u64(at: 40)
     head = Array(bytes[size..<(bytes.count - 8)])
   }
+
+  /// The file in a datastore's directory, for those who only want to know which folder it names;
+  /// nil if it is not there or can't be read.
+  static func readable(_ directory: String, disk: any Disk) -> PublicationFile? {
+    let path = directory + "/" + FileName.publication
+    do throws(LogError) {
+      guard let bytes = try DurableFile.read(path, limit: Head.bytesMax * 2, disk: disk) else {
+        return nil
+      }
+      return try PublicationFile(bytes, path: path)
+    } catch { return nil }
+  }
 }

@@ -7,18 +7,36 @@ struct Quarantine: Sendable {
   let directory: String
   let machine: Machine
 
+  private static let suffix = ".bad"
+  private static let reasonSuffix = ".reason"
+
   /// Best effort: a full disk must not turn a bad file into a failed exchange.
   func keep(_ name: String, _ bytes: [UInt8], reason: String) {
     let hash = FileName.hex(XXH3.hash64(bytes))
-    let target = hash + ".bad"
+    let target = hash + Quarantine.suffix
     do {
       try machine.disk.createDirectory(directory)
       if try machine.disk.info(directory + "/" + target) != nil { return }
       try DurableFile.replace(
         directory: directory, name: target, bytes: bytes, machine: machine, durable: false)
       try DurableFile.replace(
-        directory: directory, name: hash + ".reason",
+        directory: directory, name: hash + Quarantine.reasonSuffix,
         bytes: Array("\(name)\n\(reason)\n".utf8), machine: machine, durable: false)
     } catch {}
+  }
+
+  /// Whether a name is that of a text about another file.
+  static func isReason(_ name: String) -> Bool { name.hasSuffix(reasonSuffix) }
+
+  /// The text about a file that was put aside, on one line; nil if there is none.
+  static func reason(_ path: String, disk: any Disk) -> String? {
+    guard path.hasSuffix(suffix) else { return nil }
+    let beside = path.dropLast(suffix.count) + reasonSuffix
+    // Without it, or if it can't be read, there is just the file.
+    guard let bytes = try? DurableFile.read(String(beside), limit: 1 << 16, disk: disk) else {
+      return nil
+    }
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    return lines.isEmpty ? nil : lines.joined(separator: ": ")
   }
 }

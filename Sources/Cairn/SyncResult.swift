@@ -52,6 +52,10 @@ public struct SyncResult: Sendable {
   /// Conflicts in the records that changed, those decided earlier but still remembered included.
   public var conflicts: [Conflict]
 
+  /// Other devices' deletes that were not taken, since there are so many at once, and how to go on;
+  /// nil if there are none.
+  public var massDelete: MassDelete?
+
   /// The changed records by table.
   public var changedRecords: [String: Set<RecordID>] {
     var result: [String: Set<RecordID>] = [:]

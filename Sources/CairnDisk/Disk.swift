@@ -37,4 +37,20 @@ package protocol Disk: Sendable {
   /// Takes an exclusive lock on a file, which is made if need be and then holds the process id.
   /// Fails with `locked`, without waiting, if this or another process has it.
   func lock(_ path: String) throws(DiskError) -> any DiskLock
+
+  /// Who has the lock of a file, in words; nil if nobody has. Changes nothing and makes no file.
+  func lockHolder(_ path: String) throws(DiskError) -> String?
+
+  /// Whether this process may write at a path that is there.
+  func isWritable(_ path: String) -> Bool
+
+  /// Bytes that this process may still write below a path; nil where that can't be told.
+  func freeBytes(_ path: String) throws(DiskError) -> UInt64?
+}
+
+/// What a disk need not be able to tell.
+extension Disk {
+  package func lockHolder(_ path: String) throws(DiskError) -> String? { nil }
+  package func isWritable(_ path: String) -> Bool { true }
+  package func freeBytes(_ path: String) throws(DiskError) -> UInt64? { nil }
 }

@@ -36,6 +36,16 @@ enum LockRegistry {
     }
   }
 
+  /// Whether this process has the file.
+  static func isClaimed(_ file: FileIdentity) -> Bool {
+    let process = getpid()
+    return holders.withLock { holders in
+      holders.contains {
+        $0.inode == file.inode && $0.device == file.device && $0.process == process
+      }
+    }
+  }
+
   static func release(_ file: FileIdentity) {
     let process = getpid()
     holders.withLock { holders in

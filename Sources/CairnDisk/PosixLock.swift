@@ -86,7 +86,7 @@ final class PosixLock: DiskLock {
   }
 
   /// Who has the lock, as far as the file says.
-  private static func holder(_ descriptor: Int32) -> String {
+  static func holder(_ descriptor: Int32) -> String {
     var text = [UInt8](repeating: 0, count: 20)
     let count = unsafe text.withUnsafeMutableBytes {
       unsafe pread(descriptor, $0.baseAddress, $0.count, 0)

@@ -19,6 +19,8 @@ package enum FileName {
   package static let role = "ROLE"
   package static let info = "INFO"
   package static let trash = "trash"
+  /// Why something was put into the trash of a root, beside it.
+  package static let trashReason = "REASON"
   package static let journal = "MIGRATION"
   /// Held, in each root that it is about, while datastores are moved.
   package static let migrationLock = "MIGRATION.LOCK"
@@ -34,6 +36,7 @@ package enum FileName {
   private static let headSuffix = ".head"
   private static let temporarySuffix = ".tmp"
   private static let catalogueSuffix = ".cat"
+  private static let deletedSuffix = ".del"
 
   // MARK: at home
 
@@ -55,6 +58,13 @@ package enum FileName {
 
   package static func snapshotNumber(_ name: String) -> UInt64? {
     stem(name, snapshotSuffix).flatMap(parseHex)
+  }
+
+  /// Records that other devices have deleted, kept in a datastore's trash.
+  package static func deleted(_ number: UInt64) -> String { hex(number) + deletedSuffix }
+
+  package static func deletedNumber(_ name: String) -> UInt64? {
+    stem(name, deletedSuffix).flatMap(parseHex)
   }
 
   // MARK: in the folder

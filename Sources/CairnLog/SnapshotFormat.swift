@@ -36,7 +36,7 @@ package struct SnapshotHeader: Equatable, Sendable {
 
   package init(datastore: UInt128) { self.datastore = datastore }
 
-  package var fileLength: UInt64 { descriptionOffset + UInt64(descriptionLength) + 8 }
+  package var fileLength: UInt64 { descriptionOffset &+ UInt64(descriptionLength) &+ 8 }
   package var slotsPerPage: Int { SnapshotHeader.pagePayload / Int(slotBytes) }
   package static let offsetsPerPage = pagePayload / 8
 
@@ -71,6 +71,27 @@ package struct SnapshotHeader: Equatable, Sendable {
       throw LogError(.corrupt, path, at: 0, "the snapshot's header is damaged")
     }
     try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    self.init(fields: bytes)
+    guard isConsistent(fileLength) else {
+      // Of a file that was cut, the header still names a description behind the end.
+      throw LogError(
+        descriptionOffset > fileLength || self.fileLength > fileLength ? .truncated : .corrupt,
+        path, at: 32,
+        "the snapshot's parts do not fit its \(fileLength) bytes")
+    }
+  }
+
+  /// For repairs: the header of a file that may be cut, so that its parts need not be there. Nil
+  /// unless its checksum is right.
+  init?(salvaging bytes: [UInt8]) {
+    guard bytes.count >= SnapshotHeader.size, Array(bytes[0..<8]) == SnapshotHeader.magic,
+      bytes.u64(at: 120) == XXH3.hash64(bytes, 0..<120)
+    else { return nil }
+    self.init(fields: bytes)
+    guard isConsistent(self.fileLength) else { return nil }
+  }
+
+  private init(fields bytes: [UInt8]) {
     datastore = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
     blockCount = bytes.u32(at: 32)
     indexPages = bytes.u32(at: 36)
@@ -82,13 +103,6 @@ package struct SnapshotHeader: Equatable, Sendable {
     indexOffset = bytes.u64(at: 56)
     descriptionOffset = bytes.u64(at: 64)
     recordCount = bytes.u64(at: 72)
-    guard isConsistent(fileLength) else {
-      // Of a file that was cut, the header still names a description behind the end.
-      throw LogError(
-        descriptionOffset > fileLength || self.fileLength > fileLength ? .truncated : .corrupt,
-        path, at: 32,
-        "the snapshot's parts do not fit its \(fileLength) bytes")
-    }
   }
 
   private func isConsistent(_ length: UInt64) -> Bool {
@@ -98,8 +112,8 @@ package struct SnapshotHeader: Equatable, Sendable {
     return (slotBytes == 4 || slotBytes == 8) && locatorBits <= slotBytes * 8 && rowBits <= 24
       && rowBits < locatorBits && indexPages > 0
       && directoryOffset >= UInt64(SnapshotHeader.size) && directoryOffset <= length
-      && indexOffset == directoryOffset + directoryPages * page
-      && descriptionOffset == indexOffset + UInt64(indexPages) * page
+      && indexOffset == directoryOffset &+ directoryPages * page
+      && descriptionOffset == indexOffset &+ UInt64(indexPages) * page
       && descriptionLength <= UInt32(SnapshotHeader.descriptionBytesMax) && fileLength == length
   }
 

@@ -10,8 +10,27 @@ package struct DeltaDecoder: Sendable {
   /// The scope's records so far, with the number of the table's name.
   package private(set) var records: [RecordName] = []
   private var recordTables: [Int] = []
+  /// What is numbered from here on is not known: see `skipDamage`.
+  private var known: Known?
+
+  private struct Known {
+    var names: Int
+    var devices: Int
+    var records: Int
+  }
 
   package init() {}
+
+  /// For repairs: deltas of the scope are lost here, and with them the names that they gave. From
+  /// now on only what was named before, and records that are new, can be read; deltas that need
+  /// other names are refused.
+  package mutating func skipDamage() {
+    if known != nil { return }
+    known = Known(names: names.count, devices: devices.count, records: records.count)
+  }
+
+  /// For repairs: the scope's records that deltas can still refer to.
+  package var hasSkipped: Bool { known != nil }
 
   /// Decodes the next delta into `delta` (emptied first); its heap is `reader.bytes`. Its dot
   /// stands outside the bytes.
@@ -34,6 +53,7 @@ package struct DeltaDecoder: Sendable {
   ) throws(DecodeError) -> Int {
     let index = try reader.varint()
     guard index <= UInt64(names.count) else { throw .malformed("unknown name number") }
+    if let known, index >= UInt64(known.names) { throw .malformed("a name that was lost") }
     if index == UInt64(names.count) { names.append(try reader.string()) }
     guard isValid(names[Int(index)]) else { throw .malformed("a name breaks the id grammar") }
     return Int(index)
@@ -44,6 +64,7 @@ package struct DeltaDecoder: Sendable {
     guard index <= UInt64(devices.count), devices.count < FormatBounds.devices else {
       throw .malformed("unknown device number")
     }
+    if let known, index >= UInt64(known.devices) { throw .malformed("a device that was lost") }
     if index == UInt64(devices.count) {
       let device = try reader.u64()
       guard device != 0 else { throw .malformed("a device without a number") }
@@ -113,7 +134,7 @@ package struct DeltaDecoder: Sendable {
   ) throws(DecodeError) {
     let mode = try reader.u8()
     guard mode <= 1 else { throw .malformed("unknown form of record references") }
-    let known = UInt64(records.count)
+    let known = UInt64(self.known?.records ?? records.count)
     // 0 and 1 mark new records; their ids follow the list of references.
     var forms: [UInt8] = []
     for index in range {

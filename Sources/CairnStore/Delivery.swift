@@ -29,10 +29,10 @@ struct Delivery {
   /// sequence, 0 for none. Packs whose bytes are wrong are in `failures`.
   static func plan(
     _ packs: [[UInt8]], vector: VersionVector
-  ) -> (last: [UInt64], failures: [Int: DecodeError]) {
+  ) -> (last: [UInt64], failures: [Int: DecodeError], deletes: [PlannedDelete]) {
     var plan = DeliveryPlan(vector: vector)
     for (index, bytes) in packs.enumerated() { plan.add(bytes, index) }
-    return (plan.run(), plan.failures)
+    return (plan.run(), plan.failures, plan.deletes)
   }
 
   mutating func add(_ reader: PackReader, last: UInt64) {

@@ -8,26 +8,34 @@ struct DeliveryPlan {
   private var packs: [Pending] = []
   private(set) var failures: [Int: DecodeError] = [:]
 
+  /// Deletes that the applied deltas state, in the order of the packs.
+  private(set) var deletes: [PlannedDelete] = []
+
   private struct Pending {
     var index: Int
     var steps: [(dot: Dot, dependencies: [Dot])]
+    var deletes: [PlannedDelete] = []
     var next = 0
     var last: UInt64 = 0
   }
 
-  init(vector: VersionVector) { self.vector = vector }
+  private let before: VersionVector
+
+  init(vector: VersionVector) { (self.vector, before) = (vector, vector) }
 
   mutating func add(_ bytes: [UInt8], _ index: Int) {
     do throws(DecodeError) {
       var reader = try PackReader(bytes)
       var steps: [(dot: Dot, dependencies: [Dot])] = []
+      var deletes: [PlannedDelete] = []
       var delta = Delta()
       while try reader.next(into: &delta) {
         // Positions mean nothing where others write, too.
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
         steps.append((delta.dot, delta.dependencies))
+        PlannedDelete.add(of: delta, names: reader.records, to: &deletes)
       }
-      packs.append(Pending(index: index, steps: steps))
+      packs.append(Pending(index: index, steps: steps, deletes: deletes))
     } catch { failures[index] = error }
   }
 
@@ -38,7 +46,11 @@ struct DeliveryPlan {
       for index in packs.indices where advance(index) { hasProgress = true }
     }
     var result = [UInt64](repeating: 0, count: packs.count + failures.count)
-    for pack in packs { result[pack.index] = pack.last }
+    for pack in packs {
+      result[pack.index] = pack.last
+      // A step that was here already deletes nothing again.
+      deletes += pack.deletes.filter { $0.dot.sequence <= pack.last && !before.contains($0.dot) }
+    }
     return result
   }
 

@@ -249,6 +249,7 @@ extension Store {
         delivery.add(try PackReader(packs[index]), last: plan.last[index])
       } catch { outcome.failures[index] = error }
     }
+    try keepDeleted(plan.deletes, &guarded)
     try prepareTail(&guarded)
     swap(&guarded.tail.scratch, &payload)
     try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)

@@ -24,6 +24,10 @@ package struct StoreOptions: Sendable {
   package var replayBytes = 128 << 10
   /// Compacts by itself; off for tests that want the log as it is.
   package var compactsAutomatically = true
+  /// How long records stay in the trash that other devices have deleted; 0: nothing is kept.
+  package var trashMilliseconds: Int64 = 0
+  /// Bytes of all files in the trash.
+  package var trashBytes = 64 << 20
 
   /// What is due runs in the commit that made it due, and not on a thread of its own.
   package var compactsInline = false

@@ -96,6 +96,12 @@ struct StoreState {
     contexts[row][number] = max(contexts[row][number], dot.sequence)
   }
 
+  /// For repairs: a device had seen all that is before its own delta in its log, also where the
+  /// deltas that said so are lost.
+  mutating func seeAll(by author: DeviceID) {
+    for dot in vector.entries { see(dot, by: author) }
+  }
+
   private func context(_ author: DeviceID) -> VersionVector {
     guard let row = ground.stamps.devices.firstIndex(of: author), row < contexts.count else {
       return VersionVector()

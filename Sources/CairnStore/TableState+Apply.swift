@@ -62,7 +62,8 @@ extension TableState {
     }
     if author.isAlone {
       if flags & Delta.Flags.delete != 0 { drop(slot, &totals) }
-      if flags & Delta.Flags.insert != 0 {
+      // One that is there already: only a log with holes says so.
+      if flags & Delta.Flags.insert != 0, !exists(slot) {
         try applyFlags(
           Delta.Flags.insert, born: [], slot, by: author, &ground, rules, &totals)
       }

@@ -33,8 +33,8 @@ struct CairnTool: AsyncParsableCommand {
       CommandGroup(
         name: "Files",
         subcommands: [
-          LogCommand.self, SegmentsCommand.self, StatCommand.self, VerifyCommand.self,
-          CompactCommand.self,
+          DoctorCommand.self, RepairCommand.self, TrashCommand.self, LogCommand.self,
+          SegmentsCommand.self, StatCommand.self, VerifyCommand.self, CompactCommand.self,
         ]),
     ])
 }

@@ -8,7 +8,7 @@ enum ExitStatus: Int32 {
   case openElsewhere = 5
 
   static let explanation = """
-    EXIT STATUS: 0 done, 1 failed, 2 used wrongly, 3 verify found damage, 4 not found \
-    (datastore, table or record), 5 the datastore is open elsewhere.
+    EXIT STATUS: 0 done, 1 failed (or doctor has findings), 2 used wrongly, 3 verify found \
+    damage, 4 not found (datastore, table or record), 5 the datastore is open elsewhere.
     """
 }

@@ -13,22 +13,36 @@ struct ListCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Ask the shared folder first, and tell it what is here.")
   var refresh = false
 
+  @Flag(name: .long, help: "With --refresh: believe deletes, however many they are.")
+  var allowMassDelete = false
+
   @OptionGroup var store: StoreOptions
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
+    var held: [String] = []
     let manager = try store.manager(refresh ? .creating : .reading)
     if refresh {
       guard !manager.isLocal else {
         throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
       }
-      try await manager.refresh()
+      held = try await manager.refresh(allowingMassDelete: allowMassDelete).heldDeletes
       try store.remember()
     }
     let infos = try manager.listDatastores()
     try report.print(
-      ["datastores": .array(infos.map(Self.json))],
-      text: columns(infos.map(Self.row)) + [counted(infos.count, "datastore")])
+      [
+        "datastores": .array(infos.map(Self.json)),
+        "heldDeletes": .array(held.map(JSON.string)),
+      ],
+      text: columns(infos.map(Self.row)) + [counted(infos.count, "datastore")]
+        + (held.isEmpty
+          ? []
+          : [
+            "held: \(counted(held.count, "datastore")) deleted elsewhere at once, and kept here: "
+              + held.joined(separator: " ") + "; if that is meant: cairn ls --refresh "
+              + "--allow-mass-delete"
+          ]))
   }
 
   private static func json(_ info: DatastoreInfo) -> JSON {

@@ -7,8 +7,13 @@ struct SyncCommand: AsyncParsableCommand {
     abstract: "Exchanges once with the shared folder, and merges what came.",
     discussion: """
       The first sync of a root needs --folder; a datastore that isn't there yet is made. Files in \
-      the folder that are damaged or not wholly there are listed; they stop nobody else's.
+      the folder that are damaged or not wholly there are listed; they stop nobody else's. If \
+      other devices delete very much at once, what they sent is not taken and the command \
+      ends with 1.
       """)
+
+  @Flag(name: .long, help: "Take what other devices sent, however much of it they delete.")
+  var allowMassDelete = false
 
   @OptionGroup var store: StoreOptions
   @OptionGroup var report: ReportOptions
@@ -22,7 +27,7 @@ struct SyncCommand: AsyncParsableCommand {
     let merge: SyncResult
     do {
       exchange = try await datastore.exchange()
-      merge = try datastore.sync()
+      merge = try datastore.sync(allowingMassDelete: allowMassDelete)
     } catch {
       // The first error says more than what closing might add.
       do { try datastore.close() } catch {}
@@ -31,5 +36,6 @@ struct SyncCommand: AsyncParsableCommand {
     try datastore.close()
     let summary = SyncSummary(exchange: exchange, merge: merge)
     try report.print(summary.json, text: summary.lines)
+    if merge.massDelete != nil { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 }

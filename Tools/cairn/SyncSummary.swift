@@ -20,6 +20,7 @@ struct SyncSummary {
       "merged \(counted(merge.incorporated, "delta")): "
         + "\(counted(merge.changes.count - deleted, "record")) changed, \(deleted) deleted",
     ]
+    if let held = merge.massDelete { lines.append("held: " + held.message) }
     lines += merge.conflicts.map(Self.line)
     lines += exchange.waiting.map { file in
       "waiting for \(file.name)" + (file.bytes > 0 ? ", \(file.bytes) bytes" : "")
@@ -60,6 +61,7 @@ struct SyncSummary {
         "deltas": .count(merge.incorporated),
         "changed": .count(merge.changes.count - deleted), "deleted": .count(deleted),
       ],
+      "massDelete": merge.massDelete.map(Self.json) ?? .null,
       "conflicts": .array(merge.conflicts.map(Self.json)),
       "waiting": .array(
         exchange.waiting.map {
@@ -79,6 +81,16 @@ struct SyncSummary {
     [
       "deltas": .count(deltas), "files": .count(files), "bytes": .count(bytes),
       "snapshot": .bool(snapshot),
+    ]
+  }
+
+  private static func json(_ held: MassDelete) -> JSON {
+    [
+      "records": .count(held.records), "recordsHere": .count(held.recordsHere),
+      "devices": .array(
+        held.devices.map {
+          ["device": .string($0.id), "user": .string($0.user), "records": .count($0.records)]
+        }),
     ]
   }
 

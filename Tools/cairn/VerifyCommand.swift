@@ -6,9 +6,7 @@ struct VerifyCommand: ParsableCommand {
     commandName: "verify",
     abstract: "Reads every byte of a datastore and checks it; changes nothing.",
     discussion: """
-      Ends with 3 if anything is damaged, and says where. To mend: take the file from a backup, \
-      or, where a shared folder has everything that was published, remove the datastore's \
-      directory and sync anew.
+      Ends with 3 if anything is damaged, and says where. To mend: cairn repair.
       """)
 
   @OptionGroup var store: InspectionOptions

@@ -174,6 +174,12 @@ extension CatalogueExchange {
       } else if FileName.isTemporary(entry.name) {
         continue
       }
+      if let number, let held = memory.withLock({ $0.held[number] }),
+        held.version == entry.version
+      {
+        result[number] = held
+        continue
+      }
       let refused = memory.withLock { $0.refused[entry.name] }
       if let refused, refused.version == entry.version {
         report.add(refused.verdict)

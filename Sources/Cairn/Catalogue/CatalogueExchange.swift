@@ -19,6 +19,9 @@ final class CatalogueExchange: Sendable {
     var ownVersion: String?
     /// Verdicts on files that can't be used, by name: not read again until they change.
     var refused: [String: (version: String, verdict: Verdict)] = [:]
+    /// Files that delete too much at once, as they are in the folder: what the installation's file
+    /// has of them says less.
+    var held: [UInt64: InstallationFile.Other] = [:]
   }
 
   enum Verdict {
@@ -41,12 +44,14 @@ final class CatalogueExchange: Sendable {
   }
 
   /// One round, after those that were asked for before.
-  func run(_ manager: DatastoreManager) async throws(CairnError) -> CatalogueReport {
+  func run(
+    _ manager: DatastoreManager, allowingMassDelete: Bool
+  ) async throws(CairnError) -> CatalogueReport {
     let result = await turn.run { () async -> Result<CatalogueReport, CairnError> in
       do throws(CairnError) {
         let lock = try await self.takeLock()
         defer { lock.unlock() }
-        return .success(try await self.round(manager))
+        return .success(try await self.round(manager, allowingMassDelete))
       } catch { return .failure(error) }
     }
     return try result.get()
@@ -72,16 +77,20 @@ final class CatalogueExchange: Sendable {
       file: root + "/" + FileName.exchangeLock)
   }
 
-  private func round(_ manager: DatastoreManager) async throws(CairnError) -> CatalogueReport {
+  private func round(
+    _ manager: DatastoreManager, _ allowsMassDelete: Bool
+  ) async throws(CairnError) -> CatalogueReport {
     let installation = manager.installation
     var report = CatalogueReport()
     try await checkFolder(manager, &report)
     report.requests += 1
     let entries = try await folder.list(FileName.catalogue)
     try await checkOwn(manager, entries, &report)
-    let found = try await readOthers(try installation.read(), entries, &report)
+    var found = try await readOthers(try installation.read(), entries, &report)
     let views = try publishedViews(manager)
     let before = try installation.read()
+    let limit = allowsMassDelete ? nil : manager.options.massDeleteLimit
+    report.heldDeletes = hold(&found, before, limit)
     try installation.update { file in
       for (number, other) in found {
         if let known = file.others[number]?.file, known.revision > other.file.revision {

@@ -9,6 +9,9 @@ public struct CatalogueReport: Hashable, Sendable {
   /// Ids of datastores whose copies were removed from this device, or whose use has ended, because
   /// they were deleted elsewhere.
   public var deleted: [String] = []
+  /// Datastores whose deletion elsewhere waits for consent, since there are so many at once: call
+  /// `refresh(allowingMassDelete: true)` if it is meant. They are listed and usable as before.
+  public var heldDeletes: [String] = []
   /// Own files of deleted datastores that were removed from the folder.
   public var removedFiles = 0
   /// Files that are not wholly there yet, or that only a newer version can read.

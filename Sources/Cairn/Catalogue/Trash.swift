@@ -24,17 +24,29 @@ struct Trash: Sendable {
     try machine.disk.removeTree(gone)
   }
 
-  /// Moves a directory of the root to `trash/<time>/`.
-  func keep(_ directory: String) throws(CairnError) {
+  /// Moves a directory of the root to `trash/<time>/`. One with a reason stays there until somebody
+  /// empties the trash. Returns where it is now.
+  @discardableResult
+  func keep(_ directory: String, reason: String? = nil) throws(CairnError) -> String {
     var time = max(0, machine.clock.now())
     do throws(DiskError) {
       while try machine.disk.info(place(time)) != nil { time += 1 }
       try machine.disk.createDirectory(place(time))
+      if let reason { try write(reason, to: place(time) + "/" + FileName.trashReason) }
       try machine.disk.rename(root + "/" + directory, to: place(time) + "/" + directory)
       // The target first, or a power cut could leave it in neither.
       try machine.disk.syncDirectory(place(time))
       try machine.disk.syncDirectory(root)
     } catch { throw CairnError(error) }
+    return place(time) + "/" + directory
+  }
+
+  private func write(_ text: String, to path: String) throws(DiskError) {
+    let file = try machine.disk.open(path, .create)
+    defer { file.close() }
+    let bytes = Array((text + "\n").utf8)
+    try file.write(bytes.span, at: 0)
+    try file.sync()
   }
 
   private func place(_ time: Int64) -> String { "\(root)/\(FileName.trash)/\(time)" }
@@ -58,7 +70,9 @@ struct Trash: Sendable {
       let trash = root + "/" + FileName.trash
       if try machine.disk.info(trash) == nil { return }
       for entry in try machine.disk.list(trash) {
-        guard let time = Int64(entry.name), now - time > Trash.keepMilliseconds else { continue }
+        guard let time = Int64(entry.name), now - time > Trash.keepMilliseconds,
+          try machine.disk.info(place(time) + "/" + FileName.trashReason) == nil
+        else { continue }
         try machine.disk.removeTree(trash + "/" + entry.name)
       }
     } catch {}

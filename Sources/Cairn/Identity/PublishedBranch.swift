@@ -53,7 +53,7 @@ extension Exchange {
         guard published.encodedName(bytes) == name else {
           throw LogError(.foreign, name, at: 32, "its content belongs under another name")
         }
-        let chains = try Exchange.verify(published, name)
+        let chains = try Exchange.verify(published, name).chains
         files.append(
           PublishedBranch.File(
             first: published.first, last: published.last, pack: published.pack, chains: chains))

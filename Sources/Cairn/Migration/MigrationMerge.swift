@@ -97,7 +97,7 @@ struct MigrationMerge {
     return items.count
   }
 
-  private static func resolve(
+  static func resolve(
     _ rule: Rule, remote: FieldValue, local: FieldValue
   ) -> (kept: FieldValue, lost: FieldValue?) {
     if rule == .sum, let a = Number(remote), let b = Number(local) {

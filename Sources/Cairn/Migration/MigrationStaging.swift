@@ -42,7 +42,7 @@ struct MigrationStaging: Sendable {
   }
 
   /// So that lists know it before it is opened.
-  private func describe(_ staging: String, _ summary: StoreSummary) throws(CairnError) {
+  func describe(_ staging: String, _ summary: StoreSummary) throws(CairnError) {
     let info = InfoFile(
       view: CatalogueView(summary), ownDeltas: summary.ownDeltas,
       published: try InfoFile.read(staging, disk: machine.disk)?.published)

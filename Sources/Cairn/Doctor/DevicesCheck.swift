@@ -1,0 +1,142 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+
+/// The other devices' files in the folder: whole, complete, of late, and by a clock that is right.
+enum DevicesCheck {
+  static let name = "devices"
+
+  private static let minute: Int64 = 60_000
+  /// A clock may be off by so much without being mentioned.
+  private static let skew = 60 * minute
+  /// A device that said nothing for so long is mentioned.
+  private static let silence = 90 * 24 * 60 * minute
+
+  static func run(
+    _ datastore: ExaminedDatastore, _ folder: any Folder, _ listing: [String: FolderEntry]
+  ) async -> [Finding] {
+    var findings: [Finding] = []
+    var times: [(device: String, time: Int64)] = []
+    for entry in listing.values.sorted(by: { $0.name < $1.name }) {
+      guard let number = FileName.headDevice(entry.name),
+        number != datastore.current?.device
+      else { continue }
+      do throws(CairnError) {
+        guard entry.isPresent,
+          let bytes = try await folder.read(
+            datastore.name + "/" + entry.name, limit: Head.bytesMax)
+        else {
+          findings.append(
+            datastore.finding(
+              name, .warning, "a device's head is listed, but its content is not here yet",
+              file: entry.name))
+          continue
+        }
+        let head: Head
+        do { head = try Head(bytes, name: entry.name, datastore: datastore.identity) } catch {
+          findings.append(damaged(error, entry, datastore))
+          continue
+        }
+        findings += missing(head, datastore, listing)
+        if let time = await lastTime(head, datastore, folder, listing) {
+          times.append((describe(head), time))
+        }
+      } catch {
+        findings.append(datastore.finding(name, .warning, error.message, file: entry.name))
+      }
+    }
+    return findings + clocks(times, datastore)
+  }
+
+  private static func describe(_ head: Head) -> String {
+    "device \(head.device)" + (head.user.isEmpty ? "" : " (\(head.user))")
+  }
+
+  private static func damaged(
+    _ error: LogError, _ entry: FolderEntry, _ datastore: ExaminedDatastore
+  ) -> Finding {
+    let advice =
+      if case .needsNewerVersion = error.reason { "its changes wait until then" } else {
+        "its device writes it again when it next exchanges; its changes wait until then"
+      }
+    return datastore.finding(
+      name, .warning, "\(error); \(advice)", file: entry.name, offset: error.offset)
+  }
+
+  private static func missing(
+    _ head: Head, _ datastore: ExaminedDatastore, _ listing: [String: FolderEntry]
+  ) -> [Finding] {
+    let lost = head.segments.filter { listing[$0.name(head.device)]?.size != $0.size }
+    guard let first = lost.first else { return [] }
+    let bytes = lost.reduce(0) { $0 + $1.size }
+    return [
+      datastore.finding(
+        name, .warning, "\(describe(head)) names \(lost.count) files of \(bytes) bytes that are "
+          + "not here, or not wholly: they are still on their way, or lost and written again when "
+          + "that device next exchanges", file: first.name(head.device), command: datastore.sync)
+    ]
+  }
+
+  /// When the device last committed something that is in the folder, by its own clock.
+  private static func lastTime(
+    _ head: Head, _ datastore: ExaminedDatastore, _ folder: any Folder,
+    _ listing: [String: FolderEntry]
+  ) async -> Int64? {
+    guard let last = head.segments.last, listing[last.name(head.device)] != nil else { return nil }
+    let file = last.name(head.device)
+    let path = datastore.name + "/" + file
+    var time: Int64?
+    do {
+      guard let bytes = try await folder.read(path, limit: PublishedSegment.fileBytesMax) else {
+        return nil
+      }
+      let segment = try PublishedSegment(bytes, name: file, datastore: datastore.identity)
+      var reader = try PackReader(segment.pack)
+      var delta = Delta()
+      while try reader.next(into: &delta) { time = max(time ?? .min, delta.time) }
+    } catch {
+      // A hint only: what is wrong with the file is found when it is fetched.
+    }
+    return time
+  }
+
+  private static func clocks(
+    _ times: [(device: String, time: Int64)], _ datastore: ExaminedDatastore
+  ) -> [Finding] {
+    let now = datastore.root.machine.clock.now()
+    var findings: [Finding] = []
+    let ahead = times.filter { $0.time > now + skew }
+    if let own = datastore.ownTime, own > now + skew {
+      findings.append(
+        datastore.finding(
+          name, .warning, "this device's newest delta is \(span(own - now)) in the future: its "
+            + "clock was ahead then, or is behind now. Set it; what was written keeps its time"))
+    }
+    if ahead.count > 1, ahead.count == times.count {
+      findings.append(
+        datastore.finding(
+          name, .warning, "all other devices have deltas that are more than an hour in the future: "
+            + "this device's clock is behind. Set it"))
+    } else {
+      findings += ahead.map { found in
+        datastore.finding(
+          name, .warning, "the newest delta of \(found.device) is \(span(found.time - now)) in the "
+            + "future: set the clock there; where times break ties, its changes win or lose too "
+            + "often until then")
+      }
+    }
+    for found in times where now > found.time && now - found.time > silence {
+      findings.append(
+        datastore.finding(
+          name, .note, "\(found.device) has published nothing for \(span(now - found.time)). If it "
+            + "is gone for good, that is no harm; if not, it catches up when it comes back"))
+    }
+    return findings
+  }
+
+  private static func span(_ milliseconds: Int64) -> String {
+    let hours = milliseconds / (60 * minute)
+    return hours >= 48 ? "\(hours / 24) days" : "\(hours) hours"
+  }
+}

@@ -1,0 +1,138 @@
+package import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+
+/// Says what is wrong with the files of accounts, roots and datastores, and which command mends it.
+///
+/// It changes nothing, opens nothing, and works while datastores are damaged or open elsewhere:
+/// what somebody is just writing is not judged. It reads every byte of the datastores it looks at,
+/// and of an account's folder the heads and the newest file of each device.
+public struct Doctor: Sendable {
+  /// The directory that is looked at.
+  public let root: String
+  /// Whose datastores they are; nil for local ones.
+  public let account: Account?
+  private let machine: Machine
+  private let folder: (any Folder)?
+
+  /// Looks at the datastores of a `DatastoreManager`'s root, or at all those of an
+  /// `AccountManager`'s directory, whose accounts it knows by itself.
+  public init(root: String, account: Account? = nil) {
+    self.init(
+      root: root, account: account, folder: Doctor.folder(of: account), machine: .real)
+  }
+
+  package init(root: String, account: Account?, folder: (any Folder)?, machine: Machine) {
+    self.root = root
+    self.account = account
+    self.folder = folder
+    self.machine = machine
+  }
+
+  private static func folder(of account: Account?) -> (any Folder)? {
+    switch account?.folder {
+    case nil: nil
+    case .directory(let path): DirectoryFolder(path)
+    }
+  }
+
+  /// Looks at everything, or at one datastore and what it depends on. Never throws: what can't be
+  /// read is a finding.
+  public func examine(_ id: String? = nil) async -> DoctorReport {
+    var report = DoctorReport()
+    guard let (file, findings) = AccountsCheck.run(root, machine: machine) else {
+      await examineRoot(root, account, folder, id, &report)
+      return report
+    }
+    report.findings += findings
+    for entry in file?.entries ?? [] {
+      let place = root + "/" + FileName.accountRoot(entry.id)
+      // An account that was never used has none yet.
+      guard isThere(place) else { continue }
+      await examineRoot(place, entry.account, Doctor.folder(of: entry.account), id, &report)
+    }
+    let local = root + "/" + FileName.localRoot
+    if isThere(local) { await examineRoot(local, nil, nil, id, &report) }
+    return report
+  }
+
+  private func isThere(_ path: String) -> Bool {
+    // One that can't be looked at is looked at, and found to be that.
+    do { return try machine.disk.info(path) != nil } catch { return true }
+  }
+
+  private func examineRoot(
+    _ path: String, _ account: Account?, _ folder: (any Folder)?, _ id: String?,
+    _ report: inout DoctorReport
+  ) async {
+    var root = ExaminedRoot(root: path, account: account, folder: folder, machine: machine)
+    report.roots.append(path)
+    report.findings += PlaceCheck.run(root)
+    report.findings += PermissionCheck.run(root)
+    report.findings += SpaceCheck.run(root)
+    report.findings += RootFilesCheck.run(root)
+    report.findings += MigrationCheck.run(root)
+    report.findings += CatalogueCheck.run(&root)
+    let (found, isUsable) = await FolderCheck.run(root)
+    report.findings += found
+    for datastore in root.datastores() where id == nil || datastore.id == id {
+      report.datastores.append(datastore.id)
+      let (examined, findings) = examine(datastore)
+      report.findings += findings
+      if isUsable, !examined.isOver, let folder {
+        report.findings += await examine(examined, in: folder)
+      }
+    }
+    if let id, !report.datastores.contains(id), !isListed(id, root) {
+      report.findings.append(
+        Finding(
+          check: PlaceCheck.name, severity: .error, datastore: id,
+          message: "there is no datastore \(id) in \(path)", file: path,
+          command: root.command("ls")))
+    }
+  }
+
+  /// The account has it, and it was not fetched yet.
+  private func isListed(_ id: String, _ root: ExaminedRoot) -> Bool {
+    root.installation?.entry(id).view != nil
+  }
+
+  /// The checks of its files. One that somebody works on is looked at again if other files count
+  /// than at the beginning.
+  private func examine(_ datastore: ExaminedDatastore) -> (ExaminedDatastore, [Finding]) {
+    for _ in 0..<2 {
+      var copy = datastore
+      let findings = files(&copy)
+      var again = copy
+      guard copy.holder != nil, CurrentCheck.run(&again).isEmpty, again.current != copy.current
+      else { return (copy, findings) }
+    }
+    var copy = datastore
+    let findings = files(&copy)
+    return (copy, findings)
+  }
+
+  private func files(_ datastore: inout ExaminedDatastore) -> [Finding] {
+    var findings = LockCheck.run(&datastore)
+    findings += CurrentCheck.run(&datastore)
+    findings += SnapshotFileCheck.run(&datastore)
+    findings += LogCheck.run(&datastore)
+    findings += PublishedCheck.read(&datastore)
+    findings += InboxCheck.run(datastore)
+    findings += QuarantineCheck.run(
+      datastore.directory, of: datastore.root, datastore: datastore.id)
+    return findings + StoreFilesCheck.run(datastore)
+  }
+
+  private func examine(_ datastore: ExaminedDatastore, in folder: any Folder) async -> [Finding] {
+    do throws(CairnError) {
+      let entries = try await folder.list(datastore.name)
+      let listing = Dictionary(
+        entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+      return await PublishedCheck.compare(datastore, folder, listing)
+        + DevicesCheck.run(datastore, folder, listing)
+    } catch {
+      return [datastore.finding(FolderCheck.name, .error, error.message, file: datastore.name)]
+    }
+  }
+}

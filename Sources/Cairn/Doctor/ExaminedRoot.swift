@@ -1,0 +1,66 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+
+/// A root under examination: what all of its checks share. Nothing here changes a file.
+struct ExaminedRoot: Sendable {
+  let root: String
+  let account: Account?
+  let folder: (any Folder)?
+  let machine: Machine
+  /// CATALOGUE; nil if there is none or it can't be read.
+  var installation: InstallationFile?
+
+  var disk: any Disk { machine.disk }
+
+  /// A command line on this root.
+  func command(_ words: String...) -> String {
+    ExaminedRoot.line(["cairn"] + words + ["--root", root])
+  }
+
+  /// A command line on a datastore of it.
+  func command(_ word: String, on id: String, _ more: String...) -> String {
+    ExaminedRoot.line(["cairn", word, "--datastore", id] + more + ["--root", root])
+  }
+
+  /// As a shell takes it.
+  private static func line(_ words: [String]) -> String {
+    words.map { word in
+      let isPlain = word.utf8.allSatisfy {
+        (97...122).contains($0) || (65...90).contains($0) || (45...57).contains($0) || $0 == 95
+      }
+      return isPlain && !word.isEmpty
+        ? word : "'" + word.split(separator: "'", omittingEmptySubsequences: false)
+          .joined(separator: "'\\''") + "'"
+    }.joined(separator: " ")
+  }
+
+  /// What is in a directory; nothing if it is not there.
+  func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
+    do { return try disk.list(directory) } catch {
+      if error.reason == .notFound { return [] }
+      throw error
+    }
+  }
+
+  /// The same where what can't be listed is found by another check: nothing then.
+  func listed(_ directory: String) -> [DirectoryEntry] {
+    do { return try list(directory) } catch { return [] }
+  }
+
+  /// The datastores that are here, sorted by id: directories that are named after one and have any
+  /// of its files.
+  func datastores() -> [ExaminedDatastore] {
+    var result: [ExaminedDatastore] = []
+    for entry in listed(root) where entry.info.kind == .directory {
+      guard let (id, generation) = FileName.generation(directory: entry.name),
+        Identifier.isValidDatastore(id)
+      else { continue }
+      result.append(
+        ExaminedDatastore(
+          id: id, generation: generation, directory: root + "/" + entry.name,
+          name: entry.name, root: self))
+    }
+    return result.sorted { ($0.id, $0.generation) < ($1.id, $1.generation) }
+  }
+}

@@ -1,0 +1,67 @@
+internal import CairnDisk
+internal import CairnLog
+
+/// The shared folder: there, readable, and the one that everything was exchanged with.
+enum FolderCheck {
+  static let name = "folder"
+
+  /// The findings, and whether the folder can be looked into any further.
+  static func run(_ root: ExaminedRoot) async -> (findings: [Finding], isUsable: Bool) {
+    guard let folder = root.folder else { return ([], false) }
+    let file = FileName.folderIdentity
+    let known = knownIdentities(root)
+    do throws(CairnError) {
+      guard let bytes = try await folder.read(file, limit: FolderIdentity.bytesMax) else {
+        if known.isEmpty { return ([], true) }
+        return (
+          [
+            finding(
+              root, "it is empty, not there, or not the one that the datastores were exchanged "
+                + "with (\(file) is missing). Mount it, wait for it, or choose the right one: "
+                + "nothing is deleted meanwhile")
+          ], false
+        )
+      }
+      let identity: UInt128
+      do { identity = try FolderIdentity.decode(bytes, path: file) } catch {
+        return ([finding(root, "\(error)")], false)
+      }
+      let others = known.filter { $0.identity != identity }
+      if others.isEmpty { return ([], true) }
+      return (
+        [
+          finding(
+            root, "it is another one than that which \(others.map(\.who).joined(separator: ", ")) "
+              + "were exchanged with. Choose the right folder, or link the account anew")
+        ], others.count < known.count
+      )
+    } catch {
+      return ([finding(root, "it can't be read: \(error.message)")], false)
+    }
+  }
+
+  private static func finding(_ root: ExaminedRoot, _ message: String) -> Finding {
+    var path = "the shared folder"
+    if case .directory(let place) = root.account?.folder { path = place }
+    return Finding(
+      check: name, severity: .error, message: "\(path): \(message)",
+      file: path + "/" + FileName.folderIdentity)
+  }
+
+  /// The folders that the root and its datastores know.
+  private static func knownIdentities(
+    _ root: ExaminedRoot
+  ) -> [(who: String, identity: UInt128)] {
+    var result: [(who: String, identity: UInt128)] = []
+    if let folder = root.installation?.folder, folder != 0 {
+      result.append(("the list of datastores", folder))
+    }
+    for datastore in root.datastores() {
+      // A damaged one is another check's.
+      let found = PublicationFile.readable(datastore.directory, disk: root.disk)
+      guard let publication = found, publication.folder != 0 else { continue }
+      result.append((datastore.id, publication.folder))
+    }
+    return result
+  }
+}

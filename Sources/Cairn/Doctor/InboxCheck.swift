@@ -1,0 +1,57 @@
+internal import CairnDisk
+internal import CairnLog
+
+/// What was fetched and waits for a sync.
+enum InboxCheck {
+  static let name = "inbox"
+
+  static func run(_ datastore: ExaminedDatastore) -> [Finding] {
+    let directory = datastore.directory + "/" + FileName.inbox
+    var findings: [Finding] = []
+    var (files, deltas, deletes) = (0, UInt64(0), 0)
+    do throws(DiskError) {
+      for entry in try datastore.root.list(directory) {
+        guard let published = FileName.published(entry.name) else { continue }
+        let path = directory + "/" + entry.name
+        do throws(LogError) {
+          let limit = PublishedSegment.fileBytesMax
+          let bytes = try DurableFile.read(path, limit: limit, disk: datastore.root.disk)
+          // A sync has taken it just now.
+          guard let bytes else { continue }
+          let segment = try PublishedSegment(bytes, name: path, datastore: datastore.identity)
+          deletes += try Exchange.verify(segment, path).deletes
+          files += 1
+          deltas += published.last - published.first + 1
+        } catch {
+          findings.append(
+            datastore.finding(
+              name, .warning, "\(error); it is fetched anew by the next sync", file: path,
+              offset: error.offset, command: datastore.sync))
+        }
+      }
+    } catch { return [datastore.finding(name, LogError(error))] }
+    guard files > 0 else { return findings }
+    findings.append(
+      datastore.finding(
+        name, .note, "\(deltas) deltas in \(files) fetched files wait for a sync", file: directory,
+        command: datastore.sync))
+    return findings + massDelete(datastore, directory, deletes)
+  }
+
+  private static func massDelete(
+    _ datastore: ExaminedDatastore, _ directory: String, _ deletes: Int
+  ) -> [Finding] {
+    // INFO is a hint; without it nothing is said.
+    let info = (try? InfoFile.read(datastore.directory, disk: datastore.root.disk)) ?? nil
+    guard let here = info.map({ Int(clamping: $0.view.records) }),
+      deletes > MassDeleteLimit().records(of: here)
+    else { return [] }
+    return [
+      datastore.finding(
+        name, .warning,
+        "what waits deletes up to \(deletes) of the \(here) records that are here: a sync holds "
+          + "that back until it is allowed", file: directory,
+        command: datastore.root.command("sync", on: datastore.id, "--allow-mass-delete"))
+    ]
+  }
+}

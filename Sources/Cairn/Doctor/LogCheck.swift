@@ -1,0 +1,75 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnStore
+
+/// The segments of the log: none missing, each whole, all deltas readable.
+enum LogCheck {
+  static let name = "log"
+
+  static func run(_ datastore: inout ExaminedDatastore) -> [Finding] {
+    guard let current = datastore.current else { return [] }
+    let inspection = StoreInspection(
+      unlocked: datastore.directory, current: current, machine: datastore.root.machine)
+    do throws(StoreError) { datastore.segments = try inspection.segments() } catch {
+      return [datastore.finding(name, .error, error.message, command: datastore.repair)]
+    }
+    var findings = missingFirst(datastore, current)
+    for segment in datastore.segments {
+      findings += problem(of: segment, datastore)
+      do throws(StoreError) {
+        var time = datastore.ownTime
+        try inspection.deltas(segment) { delta in
+          if !delta.isFetched { time = max(time ?? .min, delta.time) }
+        }
+        datastore.ownTime = time
+      } catch {
+        if let log = error.log { findings.append(datastore.finding(name, log)) }
+      }
+    }
+    return findings
+  }
+
+  /// Numbers start where CURRENT says.
+  private static func missingFirst(
+    _ datastore: ExaminedDatastore, _ current: CurrentFile
+  ) -> [Finding] {
+    let first = datastore.segments.first?.number
+    let isMissing =
+      first.map { $0 != current.firstKept } ?? (current.firstKept < current.firstSegment)
+    guard isMissing else { return [] }
+    let path =
+      datastore.directory + "/" + FileName.log + "/" + FileName.segment(current.firstKept)
+    return [
+      datastore.finding(
+        name, LogError(.missing, path, "the segment is missing"),
+        "the datastore can't be opened")
+    ]
+  }
+
+  private static func problem(
+    of segment: StoreInspection.Segment, _ datastore: ExaminedDatastore
+  ) -> [Finding] {
+    guard let problem = segment.problem else { return [] }
+    let isLast = segment.number == datastore.segments.last?.number
+    let isTorn = isLast && isUnfinished(segment, problem)
+    guard isTorn else { return [datastore.finding(name, problem)] }
+    // Its writer is at it.
+    if datastore.holder != nil { return [] }
+    return [
+      datastore.finding(
+        name, .warning, "\(problem); nothing that was acknowledged is in it, unless it rotted. The "
+          + "next opening cuts it off and keeps it in \(FileName.quarantine)", file: problem.path,
+        offset: problem.offset, command: datastore.root.command("status", on: datastore.id))
+    ]
+  }
+
+  /// What a crash leaves at the end of the newest segment.
+  private static func isUnfinished(
+    _ segment: StoreInspection.Segment, _ problem: LogError
+  ) -> Bool {
+    guard problem.reason == .truncated else { return false }
+    guard let scan = segment.scan else { return segment.bytes < UInt64(SegmentHeader.size) }
+    if case .torn = scan.ending { return true }
+    return false
+  }
+}

@@ -1,0 +1,125 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+
+/// PUBLISHED, and the own head in the folder: is this copy still the one that writes it?
+enum PublishedCheck {
+  static let name = "identity"
+
+  /// Reads PUBLISHED into the datastore.
+  static func read(_ datastore: inout ExaminedDatastore) -> [Finding] {
+    guard let current = datastore.current else { return [] }
+    let path = datastore.directory + "/" + FileName.publication
+    do throws(LogError) {
+      let limit = Head.bytesMax * 2
+      guard let bytes = try DurableFile.read(path, limit: limit, disk: datastore.root.disk) else {
+        return []
+      }
+      let publication = try PublicationFile(bytes, path: path)
+      if publication.head.isEmpty { return [] }
+      let head = try Head(publication.head, name: path, datastore: datastore.identity)
+      guard head.device.rawValue == current.device else { return [] }
+      (datastore.publication, datastore.ownHead) = (publication, head)
+      return unpublished(datastore, head)
+    } catch {
+      return [
+        datastore.finding(
+          name, error, "without it this copy can't know its own files in the folder")
+      ]
+    }
+  }
+
+  /// Own deltas that the folder does not have must be in the log.
+  private static func unpublished(_ datastore: ExaminedDatastore, _ head: Head) -> [Finding] {
+    let last = datastore.lastOwn
+    guard last > head.last else { return [] }
+    let logged = Set(
+      datastore.segments.flatMap { $0.scan?.frames ?? [] }
+        .filter { $0.kind == FrameKind.delta.rawValue }.map(\.sequence))
+    let missing = ((head.last + 1)...last).filter { !logged.contains($0) }
+    guard let first = missing.first else { return [] }
+    return [
+      datastore.finding(
+        name, .error, "\(missing.count) own deltas that are not published, from \(first) on, are "
+          + "not in the log any more: they can't be published",
+        file: datastore.directory + "/" + FileName.log, command: datastore.repair)
+    ]
+  }
+
+  /// Compares with what is in the folder. `listing` are the files of the datastore's directory.
+  static func compare(
+    _ datastore: ExaminedDatastore, _ folder: any Folder, _ listing: [String: FolderEntry]
+  ) async -> [Finding] {
+    guard let current = datastore.current else { return [] }
+    let file = FileName.head(device: current.device)
+    guard listing[file] != nil else {
+      guard let known = datastore.ownHead, known.generation > 0 else { return [] }
+      return [
+        datastore.finding(
+          name, .warning, "the folder has lost this device's head \(file); the next exchange "
+            + "writes it again", file: file, command: datastore.sync)
+      ]
+    }
+    do throws(CairnError) {
+      let path = datastore.name + "/" + file
+      guard let bytes = try await folder.read(path, limit: Head.bytesMax) else { return [] }
+      let head: Head
+      do throws(LogError) {
+        head = try Head(bytes, name: file, datastore: datastore.identity)
+      } catch {
+        return [
+          datastore.finding(
+            name, .warning, "\(error); the next exchange writes it again", file: file,
+            command: datastore.sync)
+        ]
+      }
+      return judge(head, file, datastore) + missingFiles(head, datastore, listing)
+    } catch {
+      return [datastore.finding(name, .warning, error.message, file: file)]
+    }
+  }
+
+  private static func judge(
+    _ head: Head, _ file: String, _ datastore: ExaminedDatastore
+  ) -> [Finding] {
+    let isOurs = datastore.publication.map {
+      head.nonce == $0.confirmedNonce || head.nonce == $0.pendingNonce
+    }
+    // Somebody may be publishing just now.
+    if datastore.holder != nil { return [] }
+    let what: String
+    if isOurs == true, head.last > datastore.lastOwn {
+      what = "it has \(head.last) deltas, more than the \(datastore.lastOwn) that are here: this "
+        + "copy was restored from a backup, or has lost the end of its log"
+    } else if isOurs == true {
+      return []
+    } else if let known = datastore.ownHead, head.generation < known.generation {
+      what = "it is older than what this device wrote last: the folder was rolled back"
+    } else if isOurs == nil {
+      what = "nothing was ever published from here: this copy was restored from a backup, or lost "
+        + "its PUBLISHED"
+    } else {
+      what = "another copy of this device wrote it: a clone, or this one before it was restored"
+    }
+    return [
+      datastore.finding(
+        name, .error, "this device's head \(file) in the folder is not what it wrote: \(what). "
+          + "Nothing is lost; the next exchange says how to go on", file: file,
+        command: datastore.sync)
+    ]
+  }
+
+  private static func missingFiles(
+    _ head: Head, _ datastore: ExaminedDatastore, _ listing: [String: FolderEntry]
+  ) -> [Finding] {
+    let missing = head.segments.filter { listing[$0.name(head.device)]?.size != $0.size }
+    guard let first = missing.first else { return [] }
+    return [
+      datastore.finding(
+        name, .error, "the folder has lost \(missing.count) of this device's own files, or has "
+          + "only parts of them: new devices wait for them", file: first.name(head.device),
+        command: datastore.sync)
+    ]
+  }
+}

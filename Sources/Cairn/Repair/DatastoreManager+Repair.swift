@@ -1,0 +1,75 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+
+extension DatastoreManager {
+  /// Makes a damaged datastore whole: of what its files still hold, and of what the account's
+  /// folder has. Does nothing if every byte of it is right.
+  ///
+  /// The original is never changed: it is moved to `trash`, with the reason beside it, and stays
+  /// there until the trash is emptied. In its place comes a new copy, with a new device name. It
+  /// has everything that the folder has; what only the damaged copy had, unpublished changes that
+  /// can still be read, it inserts as its own. The report lists what could not be read. If it is
+  /// interrupted, nothing has changed, or the next use of this root completes it.
+  ///
+  /// - Parameters:
+  ///   - id: A datastore that is closed.
+  ///   - dryRun: Find out and report everything, and change nothing.
+  ///   - usingFolder: Take what was published from the account's folder. Without it all that is
+  ///     here is inserted anew, and meets what the others have as two inserts do: only for a folder
+  ///     that is gone.
+  /// - Throws: `notFound`, `alreadyOpen`; `needsNewerVersion` if a file is a newer version's;
+  ///   `notFound` or `disallowed` if the folder is not there or another one; errors of the disk and
+  ///   the folder. Nothing is changed then.
+  public func repairDatastore(
+    _ id: String, dryRun: Bool = false, usingFolder: Bool = true
+  ) async throws(CairnError) -> RepairReport {
+    try checkUsable()
+    guard Identifier.isValidDatastore(id) else {
+      throw CairnError(.illegalArgument, "\"\(id)\" can't be a datastore's id", id: id)
+    }
+    let generation = try generation(of: id)
+    let directory = directory(of: id, generation: generation)
+    guard try isDirectory(directory) else {
+      throw CairnError(
+        .notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
+    }
+    let lock = try repairLock(directory, id)
+    defer { lock.unlock() }
+    var repair = DatastoreRepair(
+      self, id: id, generation: generation, usesFolder: usingFolder)
+    repair.examine()
+    guard repair.report.wasNeeded else { return repair.report }
+    do throws(CairnError) {
+      try await repair.prepare()
+      if dryRun {
+        repair.discard()
+        return repair.report
+      }
+    } catch {
+      repair.discard()
+      throw error
+    }
+    try repair.install()
+    noteList()
+    return repair.report
+  }
+
+  /// Also one that has lost its CURRENT.
+  private func isDirectory(_ path: String) throws(CairnError) -> Bool {
+    do { return try machine.disk.info(path)?.kind == .directory } catch {
+      throw CairnError(error)
+    }
+  }
+
+  private func repairLock(_ directory: String, _ id: String) throws(CairnError) -> any DiskLock {
+    do { return try machine.disk.lock(directory + "/" + FileName.lock) } catch {
+      if error.reason == .locked {
+        throw CairnError(
+          .alreadyOpen, "\(id) is open (\(error.detail)); close it before it is repaired", id: id)
+      }
+      throw CairnError(error)
+    }
+  }
+}

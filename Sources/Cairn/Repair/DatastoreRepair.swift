@@ -1,0 +1,208 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+
+/// Makes a whole datastore of what a damaged one and the folder have, beside its place, and then
+/// puts it there; the original goes to the trash as it is.
+struct DatastoreRepair {
+  let manager: DatastoreManager
+  let id: String
+  let generation: UInt32
+  let name: String
+  let usesFolder: Bool
+  let staging: MigrationStaging
+  private(set) var report: RepairReport
+
+  init(_ manager: DatastoreManager, id: String, generation: UInt32, usesFolder: Bool) {
+    self.manager = manager
+    self.id = id
+    self.generation = generation
+    self.usesFolder = usesFolder && manager.folder != nil
+    name = FileName.directory(datastore: id, generation: generation)
+    staging = MigrationStaging(
+      root: manager.root, token: manager.machine.random.next(), machine: manager.machine)
+    report = RepairReport(datastore: id)
+  }
+
+  private var machine: Machine { manager.machine }
+  private var place: String { manager.root + "/" + name }
+  private var target: String { manager.root + "/" + FileName.staging(staging.token, name) }
+  private var scratch: String { manager.root + "/" + FileName.staging(staging.token, "scratch") }
+  private var identity: UInt128 { DatastoreManager.identity(of: id, generation: generation) }
+
+  // MARK: what is wrong
+
+  /// Looks whether there is anything to repair, with the datastore's lock held.
+  mutating func examine() {
+    let root = ExaminedRoot(
+      root: manager.root, account: manager.account, folder: nil, machine: machine)
+    var datastore = ExaminedDatastore(
+      id: id, generation: generation, directory: place, name: name, root: root)
+    var findings = CurrentCheck.run(&datastore)
+    findings += SnapshotFileCheck.run(&datastore)
+    findings += LogCheck.run(&datastore)
+    if !manager.isLocal { findings += PublishedCheck.read(&datastore) }
+    // What the next opening mends by itself is none of ours.
+    report.findings = findings.filter { $0.severity == .error }
+  }
+
+  // MARK: the work
+
+  /// Puts the new one together in the staging directory. Nothing else changes.
+  mutating func prepare() async throws(CairnError) {
+    do throws(DiskError) { try machine.disk.createDirectory(scratch) } catch {
+      throw CairnError(error)
+    }
+    let (directory, identity, machine) = (place, identity, machine)
+    let (isLinked, scratch) = (!manager.isLocal, scratch)
+    let salvage = try wrapped { () throws(StoreError) in
+      try StoreSalvage(
+        directory, datastore: identity, isLinked: isLinked, scratch: scratch, machine: machine)
+    }
+    defer {
+      // It has nothing of its own.
+      do throws(StoreError) { try salvage.store.close() } catch {}
+    }
+    report.losses = salvage.losses.map { RepairReport.Loss($0) }
+    (report.snapshotRecords, report.logDeltas) = (salvage.rows, salvage.deltas)
+    report.mendedBits = salvage.mendedBits
+    report.oldDevice = salvage.device?.description
+    let path = target
+    let store = try wrapped { () throws(StoreError) in
+      try Store.open(
+        path, datastore: identity, isLinked: isLinked, options: MigrationStaging.options,
+        machine: machine)
+    }
+    do throws(CairnError) {
+      if usesFolder { try await fetch(into: store) }
+      try merge(salvage, into: store)
+      report.device = store.device.description
+      report.records = store.totals.records
+      let summary = try wrapped { () throws(StoreError) in try store.summary() }
+      try wrapped { () throws(StoreError) in try store.close() }
+      try staging.describe(path, summary)
+    } catch {
+      // The first error says more than what closing might add.
+      do throws(StoreError) { try store.close() } catch {}
+      throw error
+    }
+  }
+
+  private mutating func merge(_ salvage: StoreSalvage, into store: Store) throws(CairnError) {
+    do throws(StoreError) {
+      // Deltas of others that the log has as they came: they need no folder.
+      if !salvage.packs.isEmpty, !manager.isLocal { _ = try store.sync(packs: salvage.packs) }
+      if store.isBlank {
+        var merge = MigrationMerge(id: id, source: salvage.store, target: store)
+        try merge.run()
+        report.reinserted = merge.moved.records
+      } else {
+        var merge = RepairMerge(salvage, target: store)
+        try merge.run()
+        report.reinserted = merge.records
+        report.losses += merge.losses.map { RepairReport.Loss($0) }
+      }
+    } catch { throw CairnError(error) }
+  }
+
+  // MARK: the folder
+
+  /// Takes everything that the folder has, the damaged copy's own published deltas among it.
+  private mutating func fetch(into store: Store) async throws(CairnError) {
+    guard let folder = manager.folder?(), let account = manager.account else { return }
+    guard try await isRightFolder(folder) else { return }
+    let exchange = try Exchange(
+      store: store, datastoreID: id, directory: name, user: account.user, folder: folder,
+      graceMilliseconds: .max, massDeleteLimit: nil, tuning: Tuning(), machine: machine)
+    // A snapshot first, and then what came after it.
+    for _ in 0..<3 {
+      let round = try await exchange.fetchOnly()
+      report.fetchedDeltas += Int(clamping: round.fetchedDeltas)
+      report.waiting = round.waiting
+      _ = try exchange.sync(allowingMassDelete: true)
+      if round.fetchedFiles == 0 { break }
+    }
+  }
+
+  /// Whether there is anything in the folder. One that can't be read, or is another one than the
+  /// datastore was exchanged with, is an error: half a repair would be no repair.
+  private func isRightFolder(_ folder: any Folder) async throws(CairnError) -> Bool {
+    let file = FileName.folderIdentity
+    let known = try knownFolder()
+    guard let bytes = try await folder.read(file, limit: FolderIdentity.bytesMax) else {
+      if known == 0 { return false }
+      throw CairnError(
+        .notFound,
+        "the shared folder is empty, not there, or not the one that \(id) was exchanged with, and "
+          + "a repair needs it: what was published is taken from there. Nothing was changed. If it "
+          + "is gone for good, repair without the folder", file: file, id: id)
+    }
+    let identity: UInt128
+    do { identity = try FolderIdentity.decode(bytes, path: file) } catch {
+      throw CairnError(error)
+    }
+    guard known == 0 || known == identity else {
+      throw CairnError(
+        .disallowed,
+        "this is another shared folder than the one that \(id) was exchanged with; nothing was "
+          + "changed. Choose the right folder and repeat the repair", file: file, id: id)
+    }
+    return true
+  }
+
+  /// The identity of the folder that was exchanged with; 0 if nothing tells it.
+  private func knownFolder() throws(CairnError) -> UInt128 {
+    let publication = PublicationFile.readable(place, disk: machine.disk)
+    if let publication, publication.folder != 0 { return publication.folder }
+    return try manager.installation.read().folder
+  }
+
+  // MARK: the end
+
+  /// Puts the new one into its place and the original into the trash. From the journal on it only
+  /// goes forward: after a crash the next use of the root does the rest.
+  mutating func install() throws(CairnError) {
+    if !manager.isLocal, let text = report.oldDevice, let device = UInt64(text, radix: 16) {
+      // If the datastore is ever deleted, the old device's files are ours to remove.
+      let own = InstallationFile.OwnDevice(id: id, generation: generation, device: device)
+      try manager.installation.update { _ = $0.devices.insert(own) }
+    }
+    var locks = MigrationLocks(machine: machine)
+    defer { locks.release() }
+    try locks.take(manager.root)
+    if try MigrationJournal.read(manager.root, disk: machine.disk) != nil {
+      throw CairnError(
+        .retryLater, "datastores are being moved in \(manager.root); repair again after that",
+        file: manager.root + "/" + FileName.journal)
+    }
+    try MigrationJournal(
+      flags: MigrationJournal.flagTarget, token: staging.token, other: "",
+      items: [MigrationJournal.Item(directory: name, source: "")]
+    ).write(manager.root, machine: machine)
+    report.original = try manager.trash.keep(name, reason: reason)
+    do throws(DiskError) {
+      try machine.disk.rename(target, to: place)
+      try machine.disk.syncDirectory(manager.root)
+    } catch { throw CairnError(error) }
+    try MigrationJournal.remove(manager.root, disk: machine.disk)
+    do throws(CairnError) { try staging.discard() } catch {}
+  }
+
+  private var reason: String {
+    let what = report.findings.map { "- " + $0.message }.joined(separator: "\n")
+    return "the original of a datastore that was repaired, as it was:\n\(what)"
+  }
+
+  /// Takes back what was staged.
+  func discard() {
+    // What is left goes by itself after a week.
+    do throws(CairnError) { try staging.discard() } catch {}
+  }
+}
+
+extension RepairReport.Loss {
+  init(_ loss: SalvageLoss) {
+    self.init(file: loss.path, offset: loss.offset, message: loss.message)
+  }
+}

@@ -1,0 +1,128 @@
+internal import CairnMerge
+internal import CairnStore
+
+/// Puts what a damaged copy of an account's datastore still holds, and the folder does not have,
+/// into the new one: as changes of the new device.
+///
+/// What the folder has is left alone, whatever the copy shows: it is there with all its history.
+struct RepairMerge {
+  private static let batchBytes = 1 << 20
+
+  let salvage: StoreSalvage
+  let target: Store
+  private let source: Store
+  /// Everything that is in the target was known to the copy.
+  private let isNewer: Bool
+  /// What the target has without the copy.
+  private let known: VersionVector
+  private(set) var records = 0
+  /// What could not be decided.
+  private(set) var losses: [SalvageLoss] = []
+
+  init(_ salvage: StoreSalvage, target: Store) {
+    self.salvage = salvage
+    self.target = target
+    source = salvage.store
+    known = target.vector
+    isNewer = source.vector.covers(target.vector)
+  }
+
+  mutating func run() throws(StoreError) {
+    for record in unpublished() { try put(record) }
+    _ = try target.sync()
+    // Content that is only in the copy's snapshot, of deltas that the folder has lost.
+    guard !known.covers(source.vector) else { return }
+    for table in try source.allTables() {
+      for id in try source.query(table: table, [])
+      where try !target.knows(table: table, id: id) {
+        try insert(table, id)
+      }
+      _ = try target.sync()
+    }
+  }
+
+  private struct Key: Hashable {
+    var table: String
+    var id: RecordName
+  }
+
+  /// What own deltas changed that the folder does not have, each record once, in their order.
+  private func unpublished() -> [TouchedRecord] {
+    var places: [Key: Int] = [:]
+    var result: [TouchedRecord] = []
+    for record in salvage.touched where !known.contains(record.dot) {
+      let key = Key(table: record.table, id: record.id)
+      guard let place = places[key] else {
+        places[key] = result.count
+        result.append(record)
+        continue
+      }
+      result[place].isDeleted = result[place].isDeleted || record.isDeleted
+      result[place].fields += record.fields.filter { !result[place].fields.contains($0) }
+    }
+    return result
+  }
+
+  private mutating func put(_ record: TouchedRecord) throws(StoreError) {
+    let (table, id) = (record.table, record.id)
+    guard let fields = try source.fields(table: table, id: id) else {
+      if record.isDeleted { try target.delete(table: table, id: id) }
+      return
+    }
+    guard let there = try target.fields(table: table, id: id) else {
+      // Deleted elsewhere meanwhile: a delete wins over updates, but not over an insert.
+      if try !target.knows(table: table, id: id) || record.isDeleted { try insert(table, id) }
+      return
+    }
+    var changes: [(field: String, value: FieldValue?)] = []
+    for field in record.fields {
+      let own = fields.first { $0.0 == field }?.1
+      let old = there.first { $0.0 == field }?.1
+      if own == old { continue }
+      guard let old, let own, !isNewer else {
+        changes.append((field, own))
+        continue
+      }
+      if let merged = merged(table, id, field, own: own, old: old) {
+        changes.append((field, merged))
+      }
+    }
+    if changes.isEmpty { return }
+    try target.update(table: table, id: id, changes)
+    records += 1
+    try commitBatch()
+  }
+
+  /// What a field becomes that was changed in the copy, and perhaps elsewhere without its knowing;
+  /// nil for what it is.
+  private mutating func merged(
+    _ table: String, _ id: RecordName, _ field: String, own: FieldValue, old: FieldValue
+  ) -> FieldValue? {
+    if case .list(let items) = own, case .list(let others) = old {
+      let missing = items.filter { !others.contains($0) }
+      return missing.isEmpty ? nil : .list(others + missing)
+    }
+    let rule = Identifier.isReserved(table) ? .remote : target.rule(table: table, field: field)
+    if rule == .sum {
+      losses.append(
+        SalvageLoss(
+          path: source.directory, offset: nil,
+          message: "\(table)/\(id.text).\(field): additions that were not published are not in the "
+            + "sum: here it was \(own), with the others' it is \(old)"))
+      return nil
+    }
+    let (kept, _) = MigrationMerge.resolve(rule, remote: old, local: own)
+    return kept == old ? nil : kept
+  }
+
+  private mutating func insert(_ table: String, _ id: RecordName) throws(StoreError) {
+    guard let fields = try source.fields(table: table, id: id) else { return }
+    try target.insert(table: table, id: id, fields.map { ($0.0, $0.1) })
+    records += 1
+    try commitBatch()
+  }
+
+  private func commitBatch() throws(StoreError) {
+    if target.totals.pending >= RepairMerge.batchBytes { _ = try target.sync() }
+  }
+}

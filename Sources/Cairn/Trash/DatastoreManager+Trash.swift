@@ -1,0 +1,145 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+
+extension DatastoreManager {
+  /// Copies of datastores in the trash: what other devices have deleted, and originals of what was
+  /// repaired; from the least to the most recent one.
+  public func trashedDatastores() throws(CairnError) -> [DeletedDatastore] {
+    let trash = root + "/" + FileName.trash
+    var result: [DeletedDatastore] = []
+    do throws(DiskError) {
+      if try machine.disk.info(trash) == nil { return [] }
+      for entry in try machine.disk.list(trash) where entry.info.kind == .directory {
+        guard let time = Int64(entry.name) else { continue }
+        let place = trash + "/" + entry.name
+        for copy in try machine.disk.list(place) where copy.info.kind == .directory {
+          guard let (id, generation) = FileName.generation(directory: copy.name),
+            Identifier.isValidDatastore(id)
+          else { continue }
+          let directory = place + "/" + copy.name
+          result.append(
+            DeletedDatastore(
+              id: id, deleted: Timestamp(millisecondsSince1970: time), directory: directory,
+              reason: reason(place), bytes: try bytes(directory), generation: generation))
+        }
+      }
+    } catch { throw CairnError(error) }
+    return result.sorted { ($0.deleted, $0.id) < ($1.deleted, $1.id) }
+  }
+
+  private func reason(_ place: String) -> String? {
+    let path = place + "/" + FileName.trashReason
+    // It is for people: without it there is just the copy.
+    let bytes = (try? DurableFile.read(path, limit: 1 << 20, disk: machine.disk)) ?? nil
+    return bytes.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private func bytes(_ directory: String) throws(DiskError) -> UInt64 {
+    var total: UInt64 = 0
+    for entry in try machine.disk.list(directory) {
+      let path = directory + "/" + entry.name
+      total += entry.info.kind == .directory ? try bytes(path) : entry.info.size
+    }
+    return total
+  }
+
+  /// Takes a copy out of the trash again.
+  ///
+  /// One whose datastore was deleted elsewhere becomes the content of a new datastore of that id,
+  /// or is merged into it if there is one already, as `migrate(to:)` does it; the copy stays in the
+  /// trash. Any other is put back into its place as it is.
+  ///
+  /// - Throws: `alreadyOpen` if the datastore is open; `exists` if its place is taken: remove that
+  ///   copy first; `notFound` if it is not in the trash any more; errors of the disk.
+  public func restore(_ deleted: DeletedDatastore) throws(CairnError) {
+    try checkUsable()
+    guard try trashedDatastores().contains(where: { $0.directory == deleted.directory }) else {
+      throw CairnError(
+        .notFound, "\(deleted.directory) is not in the trash any more",
+        file: deleted.directory, id: deleted.id)
+    }
+    let generation = try generation(of: deleted.id)
+    if deleted.generation < generation {
+      try mergeBack(deleted, generation)
+    } else {
+      try putBack(deleted)
+    }
+    noteList()
+  }
+
+  private func putBack(_ deleted: DeletedDatastore) throws(CairnError) {
+    let place = directory(of: deleted.id, generation: deleted.generation)
+    let isTaken: Bool
+    do { isTaken = try machine.disk.info(place) != nil } catch { throw CairnError(error) }
+    guard !isTaken else {
+      throw CairnError(
+        .exists, "there is a datastore \(deleted.id) in \(root): remove that copy first",
+        file: place, id: deleted.id)
+    }
+    do throws(DiskError) {
+      try machine.disk.rename(deleted.directory, to: place)
+      // The target first, or a power cut could leave it in neither.
+      try machine.disk.syncDirectory(root)
+      try machine.disk.removeTree(parent(of: deleted))
+    } catch { throw CairnError(error) }
+  }
+
+  /// The directory of one moment in the trash.
+  private func parent(of deleted: DeletedDatastore) -> String {
+    "\(root)/\(FileName.trash)/\(deleted.deleted.millisecondsSince1970)"
+  }
+
+  private func mergeBack(_ deleted: DeletedDatastore, _ generation: UInt32) throws(CairnError) {
+    try locked { (state: inout State) throws(CairnError) in
+      if state.open[deleted.id]?.isOpen == true {
+        throw CairnError(
+          .alreadyOpen, "\(deleted.id) is open; close it first", id: deleted.id)
+      }
+      var locks = MigrationLocks(machine: machine)
+      defer { locks.release() }
+      try locks.take(root)
+      _ = try settleMigration(target: nil, &locks)
+      let identity = DatastoreManager.identity(of: deleted.id, generation: deleted.generation)
+      let source = try wrapped { () throws(StoreError) in
+        try Store.open(
+          deleted.directory, datastore: identity, isLinked: !isLocal,
+          options: MigrationStaging.options, machine: machine)
+      }
+      do throws(CairnError) { try stage(source, deleted.id, generation) } catch {
+        do throws(StoreError) { try source.close() } catch {}
+        throw error
+      }
+      try wrapped { () throws(StoreError) in try source.close() }
+      _ = try settleMigration(target: nil, &locks)
+    }
+  }
+
+  private func stage(_ source: Store, _ id: String, _ generation: UInt32) throws(CairnError) {
+    let name = FileName.directory(datastore: id, generation: generation)
+    let lock = try lockPlace(name, id: id)
+    defer { lock?.unlock() }
+    let staging = MigrationStaging(root: root, token: machine.random.next(), machine: machine)
+    do throws(CairnError) {
+      _ = try staging.stage(source, id: id, generation: generation)
+      try MigrationJournal(
+        flags: MigrationJournal.flagTarget, token: staging.token, other: "",
+        items: [MigrationJournal.Item(directory: name, source: "")]
+      ).write(root, machine: machine)
+    } catch {
+      do throws(CairnError) { try staging.discard() } catch {}
+      throw error
+    }
+  }
+
+  /// Removes copies from the trash for good: all of them, or one.
+  public func emptyTrash(of deleted: DeletedDatastore? = nil) throws(CairnError) {
+    for copy in try trashedDatastores()
+    where deleted == nil || copy.directory == deleted?.directory {
+      do throws(DiskError) { try machine.disk.removeTree(parent(of: copy)) } catch {
+        throw CairnError(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,59 @@
+internal import CairnLog
+internal import CairnStore
+
+/// The records that other devices have deleted, as they were here: for `Options.trashDays`, on this
+/// device only. Records that were deleted here are not in it.
+///
+/// It is written before a delete becomes visible, so a crash does not lose what is in it.
+/// Thread-safe.
+public struct DatastoreTrash: Sendable {
+  let datastore: Datastore
+
+  private var store: Store { datastore.store }
+
+  /// What is in it, from the least to the most recently deleted one; records that are there again
+  /// are left out. Reads the files of the trash.
+  ///
+  /// - Throws: `corrupt` if all that is there can't be read; errors of the disk.
+  public func list() throws(CairnError) -> [DeletedRecord] {
+    let found = try wrapped { () throws(StoreError) in try store.deletedRecords() }
+    if found.records.isEmpty, let problem = found.problems.first { throw CairnError(problem) }
+    return found.records.map { DeletedRecord(kept: $0) }
+  }
+
+  /// How many deleted records were too many for `Options.trashBytes` and are not in it.
+  public var notKept: UInt64 {
+    get throws(CairnError) {
+      try wrapped { () throws(StoreError) in try store.deletedRecords().notKept }
+    }
+  }
+
+  /// Inserts a record again, under its id: an ordinary change, which the next `sync()` commits and
+  /// other devices get.
+  ///
+  /// - Throws: `exists` if there is such a record, `sizeLimit`, `disallowed`.
+  public func restore(_ record: DeletedRecord) throws(CairnError) {
+    defer { datastore.observers.tell() }
+    try wrapped { () throws(StoreError) in try store.restore(record.kept) }
+  }
+
+  /// Inserts all of them again; returns how many. If one can't be inserted, those before it are.
+  @discardableResult
+  public func restoreAll() throws(CairnError) -> Int {
+    let records = try list()
+    for record in records { try restore(record) }
+    return records.count
+  }
+
+  /// Removes what is in it for good: everything, or what was deleted up to a time.
+  public func empty(through time: Timestamp? = nil) throws(CairnError) {
+    try wrapped { () throws(StoreError) in
+      try store.emptyTrash(through: time?.millisecondsSince1970 ?? .max)
+    }
+  }
+}
+
+extension Datastore {
+  /// The records that other devices have deleted.
+  public var trash: DatastoreTrash { DatastoreTrash(datastore: self) }
+}

@@ -1,0 +1,177 @@
+import CairnBytes
+import CairnLog
+package import CairnMerge
+
+/// Applies what can be read of a damaged segment to a state, as far as that is possible.
+///
+/// Deltas of a segment share a dictionary. If one of them is damaged but looks like what it was,
+/// its names are used for those behind it and nothing else of it is; if not, those behind it are
+/// read as far as they need no name that it may have given.
+struct SegmentLoot {
+  let salvage: SegmentSalvage
+  let path: String
+  /// Its content is in the snapshot already.
+  let isFolded: Bool
+  private(set) var losses: [SalvageLoss] = []
+  private(set) var deltas = 0
+  /// Packs of other devices' deltas as they came.
+  private(set) var packs: [[UInt8]] = []
+  /// What own deltas touch.
+  private(set) var touched: [TouchedRecord] = []
+  /// Names of the tables that are mentioned.
+  private(set) var tables: Set<String> = []
+  private var decoder = DeltaDecoder()
+  private var slots: [UInt32] = []
+  private var delta = Delta()
+
+  init(_ salvage: SegmentSalvage, path: String, isFolded: Bool) {
+    self.salvage = salvage
+    self.path = path
+    self.isFolded = isFolded
+  }
+
+  mutating func run(into state: inout StoreState) throws(StoreError) {
+    for part in salvage.parts {
+      switch part {
+      case .damage(let region): skip(region)
+      case .frame(let frame):
+        do throws(DecodeError) {
+          let payload = try frame.payload(salvage.bytes)
+          switch FrameKind(rawValue: frame.kind) {
+          case .delta: try take(payload, frame, &state)
+          case .pack: try takePacks(payload, &state)
+          case .seal, nil: throw .newer("a frame of an unknown kind")
+          }
+        } catch {
+          if case .newer = error {
+            throw StoreError(LogError(error, path, at: UInt64(frame.offset), "a frame"))
+          }
+          lose(frame.offset, "delta \(frame.sequence) can't be read (\(error))")
+          decoder.skipDamage()
+        }
+      }
+    }
+  }
+
+  private mutating func lose(_ offset: Int, _ message: String) {
+    losses.append(SalvageLoss(path: path, offset: UInt64(offset), message: message))
+  }
+
+  private mutating func skip(_ region: Range<Int>) {
+    guard !decoder.hasSkipped, let payload = salvage.suspect(region) else {
+      lose(region.lowerBound, "\(region.count) bytes are damaged; what was in them is lost")
+      decoder.skipDamage()
+      return
+    }
+    var copy = decoder
+    var reader = ByteReader(payload)
+    let dot = Dot(
+      device: DeviceID(rawValue: 0), sequence: salvage.suspectSequence(region))
+    do throws(DecodeError) {
+      try copy.decode(&reader, dot: dot, into: &delta)
+      guard reader.isAtEnd else { throw .malformed("bytes after a delta's end") }
+    } catch {
+      lose(region.lowerBound, "delta \(dot.sequence) is damaged and lost")
+      decoder.skipDamage()
+      return
+    }
+    decoder = copy
+    lose(
+      region.lowerBound, "delta \(dot.sequence) is damaged and lost: it wrote "
+        + describe(delta, decoder.records)
+        + ". Names that it gave were used for the deltas behind it")
+  }
+
+  /// What a delta touches, in words.
+  private func describe(_ delta: Delta, _ names: [RecordName]) -> String {
+    let shown = 5
+    let parts = delta.sections.map { section in
+      let ids = section.records.prefix(shown).map { index in
+        names[Int(delta.records[index].reference)].text
+      }
+      let more = section.records.count > shown ? " and \(section.records.count - shown) more" : ""
+      return "\(section.table): \(ids.joined(separator: " "))\(more)"
+    }
+    return parts.joined(separator: "; ")
+  }
+
+  private mutating func take(
+    _ payload: [UInt8], _ frame: Frame, _ state: inout StoreState
+  ) throws(DecodeError) {
+    var reader = ByteReader(payload)
+    let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
+    var copy = decoder
+    try copy.decode(&reader, dot: dot, into: &delta)
+    guard reader.isAtEnd else { throw .malformed("bytes after a delta's end") }
+    decoder = copy
+    for section in delta.sections { tables.insert(section.table) }
+    TouchedRecord.add(of: delta, names: decoder.records, to: &touched)
+    deltas += 1
+    if isFolded || state.vector.contains(dot) { return }
+    noteGap(dot, frame.offset, state)
+    state.seeAll(by: dot.device)
+    while slots.count < decoder.records.count { slots.append(0) }
+    do throws(StoreError) {
+      try state.apply(delta, heap: payload, names: decoder.records, slots: &slots)
+    } catch { throw .malformed("the snapshot below it can't be read") }
+  }
+
+  /// Deltas that are nowhere, between the last and this one.
+  private mutating func noteGap(_ dot: Dot, _ offset: Int, _ state: StoreState) {
+    let last = state.vector[dot.device]
+    guard dot.sequence > last + 1, !state.vector.isEmpty else { return }
+    lose(offset, "deltas \(last + 1) to \(dot.sequence - 1) of device \(dot.device) are not here")
+  }
+
+  private mutating func takePacks(
+    _ payload: [UInt8], _ state: inout StoreState
+  ) throws(DecodeError) {
+    var reader = ByteReader(payload)
+    for _ in 0..<(try reader.count(minimumSize: 8)) {
+      let last = try reader.varint()
+      let range = try reader.blob()
+      packs.append(Array(payload[range]))
+      var pack = try PackReader(payload, range)
+      var packSlots: [UInt32] = []
+      while pack.nextSequence <= last, try pack.next(into: &delta) {
+        deltas += 1
+        for section in delta.sections { tables.insert(section.table) }
+        if isFolded || state.vector.contains(delta.dot) { continue }
+        while packSlots.count < pack.records.count { packSlots.append(0) }
+        do throws(StoreError) {
+          try state.apply(delta, heap: pack.heap, names: pack.records, slots: &packSlots)
+        } catch { throw .malformed("the snapshot below it can't be read") }
+      }
+    }
+    guard reader.isAtEnd else { throw .malformed("bytes after the last pack") }
+  }
+}
+
+/// A record that an own delta changed, and how.
+package struct TouchedRecord: Sendable {
+  package var dot: Dot
+  package var table: String
+  package var id: RecordName
+  package var isDeleted: Bool
+  /// Fields that were written; all of them if it was inserted.
+  package var fields: [String]
+
+  static func add(of delta: Delta, names: [RecordName], to result: inout [TouchedRecord]) {
+    for section in delta.sections {
+      let start = result.count
+      for index in section.records {
+        let entry = delta.records[index]
+        result.append(
+          TouchedRecord(
+            dot: delta.dot, table: section.table, id: names[Int(entry.reference)],
+            isDeleted: entry.flags & Delta.Flags.delete != 0, fields: []))
+      }
+      for column in delta.columns[section.columns] {
+        for cell in column.cells {
+          let record = start + Int(delta.rows[cell]) - section.records.lowerBound
+          result[record].fields.append(column.field)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import CairnBytes
+import CairnDisk
+import CairnLog
+import CairnMerge
+
+/// Makes a whole snapshot of the blocks of a damaged one that can still be read.
+struct SnapshotRebuild {
+  let salvage: SnapshotSalvage
+  let datastore: UInt128
+  /// Tables that are known from elsewhere: names for blocks when the description is lost.
+  let candidates: [String]
+  private(set) var losses: [SalvageLoss] = []
+  private(set) var rows = 0
+  /// The rebuilt snapshot's; its vector is empty if the original's is lost.
+  private(set) var description = SnapshotDescription()
+  private var old: SnapshotDescription?
+  private var fields = FieldNumbers()
+  private var parts: [Int: [Part]] = [:]
+
+  private struct Part {
+    var place: SnapshotSalvage.Place
+    var rowCount: Int
+    var first: RecordName
+    var last: RecordName
+  }
+
+  init(_ salvage: SnapshotSalvage, datastore: UInt128, candidates: [String]) {
+    self.salvage = salvage
+    self.datastore = datastore
+    self.candidates = candidates
+    if let bytes = salvage.description {
+      let count = salvage.header.map { Int($0.blockCount) } ?? salvage.blocks.count
+      // Without it tables have to be recognised.
+      old = try? SnapshotDescription(bytes, blockCount: count)
+    }
+    if old == nil {
+      losses.append(
+        SalvageLoss(
+          path: salvage.path, offset: salvage.header?.descriptionOffset,
+          message: "the description of the snapshot is lost: tables are recognised by their "
+            + "records where that is possible"))
+    }
+  }
+
+  /// Whether the description was read, and with it which deltas are in the snapshot.
+  var hasVector: Bool { old != nil }
+
+  /// Writes the file.
+  mutating func write(_ path: String, disk: any Disk) throws(StoreError) {
+    for place in salvage.blocks { look(at: place) }
+    let names = tableNames()
+    let order = parts.keys.sorted { (names[$0] ?? "") < (names[$1] ?? "") }
+    let file: any DiskFile
+    do { file = try disk.open(path, .create) } catch { throw StoreError(LogError(error)) }
+    defer { file.close() }
+    let writer = SnapshotWriter(file: file, datastore: datastore)
+    if let old {
+      description.vector = old.vector
+      description.fence = old.fence
+      description.contexts = old.contexts
+      description.modified = old.modified
+    }
+    for number in order {
+      let name = names[number] ?? ""
+      let firstBlock = writer.blockCount
+      var count = 0
+      for part in parts[number] ?? [] { count += try add(part, name, writer) }
+      rows += count
+      description.tables.append(
+        SnapshotDescription.Table(
+          name: name, firstBlock: firstBlock, blockCount: writer.blockCount - firstBlock,
+          rowCount: count))
+    }
+    description.recordCount = rows
+    do throws(LogError) { _ = try writer.finish(description: description.encoded()) } catch {
+      throw StoreError(error)
+    }
+    noteLost(names)
+  }
+
+  private mutating func look(at place: SnapshotSalvage.Place) {
+    guard let bytes = salvage.content(place) else {
+      losses.append(
+        SalvageLoss(
+          path: salvage.path, offset: place.offset,
+          message: "block \(place.number) does not unpack"))
+      return
+    }
+    do throws(DecodeError) {
+      let block = try Block(bytes, numbers: &fields)
+      let part = Part(
+        place: place, rowCount: block.rowCount, first: block.name(0),
+        last: block.name(block.rowCount - 1))
+      parts[block.table, default: []].append(part)
+    } catch {
+      losses.append(
+        SalvageLoss(
+          path: salvage.path, offset: place.offset,
+          message: "block \(place.number) is damaged inside (\(error))"))
+    }
+  }
+
+  /// The block under the table's new number.
+  private mutating func add(
+    _ part: Part, _ table: String, _ writer: SnapshotWriter
+  ) throws(StoreError) -> Int {
+    guard let bytes = salvage.content(part.place) else { return 0 }
+    do {
+      let block = try Block(bytes, numbers: &fields)
+      var reader = ByteReader(bytes)
+      _ = try reader.varint()
+      var raw: [UInt8] = []
+      raw.putVarint(description.tables.count)
+      raw.put(bytes, reader.offset..<bytes.count)
+      let salt = BaseSnapshot.salt(table)
+      try writer.add(
+        block: raw,
+        hashes: (0..<block.rowCount).map { BaseSnapshot.hash(block.name($0), salt: salt) })
+      return block.rowCount
+    } catch let error as LogError {
+      throw StoreError(error)
+    } catch { return 0 }
+  }
+
+  // MARK: tables
+
+  private func tableNames() -> [Int: String] {
+    var names: [Int: String] = [:]
+    for number in parts.keys {
+      if let old, number < old.tables.count {
+        names[number] = old.tables[number].name
+      } else {
+        names[number] = recognised(number) ?? "recovered-\(number)"
+      }
+    }
+    return names
+  }
+
+  /// The table under whose name the index has the records of a block.
+  private func recognised(_ number: Int) -> String? {
+    guard let part = parts[number]?.first else { return nil }
+    let matching = candidates.filter { name in
+      let hash = BaseSnapshot.hash(part.first, salt: BaseSnapshot.salt(name))
+      return salvage.isIndexed(hash, block: part.place.number, row: 0) == true
+    }
+    return matching.count == 1 ? matching.first : nil
+  }
+
+  // MARK: what is lost
+
+  private mutating func noteLost(_ names: [Int: String]) {
+    for (number, range) in salvage.lost {
+      var message = "block \(number) is damaged"
+      if let old, let table = old.tables.firstIndex(where: { table in
+        (table.firstBlock..<(table.firstBlock + table.blockCount)).contains(number)
+      }) {
+        message += ": records of table \(old.tables[table].name)"
+        message += between(number, parts[table] ?? [])
+      }
+      losses.append(
+        SalvageLoss(path: salvage.path, offset: range.lowerBound, message: message + " are lost"))
+    }
+    guard let old else { return }
+    for (number, table) in old.tables.enumerated() {
+      let kept = (parts[number] ?? []).reduce(0) { $0 + $1.rowCount }
+      if kept < table.rowCount {
+        losses.append(
+          SalvageLoss(
+            path: salvage.path, offset: nil,
+            message: "\(table.rowCount - kept) of \(table.rowCount) records of table \(table.name) "
+              + "that were in the snapshot are lost there"))
+      }
+    }
+  }
+
+  /// The ids around a lost block: those in it lie between them.
+  private func between(_ number: Int, _ parts: [Part]) -> String {
+    let before = parts.last { $0.place.number < number }.map { " behind \($0.last.text)" } ?? ""
+    let after = parts.first { $0.place.number > number }.map { " before \($0.first.text)" } ?? ""
+    return before + (before.isEmpty || after.isEmpty ? "" : " and") + after
+  }
+}

@@ -1,0 +1,256 @@
+import CairnBytes
+package import CairnDisk
+import CairnLog
+package import CairnMerge
+
+/// What a damaged store still holds. Its files are read and left as they are; what is put together
+/// from them goes to another directory.
+package struct StoreSalvage {
+  /// A store that shows what was found. It is for reading only.
+  package let store: Store
+  /// What could not be read.
+  package private(set) var losses: [SalvageLoss] = []
+  /// Places where a single wrong bit was found and put right.
+  package private(set) var mendedBits = 0
+  /// Rows of the snapshot and deltas of the log that were read.
+  package private(set) var rows = 0
+  package private(set) var deltas = 0
+  /// Other devices' deltas as they are in the log.
+  package private(set) var packs: [[UInt8]] = []
+  /// What own deltas in the log touch.
+  package private(set) var touched: [TouchedRecord] = []
+  /// The device that wrote here; nil if nothing tells it.
+  package let device: DeviceID?
+
+  fileprivate struct Work {
+    let directory: String
+    let datastore: UInt128
+    let isLinked: Bool
+    let scratch: String
+    let machine: Machine
+    var losses: [SalvageLoss] = []
+    var mend = BitMend()
+    var mendedBits = 0
+  }
+
+  /// Reads everything. `scratch` is an empty directory. Throws if a file is of a newer version, or
+  /// if the disk refuses.
+  package init(
+    _ directory: String, datastore: UInt128, isLinked: Bool, scratch: String, machine: Machine
+  ) throws(StoreError) {
+    var work = Work(
+      directory: directory, datastore: datastore, isLinked: isLinked, scratch: scratch,
+      machine: machine)
+    do throws(LogError) {
+      let current = try work.readCurrent()
+      let segments = try work.readSegments(current)
+      let device = current?.device ?? segments.lazy.compactMap(\.device).first
+      self.device = device.map(DeviceID.init(rawValue:))
+      var state = StoreState(
+        device: DeviceID(rawValue: device ?? 1), isAlone: !isLinked)
+      let first = current?.firstSegment ?? 1
+      var loot = segments.map { segment in
+        SegmentLoot(
+          segment.salvage, path: segment.path, isFolded: segment.number < first)
+      }
+      // A look at the tables first: they tell which is which if the snapshot's description is lost.
+      var tables: Set<String> = [RuleBook.table, StoreSummary.infoTable, AccessTable.name]
+      for copy in loot {
+        var copy = copy
+        var nothing = StoreState(device: state.device, isAlone: state.isAlone)
+        do throws(StoreError) { try copy.run(into: &nothing) } catch {
+          throw StoreSalvage.log(error)
+        }
+        tables.formUnion(copy.tables)
+      }
+      rows = try work.loadSnapshot(current, tables.sorted(), into: &state)
+      for index in loot.indices {
+        do throws(StoreError) { try loot[index].run(into: &state) } catch {
+          throw StoreSalvage.log(error)
+        }
+        deltas += loot[index].deltas
+        packs += loot[index].packs
+        touched += loot[index].touched
+        work.losses += loot[index].losses
+      }
+      losses = work.losses
+      mendedBits = work.mendedBits
+      store = try work.shown(state, device: device ?? 1)
+    } catch { throw StoreError(error) }
+  }
+
+  private static func log(_ error: StoreError) -> LogError {
+    error.log ?? LogError(.corrupt, "", error.message)
+  }
+}
+
+extension StoreSalvage.Work {
+  struct Segment {
+    var number: UInt64
+    var path: String
+    var salvage: SegmentSalvage
+    var device: UInt64?
+  }
+
+  private mutating func lose(_ path: String, _ offset: UInt64?, _ message: String) {
+    losses.append(SalvageLoss(path: path, offset: offset, message: message))
+  }
+
+  /// Errors that are no damage end the repair: nothing is guessed of a newer version's files.
+  private func damage(_ error: LogError) throws(LogError) -> LogError {
+    switch error.reason {
+    case .needsNewerVersion: throw error
+    case .disk(let disk) where disk.reason != .notFound: throw error
+    default: return error
+    }
+  }
+
+  mutating func readCurrent() throws(LogError) -> CurrentFile? {
+    let path = directory + "/" + FileName.current
+    do throws(LogError) {
+      guard var bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {
+        throw LogError(.missing, path, "it is missing")
+      }
+      func isRight(_ bytes: [UInt8]) -> Bool { bytes.u64(at: 88) == XXH3.hash64(bytes, 0..<88) }
+      if bytes.count == CurrentFile.size, !isRight(bytes),
+        mend.mend(&bytes, 0..<bytes.count, length: bytes.count, isRight)
+      {
+        mendedBits += 1
+      }
+      let current = try CurrentFile(bytes, path: path)
+      guard current.datastore == datastore else {
+        throw LogError(.foreign, path, at: 16, "it belongs to another datastore")
+      }
+      return current
+    } catch {
+      let error = try damage(error)
+      lose(
+        path, error.offset, "\(error.detail); which snapshot and which segments count is worked "
+          + "out from what there is")
+      return nil
+    }
+  }
+
+  private func list(_ part: String) throws(LogError) -> [DirectoryEntry] {
+    do { return try machine.disk.list(directory + "/" + part) } catch {
+      if error.reason == .notFound { return [] }
+      throw LogError(error)
+    }
+  }
+
+  mutating func readSegments(_ current: CurrentFile?) throws(LogError) -> [Segment] {
+    var files: [(number: UInt64, path: String, bytes: [UInt8])] = []
+    var devices: [UInt64] = current.map { [$0.device] } ?? []
+    for entry in try list(FileName.log) {
+      guard let number = FileName.segmentNumber(entry.name),
+        number >= current?.firstKept ?? 1
+      else { continue }
+      let path = directory + "/" + FileName.log + "/" + entry.name
+      let limit = Int(UInt32.max)
+      guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
+        continue
+      }
+      files.append((number, path, bytes))
+      do throws(LogError) {
+        let header = try SegmentHeader(bytes, path: path)
+        if header.datastore == datastore, !devices.contains(header.device) {
+          devices.append(header.device)
+        }
+      } catch { _ = try damage(error) }
+    }
+    files.sort { $0.number < $1.number }
+    noteMissing(files.map(\.number), current)
+    var result: [Segment] = []
+    for (number, path, bytes) in files {
+      guard
+        let salvage = SegmentSalvage(
+          bytes, datastore: datastore, devices: devices, number: number, mend: mend)
+      else {
+        if bytes.contains(where: { $0 != 0 }) {
+          lose(path, 0, "nothing in this segment can be read; its deltas are lost")
+        }
+        continue
+      }
+      mend = salvage.budget
+      mendedBits += salvage.mended.count
+      if salvage.isHeaderDamaged { lose(path, 0, "its header is damaged; its frames were found") }
+      let device = salvage.parts.lazy.compactMap { part -> UInt64? in
+        if case .frame(let frame) = part, frame.kind == FrameKind.delta.rawValue {
+          frame.device
+        } else {
+          nil
+        }
+      }.first
+      result.append(Segment(number: number, path: path, salvage: salvage, device: device))
+    }
+    return result
+  }
+
+  private mutating func noteMissing(_ numbers: [UInt64], _ current: CurrentFile?) {
+    let present = Set(numbers)
+    guard let last = numbers.last ?? current?.firstSegment else { return }
+    let first = current?.firstKept ?? numbers.first ?? last
+    // A bent number in CURRENT must not make a list without end.
+    for number in first..<max(first, last) where !present.contains(number) {
+      let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
+      lose(path, nil, "the segment is missing; its deltas are lost")
+      if losses.count > 10_000 { return }
+    }
+  }
+
+  /// Adopts what is left of the snapshot; returns its rows.
+  mutating func loadSnapshot(
+    _ current: CurrentFile?, _ tables: [String], into state: inout StoreState
+  ) throws(LogError) -> Int {
+    if let current, current.snapshot == 0 { return 0 }
+    let numbers = try list(FileName.snapshots).compactMap { FileName.snapshotNumber($0.name) }
+    let wanted = current?.snapshot ?? numbers.max()
+    guard let wanted else { return 0 }
+    let directory = directory + "/" + FileName.snapshots
+    var number = wanted
+    if !numbers.contains(wanted) {
+      lose(
+        directory + "/" + FileName.snapshot(wanted), nil,
+        "the snapshot is missing; what is in it and not in the log is lost here")
+      guard let other = numbers.max() else { return 0 }
+      // Left by a crash; older or newer, it is better than nothing.
+      number = other
+    }
+    let path = directory + "/" + FileName.snapshot(number)
+    let salvage = try SnapshotSalvage(path, disk: machine.disk, mend: mend)
+    mend = salvage.budget
+    mendedBits += salvage.mended.count
+    var rebuild = SnapshotRebuild(salvage, datastore: datastore, candidates: tables)
+    let new = scratch + "/" + FileName.temporary(machine.random.next())
+    do throws(StoreError) {
+      try rebuild.write(new, disk: machine.disk)
+      let reader: SnapshotReader
+      do { reader = try SnapshotReader(new, disk: machine.disk) } catch {
+        throw StoreError(error)
+      }
+      let base = try BaseSnapshot(number: 1, reader: reader, budget: 64 << 20)
+      state.adopt(base)
+      if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
+    } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
+    losses += rebuild.losses
+    return rebuild.rows
+  }
+
+  /// The state as a store, in the scratch directory.
+  func shown(_ state: StoreState, device: UInt64) throws(LogError) -> Store {
+    let lock: any DiskLock
+    do { lock = try machine.disk.lock(scratch + "/" + FileName.lock) } catch {
+      throw LogError(error)
+    }
+    let current = CurrentFile(
+      flags: isLinked ? CurrentFile.flagLinked : 0, datastore: datastore, device: device,
+      snapshot: 0, firstSegment: 1, firstKept: 1)
+    var options = StoreOptions()
+    options.compactsAutomatically = false
+    return Store(
+      StoreOpening.Result(
+        directory: scratch, lock: lock, current: current, state: state, tail: LogTail(),
+        notes: []),
+      options: options, machine: machine)
+  }
+}

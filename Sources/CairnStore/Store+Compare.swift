@@ -1,0 +1,15 @@
+package import CairnMerge
+
+/// What two stores of one datastore know of a record: for putting the one's content into the other.
+extension Store {
+  /// Whether anything is known of a record, that it was deleted among it.
+  package func knows(table: String, id: RecordName) throws(StoreError) -> Bool {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      switch try guarded.store.tables[number].find(id, &guarded.store.ground) {
+      case .nowhere: return false
+      case .base, .slot: return true
+      }
+    }
+  }
+}

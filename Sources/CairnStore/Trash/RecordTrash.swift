@@ -1,0 +1,122 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+
+/// The trash of one datastore: what other devices' deltas have deleted, as it was here. It is never
+/// synced, and bounded in age and bytes; the oldest goes first.
+package struct RecordTrash: Sendable {
+  package let directory: String
+  let datastore: UInt128
+  let machine: Machine
+  let milliseconds: Int64
+  let bytesMax: Int
+
+  /// A file of one sync is at most so large.
+  private static let fileBytesMax = 1 << 30
+
+  init(store directory: String, datastore: UInt128, options: StoreOptions, machine: Machine) {
+    self.directory = directory + "/" + FileName.trash
+    self.datastore = datastore
+    self.machine = machine
+    milliseconds = options.trashMilliseconds
+    bytesMax = min(options.trashBytes, RecordTrash.fileBytesMax)
+  }
+
+  /// Whether anything is kept at all.
+  var isOn: Bool { milliseconds > 0 && bytesMax > 0 }
+
+  /// Writes the records that are about to go: durably, if commits are.
+  func keep(_ records: [KeptRecord], durable: Bool) throws(StoreError) {
+    var file = DeletedFile(
+      datastore: datastore, time: machine.clock.now(), notKept: 0, records: [])
+    var bytes = 64
+    for record in records {
+      var encoded: [UInt8] = []
+      DeletedFile.put(record, into: &encoded)
+      guard bytes + encoded.count <= bytesMax else {
+        file.notKept += 1
+        continue
+      }
+      bytes += encoded.count
+      file.records.append(record)
+    }
+    do throws(DiskError) { try machine.disk.createDirectory(directory) } catch {
+      throw StoreError(LogError(error))
+    }
+    do throws(LogError) {
+      purge(room: bytes)
+      var number = UInt64(max(0, file.time))
+      while try isThere(number) { number += 1 }
+      try DurableFile.replace(
+        directory: directory, name: FileName.deleted(number), bytes: file.encoded(),
+        machine: machine, durable: durable)
+    } catch { throw StoreError(error) }
+  }
+
+  private func isThere(_ number: UInt64) throws(LogError) -> Bool {
+    do { return try machine.disk.info(directory + "/" + FileName.deleted(number)) != nil } catch {
+      throw LogError(error)
+    }
+  }
+
+  private func files() throws(DiskError) -> [(number: UInt64, path: String, bytes: UInt64)] {
+    guard try machine.disk.info(directory) != nil else { return [] }
+    return try machine.disk.list(directory).compactMap { entry in
+      FileName.deletedNumber(entry.name).map {
+        ($0, directory + "/" + entry.name, entry.info.size)
+      }
+    }.sorted { $0.number < $1.number }
+  }
+
+  /// Removes what is too old, and the oldest beyond the bytes. Best effort: it is tried again.
+  private func purge(room: Int) {
+    let now = machine.clock.now()
+    do {
+      var files = try files()
+      var total = files.reduce(UInt64(room)) { $0 + $1.bytes }
+      while let oldest = files.first {
+        let isOld = now - Int64(clamping: oldest.number) > milliseconds
+        guard isOld || total > UInt64(bytesMax) else { break }
+        try machine.disk.remove(oldest.path)
+        total -= oldest.bytes
+        files.removeFirst()
+      }
+    } catch {}
+  }
+
+  /// Everything that is in the trash, oldest first; files that can't be read are in `problems`.
+  func contents() throws(StoreError) -> (files: [DeletedFile], problems: [LogError]) {
+    var result: [DeletedFile] = []
+    var problems: [LogError] = []
+    do throws(LogError) {
+      let files: [(number: UInt64, path: String, bytes: UInt64)]
+      do { files = try self.files() } catch { throw LogError(error) }
+      for file in files {
+        do throws(LogError) {
+          let limit = RecordTrash.fileBytesMax + 4096
+          guard let bytes = try DurableFile.read(file.path, limit: limit, disk: machine.disk)
+          else { continue }
+          let found = try DeletedFile(bytes, path: file.path)
+          guard found.datastore == datastore else {
+            throw LogError(.foreign, file.path, at: 16, "it belongs to another datastore")
+          }
+          result.append(found)
+        } catch {
+          if case .disk(let disk) = error.reason, disk.reason != .notFound { throw error }
+          problems.append(error)
+        }
+      }
+    } catch { throw StoreError(error) }
+    return (result, problems)
+  }
+
+  /// Removes everything that was put there up to a time.
+  func empty(through time: Int64) throws(StoreError) {
+    do throws(DiskError) {
+      for file in try files() where Int64(clamping: file.number) <= time {
+        try machine.disk.remove(file.path)
+      }
+      if try machine.disk.info(directory) != nil { try machine.disk.syncDirectory(directory) }
+    } catch { throw StoreError(LogError(error)) }
+  }
+}

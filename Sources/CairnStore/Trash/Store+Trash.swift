@@ -1,0 +1,75 @@
+import CairnDisk
+package import CairnLog
+import CairnMerge
+
+extension Store {
+  var trash: RecordTrash {
+    RecordTrash(store: directory, datastore: datastore, options: options, machine: machine)
+  }
+
+  /// Before deltas are logged that delete records which are here: these records, as they are now.
+  /// A crash after this leaves some that are still there; they are not listed.
+  func keepDeleted(
+    _ deletes: [PlannedDelete], _ guarded: inout Guarded
+  ) throws(StoreError) {
+    let trash = trash
+    guard trash.isOn, !deletes.isEmpty else { return }
+    let now = machine.clock.now()
+    var records: [KeptRecord] = []
+    var known: Set<Key> = []
+    for found in deletes {
+      guard known.insert(Key(table: found.table, id: found.id)).inserted else { continue }
+      let number = guarded.store.table(found.table)
+      let place = try guarded.store.tables[number].find(found.id, &guarded.store.ground)
+      guard try guarded.store.isThere(number, place) else { continue }
+      let fields = try guarded.store.tables[number].fields(
+        place, &guarded.store.ground, guarded.store.rules)
+      records.append(
+        KeptRecord(
+          dot: found.dot, time: now, table: found.table, id: found.id,
+          fields: fields.map { KeptRecord.Field(name: $0.0, value: $0.1) }))
+    }
+    if records.isEmpty { return }
+    try trash.keep(records, durable: options.durability != .none)
+  }
+
+  private struct Key: Hashable {
+    var table: String
+    var id: RecordName
+  }
+
+  /// Records that other devices have deleted and that are not there, the newest of each id, oldest
+  /// first. `notKept` counts those that were too many to keep.
+  package func deletedRecords() throws(StoreError) -> (
+    records: [KeptRecord], notKept: UInt64, problems: [LogError]
+  ) {
+    let (files, problems) = try trash.contents()
+    let vector = vector
+    var last: [Key: Int] = [:]
+    var records: [KeptRecord] = []
+    for record in files.flatMap(\.records) where vector.contains(record.dot) {
+      last[Key(table: record.table, id: record.id)] = records.count
+      records.append(record)
+    }
+    var result: [KeptRecord] = []
+    for (index, record) in records.enumerated() {
+      guard last[Key(table: record.table, id: record.id)] == index,
+        try !exists(table: record.table, id: record.id)
+      else { continue }
+      result.append(record)
+    }
+    return (result, files.reduce(0) { $0 + $1.notKept }, problems)
+  }
+
+  /// Inserts a record of the trash again, as a local change.
+  package func restore(_ record: KeptRecord) throws(StoreError) {
+    try insert(
+      table: record.table, id: record.id, record.fields.map { (field: $0.name, value: $0.value) })
+  }
+
+  /// Removes from the trash what was put there up to a time.
+  package func emptyTrash(through time: Int64) throws(StoreError) {
+    if let ending { throw ending }
+    try trash.empty(through: time)
+  }
+}

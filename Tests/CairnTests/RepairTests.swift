@@ -1,0 +1,310 @@
+import Cairn
+import CairnBytes
+import CairnDisk
+import TestSupport
+import Testing
+
+@Suite struct RepairTests {
+  private let bench: DamageWorkbench
+
+  init() throws { bench = try DamageWorkbench() }
+
+  private var store: String { bench.directory(bench.localRoot) }
+
+  // MARK: local datastores
+
+  /// A local datastore of 400 records, half of them in the snapshot; its content.
+  private func makeLocal(_ count: Int = 400, compacts: Bool = true) throws -> [String: String] {
+    let datastore = try bench.local().openOrCreateDatastore("notes")
+    try bench.fill(datastore, count, compacts: compacts)
+    let content = try content(datastore)
+    try datastore.close()
+    return content
+  }
+
+  /// Everything that a datastore shows, a line a record.
+  private func content(_ datastore: Datastore) throws -> [String: String] {
+    var result: [String: String] = [:]
+    for table in try datastore.tables() {
+      for record in try table.query() {
+        let fields = try record.fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        result["\(table.id)/\(record.id)"] = fields.joined(separator: " ")
+      }
+    }
+    return result
+  }
+
+  private func snapshot() throws -> String {
+    try #require(try bench.files(store + "/snap", ".snap").first)
+  }
+
+  /// The older one of two behind the snapshot, which is closed.
+  private func segment() throws -> String {
+    try #require(try bench.files(store + "/log", ".seg").first)
+  }
+
+  /// Repairs, and checks what holds after every repair: the original is kept byte for byte, the
+  /// result verifies, a second repair does nothing.
+  private func repair(_ manager: DatastoreManager) async throws -> RepairReport {
+    let directory = bench.directory(manager.root)
+    let before = try bench.image(directory)
+    let dry = try await manager.repairDatastore("notes", dryRun: true)
+    #expect(dry.wasNeeded && dry.original == nil)
+    #expect(try bench.image(directory) == before, "a dry run changes nothing")
+    #expect(try bench.disk.list(manager.root).allSatisfy { !$0.name.hasPrefix("m") })
+    let report = try await manager.repairDatastore("notes")
+    #expect(report.losses == dry.losses && report.records == dry.records)
+    let original = try #require(report.original)
+    #expect(try bench.image(original) == before, "the original is as it was")
+    #expect(try bench.disk.list(manager.root).allSatisfy { !$0.name.hasPrefix("m") })
+    let inspector = try DatastoreInspector(root: manager.root, id: "notes")
+    #expect(try inspector.verify().problems == [])
+    inspector.close()
+    let image = try bench.image(directory)
+    let again = try await manager.repairDatastore("notes")
+    #expect(!again.wasNeeded && again.original == nil)
+    #expect(try bench.image(directory) == image, "a second repair does nothing")
+    return report
+  }
+
+  enum Damage: String, CaseIterable {
+    case block, index, directoryPage, footer, header, blockBit, segmentMiddle, segmentFirst
+    case segmentBit, segmentHeader, currentMissing, currentBent, currentCut, zeroedPage
+    case zeroedSegmentPage, snapshotCut, segmentCut, snapshotDeleted, segmentDeleted
+
+    /// Nothing at all may be lost.
+    var isHarmless: Bool {
+      switch self {
+      case .index, .directoryPage, .header, .blockBit, .segmentBit, .segmentHeader, .currentMissing,
+        .currentBent, .currentCut:
+        true
+      default: false
+      }
+    }
+  }
+
+  @Test(arguments: Damage.allCases)
+  func `what is not in the damaged part is kept`(damage: Damage) async throws {
+    let before = try makeLocal()
+    // What only the log has, and what only the snapshot has.
+    let folded = Set((0..<200).flatMap { ["t/r\($0)", "odd/r\($0)"] })
+    try inflict(damage)
+    let manager = try bench.local()
+    #expect(throws: (any Error).self) { try open(manager) }
+    let report = try await repair(manager)
+    let datastore = try manager.openDatastore("notes")
+    let after = try content(datastore)
+    try datastore.close()
+    for (id, fields) in after { #expect(before[id] == fields, "\(id) is not what it was") }
+    let lost = Set(before.keys).subtracting(after.keys)
+    if damage.isHarmless {
+      #expect(lost == [], "\(report.losses)")
+    } else {
+      #expect(!report.losses.isEmpty)
+      #expect(lost.count < before.count, "\(report.losses)")
+    }
+    switch damage {
+    case .block, .zeroedPage, .snapshotCut, .snapshotDeleted:
+      #expect(lost.isSubset(of: folded), "the log is whole")
+    case .segmentMiddle, .segmentFirst, .zeroedSegmentPage, .segmentCut, .segmentDeleted:
+      #expect(lost.isDisjoint(with: folded), "the snapshot is whole")
+      if damage == .segmentMiddle || damage == .segmentFirst { #expect(lost.count == 10) }
+    default: break
+    }
+    #expect(report.mendedBits == (damage == .blockBit || damage == .segmentBit ? 1 : 0))
+  }
+
+  /// Opening may be lazy about a snapshot; reading everything is not.
+  private func open(_ manager: DatastoreManager) throws {
+    let datastore = try manager.openDatastore("notes")
+    do { _ = try content(datastore) } catch {
+      try datastore.close()
+      throw error
+    }
+    try datastore.close()
+    let inspector = try DatastoreInspector(root: manager.root, id: "notes")
+    defer { inspector.close() }
+    if let problem = try inspector.verify().problems.first { throw Damaged(text: problem.message) }
+  }
+
+  private struct Damaged: Error { var text: String }
+
+  private func inflict(_ damage: Damage) throws {
+    switch damage {
+    case .block: try bench.spoil(snapshot(), at: 600, count: 40)
+    case .index: try bend { $0.spoil(at: Int($0.u64(at: 56)) + 100) }
+    case .directoryPage: try bend { $0.spoil(at: Int($0.u64(at: 48)) + 10) }
+    case .footer: try bend { $0.spoil(at: $0.count - 20) }
+    case .header: try bend { $0.spoil(at: 20) }
+    case .blockBit: try bend { $0[700] ^= 0x04 }
+    case .zeroedPage: try bend { bytes in for index in 4096..<8192 { bytes[index] = 0 } }
+    case .snapshotCut: try bend { $0.removeLast($0.count / 2) }
+    case .snapshotDeleted: try bench.bench.remove(snapshot())
+    case .segmentMiddle:
+      let path = try segment()
+      try bench.spoil(path, at: try bench.bench.read(path).count / 2, count: 20)
+    case .segmentFirst: try bench.spoil(segment(), at: 300, count: 20)
+    case .segmentBit: try bench.bend(segment()) { $0[400] ^= 0x20 }
+    case .segmentHeader: try bench.spoil(segment(), at: 20)
+    case .zeroedSegmentPage:
+      try bench.bend(segment()) { bytes in for index in 4096..<8192 { bytes[index] = 0 } }
+    case .segmentCut:
+      try bench.bend(segment()) { $0.removeLast($0.count / 2) }
+    case .segmentDeleted: try bench.bench.remove(segment())
+    case .currentMissing: try bench.bench.remove(store + "/CURRENT")
+    case .currentBent: try bench.spoil(store + "/CURRENT", at: 30, count: 40)
+    case .currentCut: try bench.bend(store + "/CURRENT") { $0.removeLast(30) }
+    }
+  }
+
+  private func bend(_ change: (inout [UInt8]) -> Void) throws {
+    try bench.bend(snapshot(), change)
+  }
+
+  @Test func `a healthy datastore is left alone`() async throws {
+    let before = try makeLocal()
+    let image = try bench.image(bench.localRoot)
+    let report = try await bench.local().repairDatastore("notes")
+    #expect(!report.wasNeeded && report.losses == [])
+    #expect(try bench.image(bench.localRoot) == image)
+    #expect(before.count == 400)
+  }
+
+  @Test func `an open datastore is refused, and one that is not there`() async throws {
+    _ = try makeLocal(20)
+    let manager = try bench.local()
+    let datastore = try manager.openDatastore("notes")
+    await #expect(throws: CairnError.self) { try await manager.repairDatastore("notes") }
+    try datastore.close()
+    await #expect(throws: CairnError.self) { try await manager.repairDatastore("none") }
+    await #expect(throws: CairnError.self) { try await manager.repairDatastore("../notes") }
+  }
+
+  @Test func `files of a newer version are not guessed at`() async throws {
+    _ = try makeLocal(20, compacts: false)
+    try bench.spoil(segment(), at: 300, count: 20)
+    try bench.bend(store + "/CURRENT") { bytes in
+      (bytes[8], bytes[10]) = (9, 9)
+      bytes.set(XXH3Sum.of(bytes, 0..<88), at: 88)
+    }
+    let image = try bench.image(bench.localRoot)
+    let manager = try bench.local()
+    let error = await #expect(throws: CairnError.self) {
+      try await manager.repairDatastore("notes")
+    }
+    #expect(error?.code == .needsNewerVersion)
+    #expect(try bench.image(bench.localRoot) == image)
+  }
+
+  // MARK: datastores of an account
+
+  @Test(arguments: [false, true])
+  func `what was published comes back from the folder`(loses: Bool) async throws {
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 200)
+    try await a.exchange()
+    let b = try bench.linked("b").openOrCreateDatastore("notes")
+    try await b.pull()
+    try b.table("t").record("r1")?.set("n", -1)
+    try b.add("of-b")
+    try await b.exchange()
+    try await a.pull()
+    // Not published: a new record, a change, and a delete.
+    try a.add("only-here")
+    try a.table("t").record("r2")?.set("n", -2)
+    try a.table("t").record("r4")?.delete()
+    try a.sync()
+    let before = try content(a)
+    let (old, manager) = (a.device, a.manager)
+    try a.close()
+    let directory = bench.directory(manager.root)
+    if loses {
+      for path in try bench.files(directory + "/snap", ".snap") { try bench.bench.remove(path) }
+    } else {
+      for path in try bench.files(directory + "/snap", ".snap") {
+        try bench.spoil(path, at: 500, count: 50)
+      }
+    }
+    let report = try await repair(manager)
+    #expect(report.oldDevice == old && report.device != old)
+    #expect(report.fetchedDeltas > 0 && report.reinserted == 2)
+    let repaired = try manager.openDatastore("notes")
+    #expect(try content(repaired) == before)
+    // The others get what was only here, and the two go on as ever.
+    try await repaired.exchange()
+    try await b.pull()
+    #expect(try content(b) == before)
+    try repaired.add("later")
+    try await repaired.exchange()
+    try await b.pull()
+    try b.add("later-of-b")
+    try await b.exchange()
+    try await repaired.pull()
+    #expect(try content(b) == content(repaired))
+    try repaired.close()
+  }
+
+  @Test func `a newer change in the folder is not taken back`() async throws {
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 60)
+    try await a.exchange()
+    let b = try bench.linked("b").openOrCreateDatastore("notes")
+    try await b.pull()
+    try b.table("t").record("r1")?.set("n", 1000)
+    try b.table("t").record("r2")?.delete()
+    try b.sync()
+    try await b.exchange()
+    try a.close()
+    try bench.spoil(
+      try #require(bench.files(bench.directory(a.manager.root) + "/snap", ".snap").first), at: 500)
+    let report = try await repair(a.manager)
+    #expect(report.reinserted == 0)
+    let repaired = try a.manager.openDatastore("notes")
+    #expect(try content(repaired) == content(b))
+    try repaired.close()
+  }
+
+  @Test func `without its folder an account's datastore waits, unless that is gone`() async throws {
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 60, compacts: false)
+    try await a.exchange()
+    let before = try content(a)
+    let manager = a.manager
+    try a.close()
+    let directory = bench.directory(manager.root)
+    try bench.bench.remove(directory + "/CURRENT")
+    try bench.bench.move(bench.bench.folder, to: bench.bench.place.path + "/away")
+    let image = try bench.image(manager.root)
+    let error = await #expect(throws: CairnError.self) {
+      try await manager.repairDatastore("notes")
+    }
+    #expect(error?.code == .notFound && error?.message.contains("Nothing was changed") == true)
+    #expect(try bench.image(manager.root) == image)
+    let report = try await manager.repairDatastore("notes", usingFolder: false)
+    #expect(report.reinserted == before.count)
+    let repaired = try manager.openDatastore("notes")
+    #expect(try content(repaired) == before)
+    try repaired.close()
+  }
+
+  @Test func `the original can be had back from the trash`() async throws {
+    _ = try makeLocal(40)
+    try bench.spoil(snapshot(), at: 500, count: 40)
+    let image = try bench.image(store)
+    let manager = try bench.local()
+    _ = try await manager.repairDatastore("notes")
+    let kept = try #require(try manager.trashedDatastores().first)
+    #expect(kept.id == "notes" && kept.reason?.contains("block 0 is damaged") == true)
+    #expect(throws: CairnError.self) { try manager.restore(kept) }
+    try manager.deleteDatastore("notes")
+    try manager.restore(kept)
+    #expect(try bench.image(store) == image)
+    #expect(try manager.trashedDatastores() == [])
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func spoil(at offset: Int) {
+    for index in offset..<(offset + 8) { self[index] ^= 0x5A }
+  }
+}

@@ -1,0 +1,85 @@
+import Testing
+
+@Suite struct DoctorToolTests {
+  let scratch: Scratch
+
+  init() throws {
+    scratch = try Scratch()
+    let rows = (0..<500).map { "\($0),name \($0),\($0 * 7)\n" }.joined()
+    let file = try scratch.write("in.csv", "k,name,n\n" + rows)
+    try scratch.succeed("import", "t", file, "--key", "k")
+  }
+
+  private func damage(_ suffix: String) throws -> String {
+    let name = try #require(try scratch.files(below: "root").first { $0.hasSuffix(suffix) })
+    var bytes = try scratch.bytes("root/" + name)
+    for offset in 300..<340 { bytes[offset] ^= 0x5A }
+    _ = try scratch.write("root/" + name, bytes)
+    return name
+  }
+
+  @Test func `a healthy root ends with 0 and says so`() throws {
+    #expect(try scratch.succeed("doctor") == "looked at 1 datastore: all is well\n")
+    let report = try json(scratch.succeed("doctor", "--json"))
+    #expect(report["healthy"] as? Bool == true)
+    #expect((report["findings"] as? [Any])?.isEmpty == true)
+    #expect(try scratch.succeed("doctor", "default").hasSuffix("all is well\n"))
+    #expect(try scratch.cairn("doctor", "none").status == 1)
+  }
+
+  @Test func `damage ends with 1, with its place and the command that mends it`() throws {
+    try scratch.succeed("compact")
+    let name = try damage(".snap")
+    let outcome = try scratch.cairn("doctor")
+    #expect(outcome.status == 1)
+    #expect(outcome.output.contains("error: default: "))
+    #expect(outcome.output.contains(name))
+    #expect(outcome.output.contains("  -> cairn repair default --root \(scratch.root)"))
+    let report = try json(scratch.cairn("doctor", "--json").output)
+    let findings = try #require(report["findings"] as? [[String: Any]])
+    #expect(findings.first?["check"] as? String == "snapshot")
+    #expect(findings.first?["severity"] as? String == "error")
+    #expect(findings.first?["offset"] is Int)
+  }
+
+  @Test func `what doctor says is what repair does`() throws {
+    try scratch.succeed("set", "t", "1", "n=0")
+    try scratch.succeed("compact")
+    try scratch.succeed("set", "t", "new", "n=1", "--insert")
+    _ = try damage(".snap")
+    let dry = try scratch.succeed("repair", "default", "--dry-run")
+    #expect(dry.contains("damaged: ") && dry.contains("would have"))
+    #expect(try scratch.cairn("doctor").status == 1, "nothing has changed")
+    let done = try scratch.succeed("repair", "default")
+    #expect(done.contains("lost: ") && done.contains("the original is in \(scratch.root)/trash/"))
+    #expect(try scratch.cairn("verify").status == 0)
+    #expect(try scratch.cairn("doctor").status == 0)
+    #expect(
+      try scratch.succeed("repair", "default") == "default is whole; nothing to repair\n")
+    #expect(try scratch.succeed("get", "t", "new").contains("n=1"))
+    let trash = try scratch.succeed("trash", "list", "--datastores")
+    #expect(trash.contains("default") && trash.contains("1 datastore"))
+    #expect(try scratch.succeed("trash", "empty", "--datastores").contains("for good"))
+    #expect(!scratch.exists("root/trash/0"))
+  }
+
+  @Test func `records that were deleted elsewhere come back`() throws {
+    let (b, folder) = (scratch.path("b"), scratch.path("folder"))
+    try scratch.succeed("sync", "--folder", folder, "--user", "ann")
+    try scratch.succeed("sync", "--folder", folder, "--user", "bea", root: b)
+    try scratch.succeed("delete", "t", "7")
+    try scratch.succeed("sync")
+    try scratch.succeed("sync", root: b)
+    let list = try scratch.succeed("trash", root: b)
+    #expect(list.hasPrefix("t  7  ") && list.contains("1 record\n"))
+    #expect(try scratch.succeed("trash", "show", "t", "7", root: b).contains("name=\"name 7\""))
+    #expect(try scratch.cairn("trash", "restore", "t", "8", root: b).status == 4)
+    #expect(try scratch.cairn("trash", "restore", root: b).status == 2)
+    #expect(
+      try scratch.succeed("trash", "restore", "t", "7", root: b) == "restored 1 record\n")
+    try scratch.succeed("sync", root: b)
+    try scratch.succeed("sync")
+    #expect(try scratch.succeed("get", "t", "7").contains("name=\"name 7\""))
+    #expect(try scratch.succeed("trash", "empty", root: b) == "removed 0 records for good\n")
+  }
+}

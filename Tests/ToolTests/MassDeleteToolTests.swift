@@ -1,0 +1,29 @@
+import Testing
+
+@Suite struct MassDeleteToolTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  @Test func `a mass delete is said, held, and taken with a flag`() throws {
+    let rows = (0..<80).map { "\($0),x\n" }.joined()
+    let file = try scratch.write("in.csv", "k,name\n" + rows)
+    let (a, b, folder) = (scratch.path("a"), scratch.path("b"), scratch.path("folder"))
+    try scratch.succeed("import", "t", file, "--key", "k", root: a)
+    try scratch.succeed("sync", "--folder", folder, "--user", "ann", root: a)
+    try scratch.succeed("sync", "--folder", folder, "--user", "bea", root: b)
+    let ids = (0..<80).map { "\($0)" }
+    #expect(try Tool.run(["delete", "t"] + ids + ["--root", a]).status == 0)
+    try scratch.succeed("sync", root: a)
+    let held = try scratch.cairn("sync", root: b)
+    #expect(held.status == 1)
+    #expect(held.output.contains("held: device ") && held.output.contains("(ann) deletes 80 of"))
+    #expect(held.output.contains("--allow-mass-delete"))
+    let report = try json(scratch.cairn("sync", "--json", root: b).output)
+    let part = try #require(report["massDelete"] as? [String: Any])
+    #expect(part["records"] as? Int == 80)
+    #expect(try scratch.succeed("tables", root: b) == "t  80 records\n")
+    #expect(try scratch.succeed("sync", "--allow-mass-delete", root: b).contains("80 deleted"))
+    #expect(try scratch.succeed("tables", root: b) == "")
+  }
+}
