@@ -1,11 +1,11 @@
-import Cairn
+package import Cairn
 
 /// The type of a value that is written without quotes, in a CSV cell and on the command line.
-enum ScalarText {
+package enum ScalarText {
   /// true and false are booleans, what JSON calls a number is an int or a double, the rest is a
   /// string. A number that fits no type (beyond 64 bits, beyond a double) stays a string too, with
   /// all of its digits.
-  static func value(_ text: String) -> Value {
+  package static func value(_ text: String) -> Value {
     switch text {
     case "true": return .bool(true)
     case "false": return .bool(false)

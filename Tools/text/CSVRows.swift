@@ -1,17 +1,17 @@
-import Cairn
+package import Cairn
 
 /// The rows of a CSV file whose first line names the columns.
 ///
 /// A cell in quotes is a string; a bare one is a number, a boolean or a string (`ScalarText`). An
 /// empty cell is an absent field; with `keepsEmpty` only a bare one is, and `""` is a string.
-struct CSVRows: RowReader {
+package struct CSVRows: RowReader {
   private var parser: CSVParser
   private let columns: [String]
   private let keyColumn: Int?
   private let keepsEmpty: Bool
 
   /// Reads the header. The column `key` (or one named `$id`) becomes the id, not a field.
-  init(_ bytes: [UInt8], key: String?, keepsEmpty: Bool) throws(SyntaxError) {
+  package init(_ bytes: [UInt8], key: String?, keepsEmpty: Bool) throws(SyntaxError) {
     parser = CSVParser(bytes)
     guard let header = try parser.next() else {
       throw SyntaxError(offset: 0, message: "the line that names the columns is missing")
@@ -32,7 +32,7 @@ struct CSVRows: RowReader {
     }
   }
 
-  mutating func next() throws(SyntaxError) -> ImportRow? {
+  package mutating func next() throws(SyntaxError) -> ImportRow? {
     guard let source = try parser.next() else { return nil }
     guard source.cells.count == columns.count else {
       throw SyntaxError(

@@ -1,23 +1,23 @@
-import Cairn
+package import Cairn
 
 /// One row of the input, checked by itself: what a table is going to hold.
-struct ImportRow {
+package struct ImportRow {
   /// Where the row begins in the input.
-  var offset: Int
+  package var offset: Int
   /// Nil asks for a generated id.
-  var id: String?
-  var fields: [String: Value]
+  package var id: String?
+  package var fields: [String: Value]
   /// Named by the row, but without a value: removed from a record that has them.
-  var absent: [String]
+  package var absent: [String]
 }
 
 /// The rows of an input, one after another.
-protocol RowReader {
+package protocol RowReader {
   mutating func next() throws(SyntaxError) -> ImportRow?
 }
 
 /// The column that holds the record's id when no other is named. No field can have that name.
-let idColumn = "$id"
+package let idColumn = "$id"
 
 private let nameRule = "1 to 64 of the characters A-Z a-z 0-9 - . _ + / ="
 

@@ -1,6 +1,6 @@
 /// Reads JSON as RFC 8259 has it and nothing more lenient: no comments, no trailing commas, no
 /// duplicate names. Any bytes at all are either a value or a `SyntaxError`.
-struct JSONParser {
+package struct JSONParser {
   /// Deeper nesting than this is refused, so that hostile input can't exhaust the stack.
   static let maximumDepth = 64
 
@@ -10,7 +10,7 @@ struct JSONParser {
   private var depth = 0
 
   /// The value in these bytes, with nothing but white space around it.
-  static func parse(_ bytes: [UInt8], in range: Range<Int>? = nil) throws(SyntaxError) -> JSON {
+  package static func parse(_ bytes: [UInt8], in range: Range<Int>? = nil) throws(SyntaxError) -> JSON {
     var parser = JSONParser(bytes, in: range ?? 0..<bytes.count)
     let value = try parser.value()
     parser.skipSpace()

@@ -1,22 +1,22 @@
-import Cairn
+package import Cairn
 
 /// The rows of a file with one JSON object a line. A member that is null is an absent field, one
 /// that isn't there leaves the field of an existing record alone.
-struct JSONRows: RowReader {
+package struct JSONRows: RowReader {
   private let bytes: [UInt8]
   private let key: String
   private let needsKey: Bool
   private var position: Int
 
   /// The member `key` (or one named `$id`) becomes the id, not a field.
-  init(_ bytes: [UInt8], key: String?) {
+  package init(_ bytes: [UInt8], key: String?) {
     self.bytes = bytes
     self.key = key ?? idColumn
     needsKey = key != nil
     position = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
   }
 
-  mutating func next() throws(SyntaxError) -> ImportRow? {
+  package mutating func next() throws(SyntaxError) -> ImportRow? {
     while position < bytes.count {
       let end = bytes[position...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
       let line = position..<end

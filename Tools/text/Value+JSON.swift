@@ -1,10 +1,10 @@
-import Cairn
+package import Cairn
 
 /// How values are written in JSON. What JSON has no type for is an object with one member:
 /// `{"$date": milliseconds since 1970}`, `{"$bytes": "base 64"}` and `{"$double": "nan"}` (or
 /// `inf`, `-inf`). A field's name can't hold a dollar, so nothing else looks like these.
 extension Value {
-  var json: JSON {
+  package var json: JSON {
     switch self {
     case .bool(let value): .bool(value)
     case .int(let value): .int(value)
@@ -19,7 +19,7 @@ extension Value {
   }
 
   /// Nil for null. Throws a sentence for what no field can hold.
-  static func from(_ json: JSON) throws(ValueProblem) -> Value? {
+  package static func from(_ json: JSON) throws(ValueProblem) -> Value? {
     switch json {
     case .null: return nil
     case .array(let items):
@@ -59,8 +59,8 @@ extension Value {
 }
 
 /// Why something can't be the value of a field.
-struct ValueProblem: Error {
-  var message: String
+package struct ValueProblem: Error {
+  package var message: String
 
-  init(_ message: String) { self.message = message }
+  package init(_ message: String) { self.message = message }
 }
