@@ -147,20 +147,22 @@ extension Head {
     let datastore = try reader.hash()
     self.init(datastore: datastore, device: DeviceID(rawValue: try reader.u64()))
     generation = try reader.u64()
+    guard generation <= ByteReader.counterMax else { throw .limit }
     nonce = try reader.u64()
     user = try reader.string()
-    last = try reader.varint()
+    last = try reader.counter()
     chain = try reader.hash()
-    acknowledgedAt = try reader.varint()
+    acknowledgedAt = try reader.counter()
     acknowledged = try reader.vector()
     fence = try reader.vector()
     for _ in 0..<(try reader.count(minimumSize: 8)) {
       retired.append(DeviceID(rawValue: try reader.u64()))
     }
     for _ in 0..<(try reader.count(minimumSize: 19)) {
-      let first = try reader.varint()
-      let last = try reader.varint()
+      let first = try reader.counter()
+      let last = try reader.counter()
       let size = try reader.varint()
+      guard size <= UInt64(PublishedSegment.fileBytesMax) else { throw .limit }
       guard first > 0, last >= first, first > segments.last?.last ?? 0 else {
         throw .malformed("segments out of order")
       }
@@ -215,7 +217,7 @@ extension ByteReader {
     var vector = VersionVector()
     for _ in 0..<(try count(minimumSize: 9)) {
       let device = DeviceID(rawValue: try u64())
-      vector.insert(Dot(device: device, sequence: try varint()))
+      vector.insert(Dot(device: device, sequence: try counter()))
     }
     return vector
   }

@@ -1,3 +1,5 @@
+import CairnBytes
+
 /// Makes and parses every file name there is. Names are `[a-z0-9._-]` only, so that no file system
 /// or sync engine has a reason to change them; no text of a user ever becomes part of one.
 package enum FileName {
@@ -50,11 +52,16 @@ package enum FileName {
   }
 
   package static func segmentNumber(_ name: String) -> UInt64? {
-    stem(name, segmentSuffix).flatMap(parseHex)
+    stem(name, segmentSuffix).flatMap(fileNumber)
   }
 
   package static func snapshotNumber(_ name: String) -> UInt64? {
-    stem(name, snapshotSuffix).flatMap(parseHex)
+    stem(name, snapshotSuffix).flatMap(fileNumber)
+  }
+
+  /// Files are numbered one after the other: a number that could not be counted on is none of ours.
+  private static func fileNumber(_ stem: String) -> UInt64? {
+    parseHex(stem).flatMap { $0 <= ByteReader.counterMax ? $0 : nil }
   }
 
   // MARK: in the folder
@@ -96,7 +103,7 @@ package enum FileName {
     let stem = stem(name, segmentSuffix)
     guard let parts = stem?.split(separator: "-", omittingEmptySubsequences: false),
       parts.count == 4, let device = parseHex(String(parts[0])), let first = decimal(parts[1]),
-      let last = decimal(parts[2]), first > 0, last >= first,
+      let last = decimal(parts[2]), first > 0, last >= first, last <= ByteReader.counterMax,
       let hash = parseHex128(String(parts[3]))
     else { return nil }
     return Published(device: device, first: first, last: last, hash: hash)

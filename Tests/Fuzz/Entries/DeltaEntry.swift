@@ -46,10 +46,12 @@ enum DeltaEntry {
 
   private static func recordState(_ body: [UInt8]) throws {
     let range = 0..<body.count
-    _ = try? RecordStateCoding.exists(body, range)
     let count = try? RecordStateCoding.listCount(of: "l", body, range)
     let items = try? RecordStateCoding.listItems(of: "l", body, range)
     guard let state = try? RecordStateCoding.decode(body, range) else { return }
+    try FuzzFinding.check(
+      (try? RecordStateCoding.exists(body, range)) == state.exists,
+      "whether a record is there depends on who asks")
     if let count = count ?? nil, let items = items ?? nil {
       try FuzzFinding.check(count == items.count, "\(items.count) items are \(count)")
     }

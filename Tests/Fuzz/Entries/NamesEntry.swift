@@ -25,13 +25,15 @@ enum NamesEntry {
     }
     _ = FileName.isTemporary(name)
     _ = FileName.stagingToken(name)
-    for isValid in [
-      Identifier.isValidDatastore, Identifier.isValidTable, Identifier.isValidRecord,
-      Identifier.isValidField,
-    ] where isValid(name) {
+    if Identifier.isValidDatastore(name) {
       try FuzzFinding.check(
         name.utf8.count <= 64 && !name.utf8.contains(0x2F) && !name.utf8.contains(0),
-        "an id that no file could have: \(name)")
+        "an id that no directory could have: \(name)")
+    }
+    for isValid in [
+      Identifier.isValidTable, Identifier.isValidRecord, Identifier.isValidField,
+    ] where isValid(name) {
+      try FuzzFinding.check(name.utf8.count <= 64, "an id of \(name.utf8.count) bytes")
     }
     let record = RecordName(name)
     try FuzzFinding.check(record.text == name, "a record's id that changes: \(name)")

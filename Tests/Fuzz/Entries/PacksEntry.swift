@@ -26,6 +26,6 @@ enum PacksEntry {
     }
     try? a.close()
     try? b.close()
-    try all.live(compacts: bytes.count % 4 == 0)
+    try all.live(compacts: bytes.count % 16 == 0)
   }
 }

@@ -19,12 +19,12 @@ package final class SampleWorld {
 
   package let disk: MemoryDisk
   package let clock: ManualClock
-  private let random: SeededRandom
+  private let seed: UInt64
 
   private init(seed: UInt64) {
     clock = ManualClock()
     disk = MemoryDisk(clock: clock)
-    random = SeededRandom(seed)
+    self.seed = seed &* 1_000
   }
 
   package static func make(seed: UInt64) async throws -> SampleWorld {
@@ -88,13 +88,15 @@ package final class SampleWorld {
     Machine(disk: disk, clock: ManualClock(), random: SeededRandom(seed))
   }
 
-  package static func openStore(_ disk: MemoryDisk) throws(StoreError) -> Store {
+  package static func openStore(
+    _ disk: MemoryDisk, seed: UInt64 = 3
+  ) throws(StoreError) -> Store {
     var options = StoreOptions()
     options.compactsAutomatically = false
     options.segmentBytes = 9 << 10
     return try Store.open(
       storeDirectory, datastore: storeIdentity, isLinked: true, options: options,
-      machine: machine(disk, seed: 3))
+      machine: machine(disk, seed: seed))
   }
 
   package static let storeCommits = 84
@@ -103,7 +105,7 @@ package final class SampleWorld {
   package static func storeID(_ commit: Int) -> String { "s\(commit)" }
 
   private func makeStore() throws {
-    let store = try SampleWorld.openStore(disk)
+    let store = try SampleWorld.openStore(disk, seed: seed + 3)
     for commit in 0..<SampleWorld.storeCommits {
       let id = SampleWorld.storeID(commit)
       try store.insert(
@@ -127,21 +129,23 @@ package final class SampleWorld {
       folder: { DirectoryFolder(folder, machine: machine) }, options: options, machine: machine)
   }
 
-  package static func accountManager(_ disk: MemoryDisk) throws(CairnError) -> AccountManager {
+  package static func accountManager(
+    _ disk: MemoryDisk, seed: UInt64 = 5
+  ) throws(CairnError) -> AccountManager {
     try AccountManager(
       directory: accounts, options: Options(), credentialStore: nil,
-      machine: machine(disk, seed: 5))
+      machine: machine(disk, seed: seed))
   }
 
   private func makeAccount() async throws {
     try disk.createDirectory(SampleWorld.folder)
-    let accounts = try SampleWorld.accountManager(disk)
+    let accounts = try SampleWorld.accountManager(disk, seed: seed + 5)
     _ = try accounts.link(
       Account(user: "ann", folder: .directory(SampleWorld.folder)),
       info: AccountInfo(userName: "Ann", orgName: "Wonderland"),
       credentials: .password(user: "ann", password: "rabbit"))
-    let a = SampleWorld.manager(disk, "/a", seed: 11)
-    let b = SampleWorld.manager(disk, "/b", seed: 12)
+    let a = SampleWorld.manager(disk, "/a", seed: seed + 11)
+    let b = SampleWorld.manager(disk, "/b", seed: seed + 12)
     // One that the other device deletes: its copy here goes to the trash.
     try await commit(b, "old", ["o0", "o1"])
     try await exchange(a, "old")
@@ -203,7 +207,7 @@ package final class SampleWorld {
   /// MIGRATION as it lies there while datastores move: the move is watched, and the file kept.
   private func makeMigration() throws {
     let side = MemoryDisk(clock: clock)
-    let machine = Machine(disk: side, clock: clock, random: random)
+    let machine = Machine(disk: side, clock: clock, random: SeededRandom(seed + 14))
     let local = DatastoreManager(
       root: "/l", account: nil, folder: nil, options: Options(), machine: machine)
     let datastore = try local.openDefaultDatastore()
@@ -216,7 +220,7 @@ package final class SampleWorld {
       }
       return nil
     }
-    try local.migrate(to: SampleWorld.manager(side, "/m", seed: 13))
+    try local.migrate(to: SampleWorld.manager(side, "/m", seed: seed + 13))
     side.intercept(nil)
     for (path, bytes) in seen.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
       try disk.setBytes("/moving" + path, bytes)

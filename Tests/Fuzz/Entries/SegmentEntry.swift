@@ -23,6 +23,6 @@ enum SegmentEntry {
     if scan.frames.isEmpty { return }
     let bench = StoreBench()
     try bench.put(segment: own)
-    try bench.live(compacts: bytes.count % 4 == 0)
+    try bench.live(compacts: bytes.count % 16 == 0)
   }
 }

@@ -13,7 +13,7 @@ enum SnapshotEntry {
     let bench = StoreBench()
     let owner = FileKind.owner(repaired)
     try bench.put(snapshot: repaired, datastore: owner)
-    try bench.live(datastore: owner, compacts: bytes.count % 4 == 0)
+    try bench.live(datastore: owner, compacts: bytes.count % 16 == 0)
   }
 }
 
@@ -28,7 +28,7 @@ enum BlockEntry {
     }
     let bench = StoreBench()
     try bench.put(snapshot: snapshot, datastore: StoreBench.datastore)
-    try bench.live(compacts: bytes.count % 4 == 0)
+    try bench.live(compacts: bytes.count % 16 == 0)
   }
 
   /// nil if the bytes are too few.

@@ -25,7 +25,7 @@ struct StoreEntry {
   static func run(_ bytes: [UInt8]) throws {
     var entry = try StoreEntry()
     var index = 0
-    while index + 1 < min(bytes.count, 256) {
+    while index + 1 < min(bytes.count, 96) {
       try entry.step(bytes[index], bytes[index + 1])
       index += 2
     }

@@ -40,7 +40,7 @@ struct FlipsCommand: AsyncParsableCommand {
     }
     if only == nil {
       ledger.expect(FileKind.allCases.map { "in a \($0.rawValue) file" })
-      ledger.expect(Mutation.names)
+      ledger.expect(Mutation.names + ["file of another place", "file of another world"])
     }
     ledger.count("files", files.count)
     ledger.count("bytes", files.reduce(0) { $0 + $1.whole.count })
@@ -67,7 +67,11 @@ struct FlipsCommand: AsyncParsableCommand {
         let outcome = try read(file, bytes, .flip(place << 3 | bit))
         bytes[place] ^= 1 << UInt8(bit)
         outcomes[outcome, default: 0] += 1
-        if outcome == .same { harmless.append(place << 3 | bit) }
+        if outcome != .same { continue }
+        guard file.isUncovered(place) else {
+          throw TortureFailure("\(file.path): byte \(place) bit \(bit): nothing covers it")
+        }
+        harmless.append(place << 3 | bit)
       }
     }
     ledger.count("flips", bytes.count * 8)

@@ -42,6 +42,15 @@ struct SpoiltFile {
     self.scan = scan
   }
 
+  /// Whether a byte means nothing and no checksum covers it: what fills a frame up to the next
+  /// multiple of eight, where the segment has no footer that covers all (and behind the footer's
+  /// own); and the check of cairn.json itself, without which the file reads the same.
+  func isUncovered(_ place: Int) -> Bool {
+    if kind == .identity { return place >= whole.count - 29 }
+    let covered = scan?.ending == .sealed ? frames.suffix(1) : frames[...]
+    return covered.contains { ($0.stored.upperBound..<$0.end).contains(place) }
+  }
+
   /// Where its frames are, the seal not among them.
   var frameRanges: [Range<Int>] { (scan?.frames ?? []).map { $0.offset..<$0.end } }
 
