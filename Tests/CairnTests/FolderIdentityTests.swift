@@ -11,7 +11,8 @@ import Testing
   @Test func `the page shows what is written`() throws {
     let page = try ProjectFile.bytes("Sources/CairnLog/FORMAT.md")
     let written = FolderIdentity.encode(Self.identity)
-    #expect(String(decoding: page, as: UTF8.self).contains(String(decoding: written, as: UTF8.self)))
+    let text = String(decoding: written, as: UTF8.self)
+    #expect(String(decoding: page, as: UTF8.self).contains(text))
     #expect(try FolderIdentity.decode(written, path: "cairn.json") == Self.identity)
   }
 

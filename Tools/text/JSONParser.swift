@@ -10,7 +10,9 @@ package struct JSONParser {
   private var depth = 0
 
   /// The value in these bytes, with nothing but white space around it.
-  package static func parse(_ bytes: [UInt8], in range: Range<Int>? = nil) throws(SyntaxError) -> JSON {
+  package static func parse(
+    _ bytes: [UInt8], in range: Range<Int>? = nil
+  ) throws(SyntaxError) -> JSON {
     var parser = JSONParser(bytes, in: range ?? 0..<bytes.count)
     let value = try parser.value()
     parser.skipSpace()

@@ -2,8 +2,8 @@ import CairnBytes
 import CairnMerge
 import CairnStore
 
-/// `(length u16 · pack) …`: stores take them in one call, and one by one from the end; both show the
-/// same, also when they are opened again.
+/// `(length u16 · pack) …`: stores take them in one call, and one by one from the end; both show
+/// the same, also when they are opened again.
 enum PacksEntry {
   static func run(_ bytes: [UInt8]) throws {
     var packs: [[UInt8]] = []

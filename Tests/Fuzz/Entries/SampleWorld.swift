@@ -8,9 +8,9 @@ import Synchronization
 package import TestSupport
 
 /// A disk with files of every kind there is: an account with two installations around a folder,
-/// files that wait in an inbox, a copy in the trash, a move that was interrupted, and a store of its
-/// own with many small segments. What is in a record follows from its id, so that any reader can
-/// tell whether it is right.
+/// files that wait in an inbox, a copy in the trash, a move that was interrupted, and a store of
+/// its own with many small segments. What is in a record follows from its id, so that any reader
+/// can tell whether it is right.
 package final class SampleWorld {
   package static let folder = "/folder"
   package static let storeDirectory = "/store"

@@ -2,8 +2,8 @@ import CairnBytes
 import CairnLog
 import CairnStore
 
-/// A snapshot's bytes: read to the last block as they are and with good checksums; then as the floor
-/// of a store.
+/// A snapshot's bytes: read to the last block as they are and with good checksums; then as the
+/// floor of a store.
 enum SnapshotEntry {
   static func run(_ bytes: [UInt8]) throws {
     _ = try? FileKind.snapshot.read(bytes, "raw")

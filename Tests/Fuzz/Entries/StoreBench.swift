@@ -62,7 +62,8 @@ struct StoreBench {
   /// same content after each. Typed errors are fine at any point.
   func live(datastore: UInt128 = Self.datastore, compacts: Bool) throws {
     guard let store = try? open(datastore: datastore) else {
-      try FuzzFinding.check(disk.openFiles == 0 && disk.heldLocks == 0, "a failed open leaves files")
+      try FuzzFinding.check(
+        disk.openFiles == 0 && disk.heldLocks == 0, "a failed open leaves files open")
       return
     }
     guard let before = try? store.everything() else {

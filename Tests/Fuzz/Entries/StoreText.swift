@@ -1,4 +1,3 @@
-import CairnLog
 import CairnMerge
 package import CairnStore
 
@@ -18,9 +17,8 @@ extension Store {
           guard case .list(let items) = value else { continue }
           let count = try listCount(table: table, id: id, field: name)
           guard count == items.count else {
-            throw StoreError(
-              LogError(
-                .corrupt, table, "\(id.text).\(name): \(items.count) items, \(count ?? -1) counted"))
+            let what = "\(id.text).\(name): \(items.count) items, \(count ?? -1) counted"
+            throw StoreError(.illegalArgument, what)
           }
         }
         _ = try size(table: table, id: id)

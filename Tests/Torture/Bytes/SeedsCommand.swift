@@ -137,9 +137,8 @@ private struct Seeds {
       guard path.hasPrefix(SampleWorld.folder) else { continue }
       switch kind {
       case .published:
-        let pack = try PublishedSegment(
-          bytes, name: path, datastore: UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
-        ).pack
+        let owner = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
+        let pack = try PublishedSegment(bytes, name: path, datastore: owner).pack
         add(.folder, sized(10, pack) + sized(6, bytes))
         add(.packs, sized(nil, pack))
         add(.delta, [1] + pack)
@@ -170,8 +169,10 @@ private struct Seeds {
     for name in names { add(.names, Array(name.utf8)) }
     add(.text, [0] + Array("$id,a,b\n1,2.5,\"x \"\"y\"\"\"\r\n2,true,\n".utf8))
     add(.text, [4] + Array("k,a\nx,1e5\n".utf8))
-    let line = #"{"$id":"r","a":[1,"é\u00e9\ud83d\ude00"],"d":{"$date":5},"y":{"$bytes":"AQI="},"#
-    add(.text, [1] + Array((line + #""n":null,"x":-1.5e-7,"f":{"$double":"nan"}}"# + "\n{}\n").utf8))
+    let line =
+      #"{"$id":"r","a":[1,"é\u00e9\ud83d\ude00"],"d":{"$date":5},"y":{"$bytes":"AQI="},"#
+      + #""n":null,"x":-1.5e-7,"f":{"$double":"nan"}}"# + "\n{}\n"
+    add(.text, [1] + Array(line.utf8))
     add(.text, [2] + Array(#"[[{"a":[{}]}],true,null,1.0,-0]"#.utf8))
     for seed in UInt64(0)..<6 {
       add(.store, SeededRandom(seed).bytes(40 + Int(seed) * 20))
