@@ -150,7 +150,11 @@ package enum FileName {
   /// The id that a directory is named after; whether it follows the grammar is the caller's to ask.
   package static func datastore(directory name: String) -> String? {
     guard name.utf8.allSatisfy(isNameByte) else { return nil }
-    if name.hasPrefix("p-") { return String(name.dropFirst(2)) }
+    if name.hasPrefix("p-") {
+      // An id with a dot in front has the other form, and only that.
+      let id = name.dropFirst(2)
+      return id.utf8.first == UInt8(ascii: ".") ? nil : String(id)
+    }
     guard name.hasPrefix("s-") else { return nil }
     var id = "."
     var capital = false

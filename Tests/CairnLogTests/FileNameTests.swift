@@ -92,7 +92,7 @@ struct FileNameTests {
 
   @Test(arguments: [
     "", "p", "default", "q-default", "s-A", "s-a.", "s-..a", "s-.1", "s-.-", "s-ß", "s-.ß",
-    "p-Default", "p-a/b", "p-\u{212A}", "p-a b", "s-a\u{301}", ".DS_Store",
+    "p-Default", "p-.b", "p-a/b", "p-\u{212A}", "p-a b", "s-a\u{301}", ".DS_Store",
   ])
   func `other directories are no datastores`(name: String) {
     #expect(FileName.datastore(directory: name) == nil)

@@ -13,8 +13,9 @@ struct StoreEntry {
   private var store: Store
   private var committed: Content = [:]
   private var pending: Content = [:]
-  /// A commit failed: whether it is there is known when the store is opened again.
-  private var isUnsure = false
+  /// What commits that failed would have left: whether one has is known when the store is opened
+  /// again.
+  private var possible: [Content] = []
   private static let options = {
     var options = StoreBench.options
     options.durability = .full
@@ -56,7 +57,8 @@ struct StoreEntry {
         try store.delete(table: "t", id: RecordName(id))
       } model: { $0[id] = nil }
     case 5:
-      if (try? store.rollBack()) != nil, !isUnsure { pending = committed }
+      // What a failed commit left in memory is nobody's promise.
+      if possible.isEmpty, (try? store.rollBack()) != nil { pending = committed }
     case 6, 7: sync()
     case 8: try reopen()
     case 9:
@@ -78,10 +80,11 @@ struct StoreEntry {
   }
 
   private mutating func sync() {
-    if (try? store.sync()) != nil, !isUnsure {
+    if (try? store.sync()) != nil {
       committed = pending
+      possible = []
     } else {
-      isUnsure = true
+      possible.append(pending)
     }
   }
 
@@ -110,11 +113,11 @@ struct StoreEntry {
     }
     let found = try content()
     try FuzzFinding.check(
-      found == committed || isUnsure && found == pending,
-      "there is \(found), committed was \(committed), pending \(pending)")
+      found == committed || possible.contains(found),
+      "there is \(found), committed was \(committed), possible \(possible)")
     committed = found
     pending = found
-    isUnsure = false
+    possible = []
   }
 
   private func content() throws -> Content {
