@@ -28,6 +28,16 @@ func tests(
     swiftSettings: settings)
 }
 
+/// libFuzzer brings a `main` of its own, so its driver is built only where that is asked for.
+let fuzzing: [Target] =
+  Context.environment["CAIRN_FUZZ"] == nil
+  ? []
+  : [
+    .executableTarget(
+      name: "CairnFuzz", dependencies: ["CairnFuzzEntries"], path: "Tests/Fuzz/Driver",
+      swiftSettings: settings)
+  ]
+
 let package = Package(
   name: "cairn",
   platforms: [.macOS(.v15), .iOS(.v18)],
@@ -50,10 +60,14 @@ let package = Package(
     module("CairnMerge", ["CairnBytes"]),
     module("CairnStore", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge"]),
     module("Cairn", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge", "CairnStore"]),
+    .target(
+      name: "CairnToolText", dependencies: ["Cairn"], path: "Tools/text", swiftSettings: settings),
     .executableTarget(
       name: "CairnTool",
-      dependencies: ["Cairn", .product(name: "ArgumentParser", package: "swift-argument-parser")],
-      path: "Tools/cairn", swiftSettings: settings),
+      dependencies: [
+        "Cairn", "CairnToolText",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ], path: "Tools/cairn", swiftSettings: settings),
     .executableTarget(
       name: "TodoExample", dependencies: ["Cairn"], path: "Tools/Examples/Todo",
       swiftSettings: settings),
@@ -64,8 +78,15 @@ let package = Package(
       name: "CairnTorture",
       dependencies: [
         "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",
+        "CairnFuzzEntries",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], path: "Tests/Torture", exclude: ["Processes/Shim"], swiftSettings: settings),
+    .target(
+      name: "CairnFuzzEntries",
+      dependencies: [
+        "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "CairnToolText",
+        "TestSupport",
+      ], path: "Tests/Fuzz/Entries", swiftSettings: settings),
     tests("CairnBytesTests", ["CairnBytes"]),
     tests("CairnDiskTests", ["CairnDisk"]),
     tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),
@@ -74,7 +95,10 @@ let package = Package(
     tests(
       "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
     tests("ToolTests", ["Cairn"]),
+    .testTarget(
+      name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"], path: "Tests/Fuzz/Replay",
+      swiftSettings: settings),
     tests("TidyTests", []),
-  ],
+  ] + fuzzing,
   swiftLanguageModes: [.v6]
 )

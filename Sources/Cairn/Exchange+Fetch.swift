@@ -48,7 +48,7 @@ extension Exchange {
     report.fetchedFiles += 1
     report.fetchedBytes += newest.size
     let vector = store.vector
-    report.fetchedDeltas += newest.vector.entries.reduce(0) {
+    report.fetchedDeltas &+= newest.vector.entries.reduce(0) {
       $0 &+ ($1.sequence - min($1.sequence, vector[$1.device]))
     }
   }
@@ -167,7 +167,7 @@ extension Exchange {
     noteInbox()
     report.fetchedFiles += 1
     report.fetchedBytes += segment.size
-    report.fetchedDeltas += segment.last - max(have, segment.first - 1)
+    report.fetchedDeltas &+= segment.last - max(have, segment.first - 1)
     return true
   }
 

@@ -188,8 +188,9 @@ extension Exchange {
   private func dropExpired(_ head: inout Head) -> [String] {
     let now = machine.clock.now()
     let current = head.snapshot?.name
-    let expired = head.superseded.filter { now - $0.time >= graceMilliseconds }
-    head.superseded.removeAll { now - $0.time >= graceMilliseconds }
+    // Not the difference: the head lies in a folder that others can write to.
+    let expired = head.superseded.filter { $0.time <= now - graceMilliseconds }
+    head.superseded.removeAll { $0.time <= now - graceMilliseconds }
     // What others still vouch for is not only ours.
     let others = memory.withLock { memory in
       Set(memory.heads.values.compactMap { $0.snapshot?.name })

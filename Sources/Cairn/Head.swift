@@ -1,5 +1,5 @@
 internal import CairnBytes
-internal import CairnLog
+package import CairnLog
 internal import CairnMerge
 
 /// A device's head: the one file in the folder that is ever replaced, by its own device only. It
@@ -12,9 +12,9 @@ internal import CairnMerge
 ///     superseded (count; name string, time zigzag) ·
 ///     snapshot (0, or 1: hash u128, size varint, content u128, vector, fence) ·
 ///     XXH3-128 of everything before
-struct Head: Equatable, Sendable {
+package struct Head: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNHED".utf8)
-  static let bytesMax = 16 << 20
+  package static let bytesMax = 16 << 20
 
   var datastore: UInt128
   var device: DeviceID
@@ -74,7 +74,7 @@ struct Head: Equatable, Sendable {
 }
 
 extension Head {
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = Head.magic
     out.put(FormatVersion.current)
     out.put(FormatVersion.floor)
@@ -117,7 +117,7 @@ extension Head {
 
   /// Length, checksum, structure. `name` is where the bytes came from; `datastore` whose head it
   /// has to be, nil if that does not matter.
-  init(_ bytes: [UInt8], name: String, datastore expected: UInt128?) throws(LogError) {
+  package init(_ bytes: [UInt8], name: String, datastore expected: UInt128?) throws(LogError) {
     guard bytes.count >= 16 + 16 + 40 else {
       throw LogError(.truncated, name, at: UInt64(bytes.count), "shorter than a head can be")
     }
@@ -147,20 +147,22 @@ extension Head {
     let datastore = try reader.hash()
     self.init(datastore: datastore, device: DeviceID(rawValue: try reader.u64()))
     generation = try reader.u64()
+    guard generation <= ByteReader.counterMax else { throw .limit }
     nonce = try reader.u64()
     user = try reader.string()
-    last = try reader.varint()
+    last = try reader.counter()
     chain = try reader.hash()
-    acknowledgedAt = try reader.varint()
+    acknowledgedAt = try reader.counter()
     acknowledged = try reader.vector()
     fence = try reader.vector()
     for _ in 0..<(try reader.count(minimumSize: 8)) {
       retired.append(DeviceID(rawValue: try reader.u64()))
     }
     for _ in 0..<(try reader.count(minimumSize: 19)) {
-      let first = try reader.varint()
-      let last = try reader.varint()
+      let first = try reader.counter()
+      let last = try reader.counter()
       let size = try reader.varint()
+      guard size <= UInt64(PublishedSegment.fileBytesMax) else { throw .limit }
       guard first > 0, last >= first, first > segments.last?.last ?? 0 else {
         throw .malformed("segments out of order")
       }
@@ -215,7 +217,7 @@ extension ByteReader {
     var vector = VersionVector()
     for _ in 0..<(try count(minimumSize: 9)) {
       let device = DeviceID(rawValue: try u64())
-      vector.insert(Dot(device: device, sequence: try varint()))
+      vector.insert(Dot(device: device, sequence: try counter()))
     }
     return vector
   }

@@ -1,6 +1,6 @@
 internal import CairnBytes
 internal import CairnDisk
-internal import CairnLog
+package import CairnLog
 internal import CairnMerge
 
 /// PUBLISHED: what this device knows of its own head in the folder. Written before the head is, so
@@ -8,7 +8,7 @@ internal import CairnMerge
 ///
 ///     "CAIRNEXC" · version u16 · floor u16 · zero u32 · folder u128 · confirmed nonce u64 ·
 ///     pending nonce u64 · head length u32 · zero u32 · the head's bytes · XXH3-64 of all before
-struct PublicationFile: Equatable, Sendable {
+package struct PublicationFile: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNEXC".utf8)
   private static let headerSize = 56
 
@@ -17,9 +17,9 @@ struct PublicationFile: Equatable, Sendable {
   var confirmedNonce: UInt64
   var pendingNonce: UInt64
   /// The head as it was last written, or was to be.
-  var head: [UInt8]
+  package var head: [UInt8]
 
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = PublicationFile.magic
     out.put(FormatVersion.current)
     out.put(FormatVersion.floor)
@@ -41,7 +41,7 @@ struct PublicationFile: Equatable, Sendable {
     self.head = head
   }
 
-  init(_ bytes: [UInt8], path: String) throws(LogError) {
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
     let size = PublicationFile.headerSize
     guard bytes.count >= size + 8 else {
       throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")

@@ -88,6 +88,18 @@ package struct ByteReader: Sendable {
     }
   }
 
+  /// The highest number of a delta, a file or a replacement that is believed. Nobody counts that
+  /// far; whoever claims to would have the next step overflow.
+  @inlinable @inline(always) package static var counterMax: UInt64 { 1 << 62 }
+
+  /// A number that somebody counts on from: at most `counterMax`.
+  @inlinable @inline(always)
+  package mutating func counter() throws(DecodeError) -> UInt64 {
+    let value = try varint()
+    guard value <= ByteReader.counterMax else { throw .limit }
+    return value
+  }
+
   /// A signed integer in zigzag form.
   @inlinable @inline(always)
   package mutating func zigzag() throws(DecodeError) -> Int64 {

@@ -72,7 +72,9 @@ package struct CurrentFile: Equatable, Sendable {
     firstSegment = bytes.u64(at: 48)
     firstKept = bytes.u64(at: 56)
     rejoinings = bytes.u64(at: 64)
-    guard device != 0, firstSegment > 0, firstKept > 0, firstKept <= firstSegment else {
+    guard device != 0, firstSegment > 0, firstKept > 0, firstKept <= firstSegment,
+      max(firstSegment, snapshot, rejoinings) <= ByteReader.counterMax
+    else {
       throw LogError(.corrupt, path, at: 32, "impossible numbers")
     }
   }

@@ -1,3 +1,5 @@
+import CairnBytes
+
 /// Makes and parses every file name there is. Names are `[a-z0-9._-]` only, so that no file system
 /// or sync engine has a reason to change them; no text of a user ever becomes part of one.
 package enum FileName {
@@ -53,11 +55,16 @@ package enum FileName {
   }
 
   package static func segmentNumber(_ name: String) -> UInt64? {
-    stem(name, segmentSuffix).flatMap(parseHex)
+    stem(name, segmentSuffix).flatMap(fileNumber)
   }
 
   package static func snapshotNumber(_ name: String) -> UInt64? {
-    stem(name, snapshotSuffix).flatMap(parseHex)
+    stem(name, snapshotSuffix).flatMap(fileNumber)
+  }
+
+  /// Files are numbered one after the other: a number that could not be counted on is none of ours.
+  private static func fileNumber(_ stem: String) -> UInt64? {
+    parseHex(stem).flatMap { $0 <= ByteReader.counterMax ? $0 : nil }
   }
 
   /// Records that other devices have deleted, kept in a datastore's trash.
@@ -113,6 +120,7 @@ package enum FileName {
       let middle = bytes[17..<(end - 33)].firstIndex(of: dash),
       let device = hexNumber(bytes[..<16]), let first = decimalNumber(bytes[17..<middle]),
       let last = decimalNumber(bytes[(middle + 1)..<(end - 33)]), first > 0, last >= first,
+      last <= ByteReader.counterMax,
       let high = hexNumber(bytes[(end - 32)..<(end - 16)]),
       let low = hexNumber(bytes[(end - 16)..<end])
     else { return nil }
@@ -188,7 +196,11 @@ package enum FileName {
   /// The id that a directory is named after; whether it follows the grammar is the caller's to ask.
   package static func datastore(directory name: String) -> String? {
     guard name.utf8.allSatisfy(isNameByte) else { return nil }
-    if name.hasPrefix("p-") { return String(name.dropFirst(2)) }
+    if name.hasPrefix("p-") {
+      // An id with a dot in front has the other form, and only that.
+      let id = name.dropFirst(2)
+      return id.utf8.first == UInt8(ascii: ".") ? nil : String(id)
+    }
     guard name.hasPrefix("s-") else { return nil }
     var id = "."
     var capital = false

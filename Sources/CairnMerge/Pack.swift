@@ -18,7 +18,7 @@ package enum Pack {
     let first = try reader.varint()
     let count = try reader.count(minimumSize: 4)
     guard device.rawValue != 0, first > 0, count > 0, count <= FormatBounds.deltasInPack,
-      first <= UInt64.max - UInt64(count)
+      first <= ByteReader.counterMax - UInt64(count)
     else { throw .malformed("a pack's range") }
     return Header(device: device, first: first, count: count)
   }

@@ -92,10 +92,12 @@ package enum RecordStateCoding {
     return state
   }
 
-  /// Whether there is such a record, its fields not looked at.
+  /// Whether there is such a record. Its fields are only looked at where no insert is alive: then a
+  /// value may be, of an author who had seen several incarnations that were deleted one by one.
   package static func exists(_ bytes: [UInt8], _ range: Range<Int>) throws(DecodeError) -> Bool {
     var reader = ByteReader(bytes, range)
-    return try life(&reader).exists
+    if try !life(&reader).presences.isEmpty { return true }
+    return try decode(bytes, range).exists
   }
 
   /// The state as far as it comes before the fields.

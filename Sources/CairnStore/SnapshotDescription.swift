@@ -26,6 +26,9 @@ package struct SnapshotDescription: Equatable, Sendable {
     package var rowCount: Int
   }
 
+  /// Far above what any datastore can hold, far below what an `Int` can.
+  private static let totalMax = 1 << 48
+
   package init() {}
 
   package func encoded() -> [UInt8] {
@@ -67,8 +70,9 @@ package struct SnapshotDescription: Equatable, Sendable {
       contexts[device] = try SnapshotDescription.vector(&reader)
     }
     modified = try reader.zigzag()
-    size = try reader.count(limit: Int.max)
-    recordCount = try reader.count(limit: Int.max)
+    // What is added to them later must fit.
+    size = try reader.count(limit: SnapshotDescription.totalMax)
+    recordCount = try reader.count(limit: SnapshotDescription.totalMax)
     var nextBlock = 0
     for _ in 0..<(try reader.count(minimumSize: 4)) {
       let name = try reader.string()
@@ -88,7 +92,7 @@ package struct SnapshotDescription: Equatable, Sendable {
     var vector = VersionVector()
     for _ in 0..<(try reader.count(minimumSize: 9)) {
       let device = DeviceID(rawValue: try reader.u64())
-      vector.insert(Dot(device: device, sequence: try reader.varint()))
+      vector.insert(Dot(device: device, sequence: try reader.counter()))
     }
     return vector
   }

@@ -177,7 +177,8 @@ struct StoreState {
       dot: dot, context: context, isAlone: isAlone, dictionaryCount: dictionaryCount)
     var delta = Delta()
     delta.dot = dot
-    delta.time = max(ownTime + 1, now)
+    // Somebody's clock may have reached the end of time.
+    delta.time = max(ownTime == .max ? ownTime : ownTime + 1, now)
     if !isAlone { delta.dependencies = dependencies() }
     for number in tables.indices where tables[number].hasPending {
       try tables[number].collect(into: &delta, &scope, &ground, rules)

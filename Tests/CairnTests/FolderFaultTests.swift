@@ -298,12 +298,13 @@ import Testing
     Damage("zero length", kept: false) { _ in [] },
     Damage("cut", kept: false) { [UInt8]($0.prefix(10)) },
     Damage("cut in the identity", kept: false) { [UInt8]($0.prefix(50)) },
-    Damage("cut before the floor", kept: false) { $0.dropLast(3) },
+    Damage("cut before the floor", kept: false) { [UInt8]($0.prefix(79)) },
+    Damage("cut in the check", kept: false) { [UInt8]($0.prefix(95)) },
     Damage("zero-filled", kept: false) { [UInt8](repeating: 0, count: $0.count) },
     Damage("noise", kept: false) { SeededRandom(5).bytes($0.count) },
     Damage("a name with a flipped bit", kept: false) { $0.flipped(at: 28) },
     Damage("far too long", kept: false) { $0 + [UInt8](repeating: 32, count: 5000) },
-    Damage("a newer format", kept: false) { $0.replacing([0x31, 0x7D], by: [0x32, 0x7D]) ?? [] },
+    Damage("a newer format", kept: false) { [UInt8]($0.prefix(79)) + Array("2}\n".utf8) },
   ])
   func `a folder whose identity can't be read is left alone`(damage: Damage) async throws {
     _ = try await bench.publisher("a")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct DeleteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct DevicesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

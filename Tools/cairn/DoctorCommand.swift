@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

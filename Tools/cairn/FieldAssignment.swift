@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 /// `field=value` on the command line.
 ///

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct ImportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import Cairn
+import CairnToolText
 
 /// Puts rows into a table so that nothing is half imported: all rows are read and checked, against
 /// each other and against the datastore's limits, before the first one is written.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 /// Where a list is: table, record and field, in this order.
 struct ListField: ParsableArguments {

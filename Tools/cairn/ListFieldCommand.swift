@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 /// `cairn list`: a list in a field of a record, item by item. (`cairn ls` lists datastores.)
 struct ListFieldCommand: ParsableCommand {

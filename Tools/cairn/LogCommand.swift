@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct MigrateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import Cairn
+import CairnToolText
 
 extension JSON {
   /// Fields in the order of their names.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CairnToolText
 
 /// `--json`, in every command.
 struct ReportOptions: ParsableArguments {

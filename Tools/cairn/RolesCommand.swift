@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 /// `cairn roles`: who may do what in a shareable datastore.
 struct RolesCommand: ParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 /// `cairn rules`: how fields are merged.
 struct RulesCommand: ParsableCommand {

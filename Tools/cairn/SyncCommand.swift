@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct SyncCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import Cairn
+import CairnToolText
 
 /// What one sync published, fetched and merged.
 struct SyncSummary {

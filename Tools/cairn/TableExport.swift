@@ -1,4 +1,5 @@
 import Cairn
+import CairnToolText
 
 /// The text of a table: the same bytes for the same records.
 struct TableExport {

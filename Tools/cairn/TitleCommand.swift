@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 struct TitleCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

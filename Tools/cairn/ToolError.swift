@@ -1,4 +1,5 @@
 import Cairn
+import CairnToolText
 
 /// A failure as it is shown: one sentence, and for `--json` its parts.
 struct ToolError: Error {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cairn
+import CairnToolText
 
 /// `cairn trash`: what other devices have deleted.
 struct TrashCommand: ParsableCommand {

@@ -1,4 +1,5 @@
 import Cairn
+import CairnToolText
 
 /// The lines of `watch`. Each is written at once and as a whole.
 struct WatchOutput: Sendable {

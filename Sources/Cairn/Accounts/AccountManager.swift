@@ -1,4 +1,4 @@
-internal import CairnDisk
+package import CairnDisk
 internal import CairnLog
 internal import Synchronization
 
@@ -59,7 +59,7 @@ public final class AccountManager: Sendable {
       credentialStore: credentialStore, machine: .real)
   }
 
-  init(
+  package init(
     directory: String, options: Options, credentialStore: (any CredentialStore)?, machine: Machine
   ) throws(CairnError) {
     self.directory = directory

@@ -1,12 +1,12 @@
 internal import CairnBytes
-internal import CairnLog
+package import CairnLog
 
 /// ACCOUNTS: which accounts are linked. Replaced as a whole.
 ///
 ///     "CAIRNACC" · version u16 · floor u16 · zero u32 · count · for each account, from least to
 ///     most recently linked: id u64 · user string · kind of folder u8 · path string · info u8 ·
 ///     names · count · ids u64 of accounts whose files are being removed · XXH3-64 of all before
-struct AccountsFile: Equatable, Sendable {
+package struct AccountsFile: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNACC".utf8)
   static let bytesMax = 1 << 20
   private static let headerSize = 16
@@ -29,7 +29,7 @@ struct AccountsFile: Equatable, Sendable {
 
   func entry(_ id: UInt64) -> Entry? { entries.first { $0.id == id } }
 
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = AccountsFile.magic
     out.put(FormatVersion.current)
     out.put(FormatVersion.floor)
@@ -58,7 +58,7 @@ struct AccountsFile: Equatable, Sendable {
     return out
   }
 
-  init(_ bytes: [UInt8], path: String) throws(LogError) {
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
     try SmallFile.check(bytes, magic: AccountsFile.magic, what: "accounts", path: path)
     var reader = ByteReader(bytes, AccountsFile.headerSize..<(bytes.count - 8))
     do throws(DecodeError) {

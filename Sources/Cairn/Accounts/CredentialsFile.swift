@@ -1,16 +1,16 @@
 internal import CairnBytes
-internal import CairnLog
+package import CairnLog
 
 /// One account's credentials as bytes. Errors say where, and never what.
 ///
 ///     "CAIRNKEY" · version u16 · floor u16 · zero u32 · kind u8 · name string, empty for a token ·
 ///     secret string · XXH3-64 of all before
-enum CredentialsFile {
+package enum CredentialsFile {
   static let magic: [UInt8] = Array("CAIRNKEY".utf8)
   static let bytesMax = 64 << 10
   private static let headerSize = 16
 
-  static func encode(_ credentials: Credentials) -> [UInt8] {
+  package static func encode(_ credentials: Credentials) -> [UInt8] {
     var out = magic
     out.put(FormatVersion.current)
     out.put(FormatVersion.floor)
@@ -26,7 +26,7 @@ enum CredentialsFile {
     return out
   }
 
-  static func decode(_ bytes: [UInt8], path: String) throws(LogError) -> Credentials {
+  package static func decode(_ bytes: [UInt8], path: String) throws(LogError) -> Credentials {
     try SmallFile.check(bytes, magic: magic, what: "credentials", path: path)
     var reader = ByteReader(bytes, headerSize..<(bytes.count - 8))
     do throws(DecodeError) {

@@ -80,6 +80,7 @@ package struct CatalogueFile: Equatable, Sendable {
     let folder = try reader.hash()
     self.init(folder: folder, installation: try reader.u64())
     revision = try reader.u64()
+    guard revision <= ByteReader.counterMax else { throw .limit }
     nonce = try reader.u64()
     var last = ""
     for _ in 0..<(try reader.count(minimumSize: 5)) {

@@ -1,6 +1,6 @@
 internal import CairnBytes
 internal import CairnDisk
-internal import CairnLog
+package import CairnLog
 internal import CairnStore
 
 /// INFO: what this device sees of one datastore, beside its files, for lists that open nothing.
@@ -8,7 +8,7 @@ internal import CairnStore
 ///
 ///     "CAIRNINF" · version u16 · floor u16 · zero u32 · own deltas varint · view ·
 ///     flag u8 · [published view] · XXH3-64 of everything before
-struct InfoFile: Equatable, Sendable {
+package struct InfoFile: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNINF".utf8)
   static let bytesMax = 8192
 
@@ -25,7 +25,7 @@ struct InfoFile: Equatable, Sendable {
     self.published = published
   }
 
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = InfoFile.magic
     out.put(FormatVersion.current)
     out.put(FormatVersion.floor)
@@ -38,7 +38,7 @@ struct InfoFile: Equatable, Sendable {
     return out
   }
 
-  init(_ bytes: [UInt8], path: String) throws(LogError) {
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
     guard bytes.count >= 16 + 6 + 8 else {
       throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
     }

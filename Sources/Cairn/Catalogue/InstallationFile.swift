@@ -1,5 +1,5 @@
 internal import CairnBytes
-internal import CairnLog
+package import CairnLog
 
 /// CATALOGUE, in the root of an account's datastores: who this installation is in the folder, what
 /// it says there, and what the others said when they were last read. Lists are made from it alone.
@@ -8,7 +8,7 @@ internal import CairnLog
 ///     folder u128 · installation u64 · confirmed nonce u64 · own catalogue blob ·
 ///     others (count; version string, catalogue blob) ·
 ///     devices (count; id string, generation varint, device u64) · XXH3-64 of everything before
-struct InstallationFile: Equatable, Sendable {
+package struct InstallationFile: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNINS".utf8)
   static let bytesMax = 256 << 20
 
@@ -61,7 +61,7 @@ struct InstallationFile: Equatable, Sendable {
 }
 
 extension InstallationFile {
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = InstallationFile.magic
     out.put(FormatVersion.current)
     out.put(FormatVersion.floor)
@@ -91,7 +91,7 @@ extension InstallationFile {
     return out
   }
 
-  init(_ bytes: [UInt8], path: String) throws(LogError) {
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
     guard bytes.count >= 48 + 8 else {
       throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
     }

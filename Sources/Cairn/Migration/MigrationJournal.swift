@@ -1,6 +1,6 @@
 internal import CairnBytes
 internal import CairnDisk
-internal import CairnLog
+package import CairnLog
 
 /// MIGRATION, in a root: datastores are being moved into it or out of it.
 ///
@@ -10,7 +10,7 @@ internal import CairnLog
 /// In the root that they are moved to, the file says that everything is there, in staging
 /// directories of that token: from then on they only go forward, into their places. In the root
 /// that they are moved from, it says that they may be gone: the other root's file decides.
-struct MigrationJournal: Equatable, Sendable {
+package struct MigrationJournal: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNMIG".utf8)
   static let bytesMax = 16 << 20
 
@@ -26,24 +26,24 @@ struct MigrationJournal: Equatable, Sendable {
   var other: String
   var items: [Item]
 
-  struct Item: Equatable, Sendable {
+  package struct Item: Equatable, Sendable {
     /// Name of a directory of this root: where it goes (or, in the other file, where it was).
-    var directory: String
+    package var directory: String
     /// Directory of the same root that has become a part of it and goes to the trash; or empty.
-    var source: String
+    package var source: String
   }
 
   var isTarget: Bool { flags & MigrationJournal.flagTarget != 0 }
   var isInstalled: Bool { flags & MigrationJournal.flagInstalled != 0 }
 
-  init(flags: UInt32, token: UInt64, other: String, items: [Item]) {
+  package init(flags: UInt32, token: UInt64, other: String, items: [Item]) {
     self.flags = flags
     self.token = token
     self.other = other
     self.items = items
   }
 
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = MigrationJournal.magic
     out.put(FormatVersion.current)
     out.put(FormatVersion.floor)
@@ -59,7 +59,7 @@ struct MigrationJournal: Equatable, Sendable {
     return out
   }
 
-  init(_ bytes: [UInt8], path: String) throws(LogError) {
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
     guard bytes.count >= 24 + 2 + 8 else {
       throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
     }
