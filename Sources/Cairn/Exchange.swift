@@ -260,7 +260,11 @@ final class Exchange: Sendable {
         if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
           return
         }
-      } catch { throw CairnError(error) }
+      } catch {
+        // Damaged or half there: nobody else has a file of that name. It is written again.
+        if error.reason != .foreign { return }
+        throw CairnError(error)
+      }
     }
     throw CairnError(
       .disallowed,
