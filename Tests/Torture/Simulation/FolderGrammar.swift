@@ -25,6 +25,8 @@ enum FolderGrammar {
     let parts = path.split(separator: "/").map(String.init)
     guard let name = parts.last else { return false }
     if parts.count == 1 {
+      // What a power cut left of a new CATALOGUE stays: nobody removes it so far.
+      if FileName.isTemporary(name) { return true }
       return [FileName.installation, FileName.installationLock, FileName.exchangeLock].contains(name)
     }
     if parts.count == 2 {

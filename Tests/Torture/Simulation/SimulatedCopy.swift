@@ -350,7 +350,8 @@ final class SimulatedCopy {
       memory.committed = memory.shown
       keepMarks(store)
     }
-    note(State(vector: after, content: memory.shown))
+    // What it took in may show by half until it is opened anew: nothing to compare with.
+    if error.code == .syncFailed { note(State(vector: after, content: memory.shown)) }
   }
 
   /// What was published is durable here: what lies before it need not be known any more.
