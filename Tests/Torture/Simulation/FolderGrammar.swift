@@ -27,7 +27,8 @@ enum FolderGrammar {
     if parts.count == 1 {
       // What a power cut left of a new CATALOGUE stays: nobody removes it so far.
       if FileName.isTemporary(name) { return true }
-      return [FileName.installation, FileName.installationLock, FileName.exchangeLock].contains(name)
+      return [FileName.installation, FileName.installationLock, FileName.exchangeLock]
+        .contains(name)
     }
     if parts.count == 2 {
       if parts[0] == FileName.quarantine { return true }

@@ -83,7 +83,7 @@ final class SimulatedCopy {
 
   // MARK: opening
 
-  /// Opens it; false if a fault prevents that. After a crash nothing but a known state may be there.
+  /// Opens it; false if a fault prevents that. After a crash only a known state may be there.
   func open(afterCrash: Bool, keepsMarks: Bool = false) throws -> Bool {
     let marks = memory.marks
     defer { if keepsMarks { memory.marks = marks } }
