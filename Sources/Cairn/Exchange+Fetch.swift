@@ -58,7 +58,7 @@ extension Exchange {
     _ listing: [String: FolderEntry], isNew: Bool, _ report: inout ExchangeReport
   ) -> [Head.Snapshot] {
     let (heads, refused, foreign) = memory.withLock {
-      (Array($0.heads.values), $0.refusedSnapshots, $0.foreign)
+      ($0.sortedHeads, $0.refusedSnapshots, $0.foreign)
     }
     return heads.compactMap(\.snapshot).filter { snapshot in
       guard let entry = listing[snapshot.name] else { return false }

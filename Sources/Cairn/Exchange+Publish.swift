@@ -205,7 +205,7 @@ extension Exchange {
 
   /// Bytes of segments that the newest snapshot in the folder does not have.
   private func uncoveredBytes(_ head: Head) -> UInt64 {
-    let heads = memory.withLock { Array($0.heads.values) } + [head]
+    let heads = memory.withLock { $0.sortedHeads } + [head]
     let newest = heads.compactMap(\.snapshot).max {
       Exchange.weight($0.vector) < Exchange.weight($1.vector)
     }

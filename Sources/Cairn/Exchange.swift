@@ -31,6 +31,8 @@ final class Exchange: Sendable {
   struct Memory {
     /// Heads by device, as they were last read.
     var heads: [DeviceID: Head] = [:]
+    /// In a fixed order, so that the same folder leads to the same decisions.
+    var sortedHeads: [Head] { heads.values.sorted { $0.device < $1.device } }
     /// Versions of the files that were read, by name: what has not changed is not read again.
     var versions: [String: String] = [:]
     /// Verdicts on files that are none of ours, by name and version.
@@ -272,7 +274,11 @@ final class Exchange: Sendable {
         if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
           return
         }
-      } catch { throw CairnError(error) }
+      } catch {
+        // Damaged or half there: nobody else has a file of that name. It is written again.
+        if error.reason != .foreign { return }
+        throw CairnError(error)
+      }
     }
     throw CairnError(
       .disallowed,

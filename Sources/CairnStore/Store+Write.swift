@@ -58,10 +58,18 @@ extension Store {
   /// Takes everything back that was changed since the last sync.
   package func rollBack() throws(StoreError) {
     try withState { guarded throws(StoreError) in
+      // What was set of rules and roles holds before its sync; taken back, it holds no more. It has
+      // to be read again for that: all of it is taken back, or nothing.
+      let before = guarded.store.hasPendingRules ? guarded.store : nil
       guarded.store.rollBack()
-      // What was set of rules and roles holds before its sync; taken back, it holds no more.
-      try guarded.store.readRules()
-      try guarded.store.readAccess()
+      guard let before else { return }
+      do throws(StoreError) {
+        try guarded.store.readRules()
+        try guarded.store.readAccess()
+      } catch {
+        guarded.store = before
+        throw error
+      }
     }
   }
 
@@ -81,6 +89,10 @@ extension Store {
       let number = guarded.store.table(RuleBook.table)
       let id = RecordName(record)
       let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
+      // Everything that the rule changes is read before anything changes.
+      var next = guarded.store.rules
+      next.set(record: record, field: field, value)
+      let change = try guarded.store.change(to: next)
       if try guarded.store.isThere(number, place) {
         try guarded.store.update(number, id, [(field, value)], limits: options.limits)
       } else {
@@ -89,7 +101,7 @@ extension Store {
         }
       }
       // It holds at once, also before the next sync.
-      try guarded.store.readRules()
+      guarded.store.adopt(change)
     }
   }
 }

@@ -3,24 +3,47 @@ import CairnMerge
 
 /// The rules that hold, and what follows from a change of them: registers in conflict decide anew.
 extension StoreState {
+  /// What other rules come to, with everything that has to be read to know it.
+  struct RuleChange {
+    var rules: RuleBook
+    /// By how much rows of the base grow.
+    fileprivate(set) var growth = 0
+    fileprivate(set) var rows: [(id: RecordName, table: String)] = []
+  }
+
   /// Reads the rules from the reserved table, and settles the records that they change.
-  mutating func readRules() throws(StoreError) {
-    let before = rules
-    rules = try writtenRules()
+  mutating func readRules() throws(StoreError) { adopt(try change(to: try writtenRules())) }
+
+  /// Reads, and changes nothing: a disk that fails leaves the rules as they are.
+  mutating func change(to next: RuleBook) throws(StoreError) -> RuleChange {
+    var change = RuleChange(rules: next)
     addBaseTables()
-    for number in tables.indices {
-      let name = tables[number].name
-      if before.rules(of: name) == rules.rules(of: name), before.fallback == rules.fallback {
-        continue
-      }
+    for number in tables.indices where isChanged(number, by: next) {
+      try recount(number, &change)
+    }
+    return change
+  }
+
+  mutating func adopt(_ change: RuleChange) {
+    let changed = tables.indices.filter { isChanged($0, by: change.rules) }
+    rules = change.rules
+    for number in changed {
       setRules(number)
       for slot in tables[number].complex.keys.sorted() {
         tables[number].settle(slot, &ground, rules, &totals)
         let id = tables[number].ids[slot]
-        journal.note(id, table: name, isLocal: totals.reporting == 0)
+        journal.note(id, table: tables[number].name, isLocal: totals.reporting == 0)
       }
-      try recount(number, before: before)
     }
+    for (id, table) in change.rows {
+      journal.note(id, table: table, isLocal: totals.reporting == 0)
+    }
+    totals.add(size: change.growth, records: 0)
+  }
+
+  private func isChanged(_ number: Int, by next: RuleBook) -> Bool {
+    let name = tables[number].name
+    return rules.rules(of: name) != next.rules(of: name) || rules.fallback != next.fallback
   }
 
   /// Reads the rules of a snapshot that has just become the base: it was counted by them.
@@ -49,7 +72,9 @@ extension StoreState {
   }
 
   /// Rows of the base in conflict show something else now, and count with that.
-  private mutating func recount(_ number: Int, before: RuleBook) throws(StoreError) {
+  private mutating func recount(
+    _ number: Int, _ change: inout RuleChange
+  ) throws(StoreError) {
     let name = tables[number].name
     guard tables[number].isCounted, let baseTable = tables[number].baseTable,
       let blocks = ground.base?.description.tables[baseTable]
@@ -60,10 +85,10 @@ extension StoreState {
       where !tables[number].isShadowed(block: blockNumber, row: row) {
         guard let range = block.complexState(row) else { continue }
         let state = try TableState.state(block.bytes, range, ground)
-        let old = state.size { before.rule(table: name, field: $0) }
-        let new = state.size { rules.rule(table: name, field: $0) }
-        journal.note(block.name(row), table: name, isLocal: totals.reporting == 0)
-        totals.add(size: new - old, records: 0)
+        let old = state.size { rules.rule(table: name, field: $0) }
+        let new = state.size { change.rules.rule(table: name, field: $0) }
+        change.rows.append((block.name(row), name))
+        change.growth += new - old
       }
     }
   }

@@ -209,6 +209,13 @@ struct StoreState {
     if delta.sections.contains(where: { $0.table == RuleBook.table }) { try readRules() }
   }
 
+  /// Whether pending changes say who may do what, or by which rules is merged.
+  var hasPendingRules: Bool {
+    tables.contains { table in
+      table.hasPending && (table.name == RuleBook.table || table.name == AccessTable.name)
+    }
+  }
+
   mutating func rollBack() {
     for number in tables.indices where tables[number].hasPending {
       for pending in tables[number].pendingRecords where journal.isOn {

@@ -108,4 +108,35 @@ struct RuleChangeTests {
     #expect(try a.store.get("r") == ["a": "long long", "n": 0])
     try checkTotals(a.store)
   }
+
+  /// Whatever read fails, a rule is set or it is not, and taken back or not.
+  @Test(arguments: [false, true])
+  func `a read that fails changes no rule by half`(isTakenBack: Bool) throws {
+    var failures = 0
+    for read in 1... {
+      let (a, _) = try conflict()
+      _ = try a.store.compact()
+      a.options.cacheBytes = 0
+      try a.reopen()
+      if isTakenBack { try a.store.setRule(.local, table: "t", field: "a") }
+      let before = (try StoreContent(a.store), a.store.totals.size)
+      a.disk.failAt(read: a.disk.reads + read, reason: .io(errno: 5))
+      let hasFailed =
+        refusal {
+          if isTakenBack {
+            try a.store.rollBack()
+          } else {
+            try a.store.setRule(.local, table: "t", field: "a")
+          }
+        } != nil
+      a.disk.heal()
+      try checkTotals(a.store)
+      if !hasFailed { break }
+      failures += 1
+      #expect(try StoreContent(a.store) == before.0 && a.store.totals.size == before.1)
+      let rule: Rule = isTakenBack ? .local : .remote
+      #expect(a.store.rule(table: "t", field: "a") == rule)
+    }
+    #expect(failures > 0)
+  }
 }

@@ -29,7 +29,7 @@ extension Exchange {
   func noteUnseen(_ listing: [String: FolderEntry]) {
     memory.withLock { memory in
       var unseen: [String: Int] = [:]
-      for head in Array(memory.heads.values) + [memory.own] {
+      for head in memory.sortedHeads + [memory.own] {
         var files = head.segments.map { ($0.name(head.device), $0.size) }
         if let snapshot = head.snapshot { files.append((snapshot.name, snapshot.size)) }
         for (name, size) in files where listing[name]?.size != size {

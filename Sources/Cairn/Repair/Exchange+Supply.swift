@@ -35,7 +35,7 @@ extension Exchange {
   func snapshotToJoin(
     _ snapshots: [Head.Snapshot], _ listing: [String: FolderEntry]
   ) -> Head.Snapshot? {
-    let heads = memory.withLock { Array($0.heads.values) }
+    let heads = memory.withLock { $0.sortedHeads }
     let supply = supply(heads, listing)
     let useful = snapshots.filter {
       !supply.have.covers($0.vector)

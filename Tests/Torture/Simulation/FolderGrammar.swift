@@ -25,7 +25,10 @@ enum FolderGrammar {
     let parts = path.split(separator: "/").map(String.init)
     guard let name = parts.last else { return false }
     if parts.count == 1 {
-      return [FileName.installation, FileName.installationLock, FileName.exchangeLock].contains(name)
+      // What a power cut left of a new CATALOGUE stays: nobody removes it so far.
+      if FileName.isTemporary(name) { return true }
+      return [FileName.installation, FileName.installationLock, FileName.exchangeLock]
+        .contains(name)
     }
     if parts.count == 2 {
       if parts[0] == FileName.quarantine { return true }

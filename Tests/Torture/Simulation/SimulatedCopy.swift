@@ -83,7 +83,7 @@ final class SimulatedCopy {
 
   // MARK: opening
 
-  /// Opens it; false if a fault prevents that. After a crash nothing but a known state may be there.
+  /// Opens it; false if a fault prevents that. After a crash only a known state may be there.
   func open(afterCrash: Bool, keepsMarks: Bool = false) throws -> Bool {
     let marks = memory.marks
     defer { if keepsMarks { memory.marks = marks } }
@@ -350,7 +350,8 @@ final class SimulatedCopy {
       memory.committed = memory.shown
       keepMarks(store)
     }
-    note(State(vector: after, content: memory.shown))
+    // What it took in may show by half until it is opened anew: nothing to compare with.
+    if error.code == .syncFailed { note(State(vector: after, content: memory.shown)) }
   }
 
   /// What was published is durable here: what lies before it need not be known any more.

@@ -21,7 +21,12 @@ extension SimulatedWorld {
         try recover(device, random)
       }
       device.faults.disarm(device.disk)
-      if device.copies.contains(where: { $0.isSick || $0.datastore == nil }) || random.coin() {
+      // A file that was read wrongly once is not read again before it changes, or in another
+      // process.
+      let isMisled = taken(.readGarbage) > 0
+      if device.copies.contains(where: { $0.isSick || $0.datastore == nil }) || random.coin()
+        || isMisled
+      {
         try restart(device)
       }
       for copy in device.copies { try copy.check() }
