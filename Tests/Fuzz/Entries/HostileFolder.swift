@@ -93,9 +93,11 @@ struct HostileFolder {
     if let header = try? Pack.header(&reader) {
       (device, first, last) = (header.device.rawValue, header.first, header.last)
     }
+    // A pack that does not decode has no chain; none fits then.
+    let chain = (try? DeltaChain.values(of: bytes, after: 0))?.last ?? 0
     return PublishedSegment(
       datastore: datastore, device: device, first: first, last: last, chainBefore: 0,
-      chainAfter: PublishedSegment.chain(0, bytes), pack: bytes
+      chainAfter: chain, pack: bytes
     ).encoded().bytes
   }
 
