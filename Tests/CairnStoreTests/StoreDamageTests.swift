@@ -60,8 +60,10 @@ struct StoreDamageTests {
 
   @Test func `a header that a crash tore in two is no damage, as nothing was behind it`() throws {
     let device = try StoreDevice(1) { $0.segmentBytes = 200 }
+    // Each fills a segment.
+    let text = FieldValue.string(String(repeating: "x", count: 200))
     for number in 0..<2 {
-      try device.store.insert("r\(number)")
+      try device.store.insert("r\(number)", ["text": text])
       try device.store.sync()
     }
     let second = StoreDevice.directory + "/log/0000000000000002.seg"
