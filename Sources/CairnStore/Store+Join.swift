@@ -86,6 +86,10 @@ extension Store {
       remove(path)
       return nil
     }
+    do throws(StoreError) { try keepDeleted(result.changed, of: other.seen, frozen.seen) } catch {
+      remove(path)
+      throw error
+    }
     var outcome = SyncOutcome()
     (outcome.changed, outcome.conflicts) = (result.changed, result.conflicts)
     let merged = frozen.seen.merged(with: other.seen)

@@ -94,7 +94,7 @@ import Testing
     #expect(report.isHealthy)
     #expect(report.findings.map(\.check) == ["lock"])
     #expect(report.findings.first?.message.contains("by this very process") == true)
-    try datastore.add("works on")
+    try datastore.add("works-on")
     try datastore.close()
   }
 

@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test func `the oldest go when there are too many bytes`() async throws {
-    bench.options.trashBytes = 400
+    bench.options.trashBytes = 200
     let (a, b) = try await pair()
     for number in 0..<6 {
       try a.table("t").record(RecordID("r\(number)"))?.delete()

@@ -9,8 +9,9 @@ import Testing
     let rows = (0..<80).map { "\($0),x\n" }.joined()
     let file = try scratch.write("in.csv", "k,name\n" + rows)
     let (a, b, folder) = (scratch.path("a"), scratch.path("b"), scratch.path("folder"))
-    try scratch.succeed("import", "t", file, "--key", "k", root: a)
-    try scratch.succeed("sync", "--folder", folder, "--user", "ann", root: a)
+    try scratch.succeed(
+      "import", "t", file, "--key", "k", "--folder", folder, "--user", "ann", root: a)
+    try scratch.succeed("sync", root: a)
     try scratch.succeed("sync", "--folder", folder, "--user", "bea", root: b)
     let ids = (0..<80).map { "\($0)" }
     #expect(try Tool.run(["delete", "t"] + ids + ["--root", a]).status == 0)

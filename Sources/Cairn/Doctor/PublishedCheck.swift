@@ -30,14 +30,17 @@ enum PublishedCheck {
     }
   }
 
-  /// Own deltas that the folder does not have must be in the log.
+  /// Own deltas that the folder does not have must be in the log, or in an outbox.
   private static func unpublished(_ datastore: ExaminedDatastore, _ head: Head) -> [Finding] {
     let last = datastore.lastOwn
     guard last > head.last else { return [] }
     let logged = Set(
       datastore.segments.flatMap { $0.scan?.frames ?? [] }
         .filter { $0.kind == FrameKind.delta.rawValue }.map(\.sequence))
-    let missing = ((head.last + 1)...last).filter { !logged.contains($0) }
+    let outbox = outbox(datastore)
+    let missing = ((head.last + 1)...last).filter { sequence in
+      !logged.contains(sequence) && !outbox.contains { $0.contains(sequence) }
+    }
     guard let first = missing.first else { return [] }
     return [
       datastore.finding(
@@ -45,6 +48,17 @@ enum PublishedCheck {
           + "not in the log any more: they can't be published",
         file: datastore.directory + "/" + FileName.log, command: datastore.repair)
     ]
+  }
+
+  /// Own deltas that lie in files of their own until they are published.
+  private static func outbox(_ datastore: ExaminedDatastore) -> [ClosedRange<UInt64>] {
+    let directories = datastore.root.listed(datastore.directory).map(\.name).filter {
+      FileName.outboxNumber($0) != nil
+    }
+    return directories.flatMap { datastore.root.listed(datastore.directory + "/" + $0) }
+      .compactMap { FileName.published($0.name) }
+      .filter { $0.device == datastore.current?.device && $0.first <= $0.last }
+      .map { $0.first...$0.last }
   }
 
   /// Compares with what is in the folder. `listing` are the files of the datastore's directory.

@@ -10,12 +10,14 @@ enum StoreFilesCheck {
   private static let known: Set<String> = [
     FileName.lock, FileName.current, FileName.publication, FileName.log, FileName.snapshots,
     FileName.inbox, FileName.quarantine, FileName.info, FileName.role, FileName.trash,
+    FileName.chains, FileName.rejoining,
   ]
 
   static func run(_ datastore: ExaminedDatastore) -> [Finding] {
     var findings: [Finding] = []
     do throws(DiskError) {
-      for entry in try datastore.root.list(datastore.directory) where !known.contains(entry.name) {
+      for entry in try datastore.root.list(datastore.directory)
+      where !known.contains(entry.name) && FileName.outboxNumber(entry.name) == nil {
         findings += stray(entry.name, datastore.directory, datastore)
       }
       let log = datastore.directory + "/" + FileName.log

@@ -32,7 +32,8 @@ struct RepairMerge {
     _ = try target.sync()
     // Content that is only in the copy's snapshot, of deltas that the folder has lost.
     guard !known.covers(source.vector) else { return }
-    for table in try source.allTables() {
+    // What is there without its table's name may be there under it, too.
+    for table in try source.allTables() where !salvage.unnamed.contains(table) {
       for id in try source.query(table: table, [])
       where try !target.knows(table: table, id: id) {
         try insert(table, id)

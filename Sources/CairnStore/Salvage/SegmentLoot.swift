@@ -147,6 +147,33 @@ struct SegmentLoot {
   }
 }
 
+extension SegmentLoot {
+  /// Applies a pack of own deltas that were to be published, as far as it can be read and is not in
+  /// the state; returns what they touch.
+  static func takeOutbox(
+    _ bytes: [UInt8], into state: inout StoreState
+  ) throws(StoreError) -> [TouchedRecord] {
+    var touched: [TouchedRecord] = []
+    do {
+      var pack = try PackReader(bytes)
+      var delta = Delta()
+      var slots: [UInt32] = []
+      while try pack.next(into: &delta) {
+        TouchedRecord.add(of: delta, names: pack.records, to: &touched)
+        if state.vector.contains(delta.dot) { continue }
+        state.seeAll(by: delta.dot.device)
+        while slots.count < pack.records.count { slots.append(0) }
+        try state.apply(delta, heap: pack.heap, names: pack.records, slots: &slots)
+      }
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      // Its checksum was right; what could be read is taken.
+    }
+    return touched
+  }
+}
+
 /// A record that an own delta changed, and how.
 package struct TouchedRecord: Sendable {
   package var dot: Dot

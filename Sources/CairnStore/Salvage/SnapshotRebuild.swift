@@ -11,6 +11,8 @@ struct SnapshotRebuild {
   let candidates: [String]
   private(set) var losses: [SalvageLoss] = []
   private(set) var rows = 0
+  /// Tables that got a name because their own is lost.
+  private(set) var unnamed: Set<String> = []
   /// The rebuilt snapshot's; its vector is empty if the original's is lost.
   private(set) var description = SnapshotDescription()
   private var old: SnapshotDescription?
@@ -49,6 +51,12 @@ struct SnapshotRebuild {
   mutating func write(_ path: String, disk: any Disk) throws(StoreError) {
     for place in salvage.blocks { look(at: place) }
     let names = tableNames()
+    for name in unnamed.sorted() {
+      losses.append(
+        SalvageLoss(
+          path: salvage.path, offset: nil,
+          message: "the name of a table is lost: its records are in table \(name)"))
+    }
     let order = parts.keys.sorted { (names[$0] ?? "") < (names[$1] ?? "") }
     let file: any DiskFile
     do { file = try disk.open(path, .create) } catch { throw StoreError(LogError(error)) }
@@ -124,13 +132,15 @@ struct SnapshotRebuild {
 
   // MARK: tables
 
-  private func tableNames() -> [Int: String] {
+  private mutating func tableNames() -> [Int: String] {
     var names: [Int: String] = [:]
     for number in parts.keys {
       if let old, number < old.tables.count {
         names[number] = old.tables[number].name
       } else {
-        names[number] = recognised(number) ?? "recovered-\(number)"
+        let name = recognised(number) ?? "recovered-\(number)"
+        if !candidates.contains(name) { unnamed.insert(name) }
+        names[number] = name
       }
     }
     return names

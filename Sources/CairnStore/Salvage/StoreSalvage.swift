@@ -17,8 +17,10 @@ package struct StoreSalvage {
   package private(set) var deltas = 0
   /// Other devices' deltas as they are in the log.
   package private(set) var packs: [[UInt8]] = []
-  /// What own deltas in the log touch.
+  /// What own deltas in the log, or in an outbox, touch.
   package private(set) var touched: [TouchedRecord] = []
+  /// Tables that got a name because their own is lost.
+  package private(set) var unnamed: Set<String> = []
   /// The device that wrote here; nil if nothing tells it.
   package let device: DeviceID?
 
@@ -31,6 +33,7 @@ package struct StoreSalvage {
     var losses: [SalvageLoss] = []
     var mend = BitMend()
     var mendedBits = 0
+    var unnamed: Set<String> = []
   }
 
   /// Reads everything. `scratch` is an empty directory. Throws if a file is of a newer version, or
@@ -73,8 +76,14 @@ package struct StoreSalvage {
         touched += loot[index].touched
         work.losses += loot[index].losses
       }
+      for pack in try work.readOutboxes() {
+        do throws(StoreError) {
+          touched += try SegmentLoot.takeOutbox(pack, into: &state)
+        } catch { throw StoreSalvage.log(error) }
+      }
       losses = work.losses
       mendedBits = work.mendedBits
+      unnamed = work.unnamed
       store = try work.shown(state, device: device ?? 1)
     } catch { throw StoreError(error) }
   }
@@ -233,7 +242,34 @@ extension StoreSalvage.Work {
       if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
     } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
     losses += rebuild.losses
+    unnamed = rebuild.unnamed
     return rebuild.rows
+  }
+
+  /// Packs of own deltas that the log does not have.
+  mutating func readOutboxes() throws(LogError) -> [[UInt8]] {
+    var files: [(first: UInt64, path: String)] = []
+    for entry in try list("") where FileName.outboxNumber(entry.name) != nil {
+      for file in try list(entry.name) {
+        guard let range = FileName.published(file.name) else { continue }
+        files.append((range.first, directory + "/" + entry.name + "/" + file.name))
+      }
+    }
+    var packs: [[UInt8]] = []
+    for (_, path) in files.sorted(by: { ($0.first, $0.path) < ($1.first, $1.path) }) {
+      do throws(LogError) {
+        let limit = PublishedSegment.fileBytesMax
+        guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
+          continue
+        }
+        let segment = try PublishedSegment(bytes, name: path, datastore: datastore)
+        packs.append(segment.pack)
+      } catch {
+        let error = try damage(error)
+        lose(path, error.offset, "own deltas that were to be published: \(error.detail)")
+      }
+    }
+    return packs
   }
 
   /// The state as a store, in the scratch directory.

@@ -33,6 +33,19 @@ extension Store {
     try trash.keep(records, durable: options.durability != .none)
   }
 
+  /// The same for what a snapshot deletes that is about to be joined: it does not tell which of its
+  /// deltas does that, so it is one of those that were not here.
+  func keepDeleted(
+    _ changed: [SyncOutcome.Changed], of theirs: VersionVector, _ here: VersionVector
+  ) throws(StoreError) {
+    let new = theirs.entries.first { !here.contains($0) }
+    guard let dot = new, changed.contains(where: \.isDeleted) else { return }
+    let deletes = changed.filter { $0.isDeleted && !Identifier.isReserved($0.table) }.map {
+      PlannedDelete(dot: dot, table: $0.table, id: $0.id)
+    }
+    try withState { guarded throws(StoreError) in try keepDeleted(deletes, &guarded) }
+  }
+
   private struct Key: Hashable {
     var table: String
     var id: RecordName
