@@ -251,8 +251,9 @@ import Testing
       try hand.makeDirectory(hand.folder)
     case .other:
       try bench.bend(hand.folder + "/cairn.json") { bytes in
-        let quote = bytes.lastIndex(of: UInt8(ascii: ":")) ?? 0
-        bytes[quote - 10] = bytes[quote - 10] == 48 ? 49 : 48
+        let key = Array("\"identity\":\"".utf8)
+        let digit = (bytes.indices.first { bytes[$0...].starts(with: key) } ?? 0) + key.count
+        bytes[digit] = bytes[digit] == 48 ? 49 : 48
       }
     case .identityBent: try hand.write(hand.folder + "/cairn.json", Array("{}".utf8))
     case .headLost: try hand.remove(head)
