@@ -250,57 +250,6 @@ import Testing
       try hand.remove(hand.folder)
       try hand.makeDirectory(hand.folder)
     case .other: try hand.write(hand.folder + "/cairn.json", FolderIdentity.encode(7))
-    case .identityBent: ("folder", "which folder")
-      case .headLost: ("identity", "lost this device's head")
-      case .headBent: ("identity", "writes it again")
-      case .ownFileLost: ("identity", "own files")
-      case .rolledBack: ("identity", "rolled back")
-      case .clone: ("identity", "another copy")
-      case .restored: ("identity", "another copy")
-      case .publishedBent: ("identity", "know its own files")
-      case .othersFileLost: ("devices", "not here")
-      case .othersHeadBent: ("devices", "checksum")
-      case .othersHeadNewer: ("devices", "newer version")
-      case .waiting: ("inbox", "wait for a sync")
-      case .deleted: ("catalogue", "deleted on another device")
-      case .catalogueBent: ("catalogue", "checksum")
-      case .migrating: ("migration", "being moved")
-      case .unpublishedLost: ("identity", "not published")
-      }
-    }
-  }
-
-  @Test(arguments: Around.allCases)
-  func `what happens around the folder is found`(around: Around) async throws {
-    try await makeLinked()
-    try await plant(around)
-    let report = await examine(rootA, folder: bench.bench.folder)
-    let (check, word) = around.expected
-    let found = report.findings.filter { $0.check == check }
-    #expect(found.contains { $0.message.contains(word) }, "\(report.findings)")
-    #expect(report.isHealthy == (around == .waiting))
-  }
-
-  private func plant(_ around: Around) async throws {
-    let hand = bench.bench
-    let heads = try hand.names(hand.shared, ".head")
-    let a = try bench.linked("a").openDatastore("notes")
-    let own = a.device
-    try a.close()
-    let other = try #require(heads.first { !$0.hasPrefix(own) })
-    let ownFile = try #require(try hand.names(hand.shared, ".seg").first { $0.hasPrefix(own) })
-    let othersFile = try #require(try hand.names(hand.shared, ".seg").first { !$0.hasPrefix(own) })
-    let head = hand.shared + "/" + own + ".head"
-    switch around {
-    case .emptied:
-      try hand.remove(hand.folder)
-      try hand.makeDirectory(hand.folder)
-    case .other:
-      try bench.bend(hand.folder + "/cairn.json") { bytes in
-        let key = Array("\"identity\":\"".utf8)
-        let digit = (bytes.indices.first { bytes[$0...].starts(with: key) } ?? 0) + key.count
-        bytes[digit] = bytes[digit] == 48 ? 49 : 48
-      }
     case .identityBent: try hand.write(hand.folder + "/cairn.json", Array("{}".utf8))
     case .headLost: try hand.remove(head)
     case .headBent: try bench.spoil(head, at: 30)
