@@ -29,10 +29,11 @@ extension Exchange {
       let reason =
         "the snapshot is not what its head says (\(bytes.count) bytes of \(newest.size)); all "
         + "deltas are fetched instead"
-      if !isNew { memory.withLock { $0.foreign[newest.name] = (entry.version, reason) } }
+      if !isNew { refuse(entry, reason) }
       report.problems.append(ExchangeReport.Problem(name: newest.name, reason: reason))
       return
     }
+    forgive(newest.name)
     try checkOpen()
     let path = store.temporarySnapshotPath()
     do throws(DiskError) {
@@ -57,9 +58,7 @@ extension Exchange {
   private func usableSnapshots(
     _ listing: [String: FolderEntry], isNew: Bool, _ report: inout ExchangeReport
   ) -> [Head.Snapshot] {
-    let (heads, refused, foreign) = memory.withLock {
-      ($0.sortedHeads, $0.refusedSnapshots, $0.foreign)
-    }
+    let (heads, refused) = memory.withLock { ($0.sortedHeads, $0.refusedSnapshots) }
     return heads.compactMap(\.snapshot).filter { snapshot in
       guard let entry = listing[snapshot.name] else { return false }
       if let reason = refused[snapshot.content] {
@@ -68,8 +67,8 @@ extension Exchange {
         }
         return false
       }
-      if let known = foreign[snapshot.name], known.version == entry.version {
-        note(entry, known.problem, &report)
+      if let known = verdict(on: entry) {
+        note(entry, known, &report)
         return false
       }
       return entry.isPresent && entry.size == snapshot.size
@@ -133,8 +132,8 @@ extension Exchange {
     guard entry.isPresent, entry.size == segment.size else {
       return wait("\(entry.size) of \(segment.size) bytes are here")
     }
-    if let known = memory.withLock({ $0.foreign[name] }), known.version == entry.version {
-      note(entry, known.problem, &report)
+    if let known = verdict(on: entry) {
+      note(entry, known, &report)
       return false
     }
     report.requests += 1
@@ -164,6 +163,7 @@ extension Exchange {
       judge(error, entry, bytes, &report)
       return false
     }
+    forgive(name)
     noteInbox()
     report.fetchedFiles += 1
     report.fetchedBytes += segment.size

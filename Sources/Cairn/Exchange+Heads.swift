@@ -15,8 +15,8 @@ extension Exchange {
         number != store.device.rawValue
       else { continue }
       if memory.withLock({ $0.versions[entry.name] == entry.version }) { continue }
-      if let known = memory.withLock({ $0.foreign[entry.name] }), known.version == entry.version {
-        note(entry, known.problem, &report)
+      if let known = verdict(on: entry) {
+        note(entry, known, &report)
         continue
       }
       guard entry.isPresent, entry.size > 0 else {
@@ -32,6 +32,7 @@ extension Exchange {
         guard head.device.rawValue == number else {
           throw LogError(.foreign, entry.name, at: 32, "the head of another device")
         }
+        forgive(entry.name)
         take(head, entry)
       } catch { judge(error, entry, bytes, &report) }
     }
@@ -69,9 +70,9 @@ extension Exchange {
     case .corrupt, .foreign, .limit, .poisoned:
       quarantine.keep(entry.name, bytes, reason: error.description)
       let reason =
-        error.description + "; a copy is kept in quarantine, and the file is looked at again when "
-        + "it changes"
-      memory.withLock { $0.foreign[entry.name] = (entry.version, reason) }
+        error.description + "; a copy is kept in quarantine, and the file is read again later, "
+        + "and when it changes"
+      refuse(entry, reason)
       report.problems.append(ExchangeReport.Problem(name: entry.name, reason: reason))
     }
   }

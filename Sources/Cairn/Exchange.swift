@@ -37,6 +37,8 @@ final class Exchange: Sendable {
     var versions: [String: String] = [:]
     /// Verdicts on files that are none of ours, by name and version.
     var foreign: [String: (version: String, problem: String?)] = [:]
+    /// When those that are bad are read again, by name.
+    var retries: [String: Retry] = [:]
     /// What is known of what each device has published, and as it was last saved.
     var histories = Histories()
     var savedHistories = Histories()
@@ -52,6 +54,7 @@ final class Exchange: Sendable {
     /// Own segments that others have replaced, and when that was first seen.
     var replaced: [String: Int64] = [:]
     var folderIdentity: UInt128?
+    var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?
     var own: Head
     /// The own head in the folder was found to be what we wrote.
@@ -95,6 +98,8 @@ final class Exchange: Sendable {
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
     Staging.removeLeftovers(of: store, machine)
+    // Another's has somebody else who uses it.
+    if quarantine == nil { self.quarantine.sweep() }
     // What was to be published may not have arrived: only a head that was read back confirms it.
     if let publication = memory.withLock({ $0.publication }),
       publication.pendingNonce == publication.confirmedNonce
@@ -231,60 +236,6 @@ final class Exchange: Sendable {
   private func isOwnHeadMissing(_ listing: [String: FolderEntry]) -> Bool {
     memory.withLock { $0.own.generation > 0 }
       && listing[FileName.head(device: store.device.rawValue)] == nil
-  }
-
-  /// The folder must be the one that everything was published in so far. An empty or different one
-  /// never means that anything was deleted.
-  private func checkFolder(_ report: inout ExchangeReport) async throws(CairnError) {
-    if memory.withLock({ $0.folderIdentity != nil }) { return }
-    report.requests += 1
-    let name = FileName.folderIdentity
-    var identity: UInt128
-    let known = memory.withLock { $0.publication?.folder }
-    if let bytes = try await folder.read(name, limit: FolderIdentity.bytesMax) {
-      do { identity = try FolderIdentity.decode(bytes, path: name) } catch {
-        throw CairnError(error)
-      }
-    } else if known != nil {
-      throw CairnError(
-        .notFound,
-        "the folder is empty, or not the one that \(datastoreID) was exchanged with: \(name) is "
-          + "missing; nothing was changed. Wait until the folder is there, or link the datastore "
-          + "anew", file: name, id: datastoreID)
-    } else {
-      identity = UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
-      report.requests += 1
-      _ = try await folder.write(name, FolderIdentity.encode(identity))
-    }
-    if let known, known != identity {
-      try await acceptIdentity(&report)
-    }
-    memory.withLock { $0.folderIdentity = identity }
-  }
-
-  /// Two devices may have made the folder at once, and one of the two files has won since: a folder
-  /// that has our own head is ours all the same.
-  private func acceptIdentity(_ report: inout ExchangeReport) async throws(CairnError) {
-    report.requests += 1
-    let name = directory + "/" + FileName.head(device: store.device.rawValue)
-    let publication = memory.withLock { $0.publication }
-    if let bytes = try await folder.read(name, limit: Head.bytesMax), let publication {
-      do throws(LogError) {
-        let head = try Head(bytes, name: name, datastore: store.datastore)
-        if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
-          return
-        }
-      } catch {
-        // Damaged or half there: nobody else has a file of that name. It is written again.
-        if error.reason != .foreign { return }
-        throw CairnError(error)
-      }
-    }
-    throw CairnError(
-      .disallowed,
-      "this is another shared folder than the one that \(datastoreID) was exchanged with; nothing "
-        + "was changed. Choose the right folder, or link the datastore anew",
-      file: FileName.folderIdentity, id: datastoreID)
   }
 
   /// The inbox has changed: is there something for a sync? Asked and noted in one, so that the

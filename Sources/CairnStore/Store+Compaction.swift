@@ -193,12 +193,17 @@ extension Store {
     to base: BaseSnapshot, _ next: CurrentFile, _ guarded: inout Guarded, isAdopted: Bool
   ) throws(StoreError) -> [UInt64] {
     guarded.current = next
-    if isAdopted {
-      guarded.store.adopt(base)
-      try guarded.store.readRulesOfBase()
-      try guarded.store.readAccess()
-    } else {
-      try guarded.store.rebase(on: base)
+    do throws(StoreError) {
+      if isAdopted {
+        guarded.store.adopt(base)
+        try guarded.store.readRulesOfBase()
+        try guarded.store.readAccess()
+      } else {
+        try guarded.store.rebase(on: base)
+      }
+    } catch {
+      // CURRENT names the new base already.
+      throw endTorn(&guarded, error)
     }
     return dropSegments(next, &guarded)
   }

@@ -118,7 +118,9 @@ extension Store {
     try append(.delta, delta.dot, &guarded)
     let last = guarded.tail.segments.count - 1
     guarded.tail.segments[last].lastOwn = delta.dot.sequence
-    try guarded.store.commit(delta, scope)
+    do throws(StoreError) { try guarded.store.commit(delta, scope) } catch {
+      throw endTorn(&guarded, error)
+    }
     return delta.dot
   }
 
@@ -257,9 +259,7 @@ extension Store {
     guarded.store.totals.reporting = guarded.syncNumber
     defer { guarded.store.totals.reporting = 0 }
     do throws(StoreError) { try delivery.run(into: &guarded.store) } catch {
-      // The log has the packs, the memory has half of them: only opening anew brings them together.
-      poison()
-      throw error
+      throw endTorn(&guarded, error)
     }
     outcome.appliedCount = delivery.appliedCount
     report(&guarded.store, &outcome)

@@ -124,6 +124,22 @@ package final class Store: Sendable {
     }
   }
 
+  /// Something failed after the files had all of a change and memory a part of it. Nobody may see
+  /// that part: only opening anew brings them together. Returns what to throw, now and from now on.
+  func endTorn(_ guarded: inout Guarded, _ cause: StoreError) -> StoreError {
+    var error = StoreError(
+      .syncFailed,
+      "a change is in the files of \(directory), but could not be shown: \(cause.message). Nothing "
+        + "is lost: close the datastore and open it again")
+    error.log = cause.log
+    guarded.isOpen = false
+    guarded.ending = error
+    let access = guarded.store.access
+    guarded.store = StoreState(device: device, isAlone: true)
+    guarded.store.access = access
+    return error
+  }
+
   // MARK: durability
 
   /// Makes the log durable up to `target`, for all committers that wait.

@@ -18,27 +18,75 @@ extension CatalogueExchange {
     // The list may be new to a root whose datastores know their folder.
     let published = file.folder == 0 ? try publications(manager) : []
     report.requests += 1
-    var identity: UInt128
-    if let bytes = try await folder.read(name, limit: FolderIdentity.bytesMax) {
-      do { identity = try FolderIdentity.decode(bytes, path: name) } catch {
-        throw CairnError(error)
+    let identity: UInt128
+    switch try await FolderIdentity.find(in: folder) {
+    case .whole(let found): identity = found
+    case .half(let bytes): identity = try await mendIdentity(bytes, file, published, &report)
+    case .missing:
+      guard file.folder == 0, published.isEmpty else {
+        throw CairnError(
+          .notFound,
+          "the folder is empty, or not the one that the datastores in \(root) were exchanged "
+            + "with: \(name) is missing; nothing was changed. Wait until the folder is there, or "
+            + "link the account anew", file: name)
       }
-    } else if file.folder != 0 || !published.isEmpty {
-      throw CairnError(
-        .notFound,
-        "the folder is empty, or not the one that the datastores in \(root) were exchanged with: "
-          + "\(name) is missing; nothing was changed. Wait until the folder is there, or link the "
-          + "account anew", file: name)
-    } else {
-      identity = UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
-      report.requests += 1
-      _ = try await folder.write(name, FolderIdentity.encode(identity))
+      identity = try await writeIdentity(beginIdentity(), &report)
     }
     if file.folder != 0, file.folder != identity { try await accept(file, &report) }
     for (directory, publication) in published where publication.folder != identity {
       try await accept(publication, directory, &report)
     }
     memory.withLock { $0.folderIdentity = identity }
+  }
+
+  /// As a datastore's own exchange does it.
+  private func mendIdentity(
+    _ bytes: [UInt8], _ file: InstallationFile,
+    _ published: [(directory: String, publication: PublicationFile)],
+    _ report: inout CatalogueReport
+  ) async throws(CairnError) -> UInt128 {
+    let known = file.folder != 0 ? file.folder : published.first?.publication.folder
+    if let known {
+      if FolderIdentity.tells(bytes, of: known) { return try await writeIdentity(known, &report) }
+      do throws(CairnError) {
+        if file.folder != 0 {
+          try await accept(file, &report)
+        } else if let first = published.first {
+          try await accept(first.publication, first.directory, &report)
+        }
+      } catch {
+        // Nothing else of it may be there yet.
+        throw error.code == .disallowed ? FolderIdentity.halfError(bytes) : error
+      }
+      return try await writeIdentity(known, &report)
+    }
+    if let own = memory.withLock({ $0.identityAttempt.own(bytes) }) {
+      return try await writeIdentity(own, &report)
+    }
+    guard memory.withLock({ $0.identityAttempt.isAbandoned(bytes) }) else {
+      throw FolderIdentity.halfError(bytes)
+    }
+    report.requests += 1
+    if try await !folder.list(FileName.catalogue).isEmpty { throw FolderIdentity.halfError(bytes) }
+    return try await writeIdentity(beginIdentity(), &report)
+  }
+
+  private func beginIdentity() -> UInt128 {
+    memory.withLock { memory in
+      let identity =
+        memory.identityAttempt.begun
+        ?? UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
+      memory.identityAttempt.begun = identity
+      return identity
+    }
+  }
+
+  private func writeIdentity(
+    _ identity: UInt128, _ report: inout CatalogueReport
+  ) async throws(CairnError) -> UInt128 {
+    report.requests += 1
+    try await FolderIdentity.write(identity, to: folder)
+    return identity
   }
 
   /// Two devices may have made the folder at once, and one of the two files has won since: a folder

@@ -15,6 +15,9 @@ final class CatalogueExchange: Sendable {
   /// What rounds remember of one another; nothing here is needed for correctness.
   struct Memory {
     var folderIdentity: UInt128?
+    var identityAttempt = IdentityAttempt()
+    /// What a crash left in the root's quarantine was looked for.
+    var hasSwept = false
     /// Version of the own file in the folder that is known to be what was last written.
     var ownVersion: String?
     /// Verdicts on files that can't be used, by name: not read again until they change.
@@ -51,6 +54,7 @@ final class CatalogueExchange: Sendable {
       do throws(CairnError) {
         let lock = try await self.takeLock()
         defer { lock.unlock() }
+        self.sweepOnce()
         return .success(try await self.round(manager, allowingMassDelete))
       } catch { return .failure(error) }
     }
@@ -75,6 +79,15 @@ final class CatalogueExchange: Sendable {
     throw CairnError(
       .retryLater, "another process exchanges the list of datastores in \(root) just now",
       file: root + "/" + FileName.exchangeLock)
+  }
+
+  /// Only who holds the lock puts anything there.
+  private func sweepOnce() {
+    let isFirst = memory.withLock { memory in
+      defer { memory.hasSwept = true }
+      return !memory.hasSwept
+    }
+    if isFirst { quarantine.sweep() }
   }
 
   private func round(

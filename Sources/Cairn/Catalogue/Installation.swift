@@ -8,6 +8,8 @@ final class Installation: Sendable {
   let root: String
   private let machine: Machine
   private let cache = Lock<Cached?>(nil)
+  /// What a crash left in the root was looked for.
+  private let hasSwept = Atomic<Bool>(false)
 
   private struct Cached {
     var info: FileInfo
@@ -49,6 +51,7 @@ final class Installation: Sendable {
   ) throws(CairnError) -> R {
     let lock = try takeLock()
     defer { lock.unlock() }
+    sweepOnce()
     let before = try readAnew()
     var file = before
     let result = try body(&file)
@@ -61,6 +64,25 @@ final class Installation: Sendable {
         directory: root, name: FileName.installation, bytes: file.encoded(), machine: machine)
     } catch { throw CairnError(error) }
     return result
+  }
+
+  /// Removes files that were to become CATALOGUE or MIGRATION when something crashed: while both
+  /// locks are held nobody else writes one. Best effort, and once only if it works.
+  private func sweepOnce() {
+    if hasSwept.load(ordering: .relaxed) { return }
+    do throws(DiskError) {
+      let names = try machine.disk.list(root).filter {
+        $0.info.kind == .file && FileName.isTemporary($0.name)
+      }.map(\.name)
+      if !names.isEmpty {
+        let moving = try machine.disk.lock(root + "/" + FileName.migrationLock)
+        defer { moving.unlock() }
+        for name in names { try machine.disk.remove(root + "/" + name) }
+      }
+      hasSwept.store(true, ordering: .relaxed)
+    } catch {
+      // Whoever moves datastores just now will have ended the next time.
+    }
   }
 
   /// Tries of about a millisecond each: who holds the lock writes one small file.

@@ -115,9 +115,7 @@ extension Exchange {
     let (histories, saved) = memory.withLock { ($0.histories, $0.savedHistories) }
     guard histories != saved, store.ending == nil else { return }
     do throws(LogError) {
-      try DurableFile.replace(
-        directory: store.directory, name: FileName.chains, bytes: histories.encoded(),
-        machine: machine, durable: false)
+      try store.replaceFile(FileName.chains, histories.encoded(), durable: false)
       memory.withLock { $0.savedHistories = histories }
     } catch {}
   }

@@ -1,0 +1,100 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Telling whether the folder is the right one.
+extension Exchange {
+  /// The folder must be the one that everything was published in so far. An empty or different one
+  /// never means that anything was deleted.
+  func checkFolder(_ report: inout ExchangeReport) async throws(CairnError) {
+    if memory.withLock({ $0.folderIdentity != nil }) { return }
+    report.requests += 1
+    let name = FileName.folderIdentity
+    let identity: UInt128
+    let known = memory.withLock { $0.publication?.folder }
+    switch try await FolderIdentity.find(in: folder) {
+    case .whole(let found): identity = found
+    case .half(let bytes): identity = try await mendIdentity(bytes, known, &report)
+    case .missing:
+      guard known == nil else {
+        throw CairnError(
+          .notFound,
+          "the folder is empty, or not the one that \(datastoreID) was exchanged with: \(name) is "
+            + "missing; nothing was changed. Wait until the folder is there, or link the datastore "
+            + "anew", file: name, id: datastoreID)
+      }
+      identity = try await writeIdentity(beginIdentity(), &report)
+    }
+    if let known, known != identity, try await !hasOwnHead(&report) {
+      throw CairnError(
+        .disallowed,
+        "this is another shared folder than the one that \(datastoreID) was exchanged with; "
+          + "nothing was changed. Choose the right folder, or link the datastore anew",
+        file: FileName.folderIdentity, id: datastoreID)
+    }
+    memory.withLock { $0.folderIdentity = identity }
+  }
+
+  /// The file was half written, or the rest of it is still to come. Who knows what it said, and
+  /// sees that it is the right folder, writes it again; nobody else does while somebody might.
+  private func mendIdentity(
+    _ bytes: [UInt8], _ known: UInt128?, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> UInt128 {
+    if let known {
+      if FolderIdentity.tells(bytes, of: known) { return try await writeIdentity(known, &report) }
+      if try await hasOwnHead(&report) { return try await writeIdentity(known, &report) }
+      throw FolderIdentity.halfError(bytes)
+    }
+    if let own = memory.withLock({ $0.identityAttempt.own(bytes) }) {
+      return try await writeIdentity(own, &report)
+    }
+    guard memory.withLock({ $0.identityAttempt.isAbandoned(bytes) }) else {
+      throw FolderIdentity.halfError(bytes)
+    }
+    report.requests += 1
+    if try await folder.list(directory).contains(where: { FileName.headDevice($0.name) != nil }) {
+      throw FolderIdentity.halfError(bytes)
+    }
+    return try await writeIdentity(beginIdentity(), &report)
+  }
+
+  /// The identity of a folder that has none: the same again if writing it has failed before.
+  private func beginIdentity() -> UInt128 {
+    memory.withLock { memory in
+      let identity =
+        memory.identityAttempt.begun
+        ?? UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
+      memory.identityAttempt.begun = identity
+      return identity
+    }
+  }
+
+  private func writeIdentity(
+    _ identity: UInt128, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> UInt128 {
+    report.requests += 1
+    try await FolderIdentity.write(identity, to: folder)
+    return identity
+  }
+
+  /// Two devices may have made the folder at once, and one of the two files has won since: a folder
+  /// that has our own head is ours all the same.
+  private func hasOwnHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
+    report.requests += 1
+    let name = directory + "/" + FileName.head(device: store.device.rawValue)
+    let publication = memory.withLock { $0.publication }
+    guard let bytes = try await folder.read(name, limit: Head.bytesMax), let publication else {
+      return false
+    }
+    do throws(LogError) {
+      let head = try Head(bytes, name: name, datastore: store.datastore)
+      return head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
+    } catch {
+      // Damaged or half there: nobody else has a file of that name. It is written again.
+      if error.reason != .foreign { return true }
+      throw CairnError(error)
+    }
+  }
+}

@@ -1,0 +1,61 @@
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// A file that was found bad may have been damaged on its way only: it is read again, ever more
+/// seldom while it stays bad.
+struct Retry: Equatable {
+  /// What the verdict is on: another version has another one.
+  let version: String
+  private var failures = 0
+  /// Rounds that still go by without reading it.
+  private var skip = 0
+
+  /// The most rounds from one try to the next.
+  static let roundsMax = 64
+
+  init(version: String) { self.version = version }
+
+  /// It was read and is bad: the next try is 1, 2, 4, ... rounds later.
+  mutating func fail() {
+    skip = min(1 << min(failures, 16), Retry.roundsMax) - 1
+    failures += 1
+  }
+
+  /// Asked once a round: whether it is to be read in this one.
+  mutating func isDue() -> Bool {
+    if skip == 0 { return true }
+    skip -= 1
+    return false
+  }
+}
+
+extension Exchange {
+  /// What is wrong with a file that is not to be read in this round; to be asked once a round.
+  func verdict(on entry: FolderEntry) -> String? {
+    memory.withLock { memory in
+      guard let known = memory.foreign[entry.name], known.version == entry.version,
+        let problem = known.problem, memory.retries[entry.name]?.isDue() != true
+      else { return nil }
+      return problem
+    }
+  }
+
+  func refuse(_ entry: FolderEntry, _ reason: String) {
+    memory.withLock { memory in
+      memory.foreign[entry.name] = (entry.version, reason)
+      var retry = memory.retries[entry.name] ?? Retry(version: entry.version)
+      if retry.version != entry.version { retry = Retry(version: entry.version) }
+      retry.fail()
+      memory.retries[entry.name] = retry
+    }
+  }
+
+  /// It is good.
+  func forgive(_ name: String) {
+    memory.withLock { memory in
+      memory.foreign[name] = nil
+      memory.retries[name] = nil
+    }
+  }
+}

@@ -1,0 +1,73 @@
+internal import CairnLog
+
+/// cairn.json in a folder, of which a part may be all that has arrived.
+extension FolderIdentity {
+  enum Found {
+    case missing
+    /// The beginning of one: as good as not there yet.
+    case half([UInt8])
+    case whole(UInt128)
+  }
+
+  static func find(in folder: any Folder) async throws(CairnError) -> Found {
+    let name = FileName.folderIdentity
+    guard let bytes = try await folder.read(name, limit: bytesMax) else { return .missing }
+    do throws(LogError) { return .whole(try decode(bytes, path: name)) } catch {
+      if error.reason == .corrupt, isHalf(bytes) { return .half(bytes) }
+      throw CairnError(error)
+    }
+  }
+
+  static func write(_ identity: UInt128, to folder: any Folder) async throws(CairnError) {
+    let (name, bytes) = (FileName.folderIdentity, encode(identity))
+    let entry = try await folder.write(name, bytes)
+    guard entry.size == UInt64(bytes.count) else {
+      throw CairnError(
+        .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
+    }
+  }
+
+  private static let opening = Array("{\"cairn\":\"shared folder\",\"identity\":\"".utf8)
+
+  /// Nothing but the beginning of such a file, without its end.
+  static func isHalf(_ bytes: [UInt8]) -> Bool {
+    !bytes.suffix(2).elementsEqual("}\n".utf8) && zip(bytes, opening).allSatisfy { $0 == $1 }
+  }
+
+  /// Whether a beginning is long enough to tell that it is that of this folder's file.
+  static func tells(_ half: [UInt8], of identity: UInt128) -> Bool {
+    half.count >= opening.count + 16 && encode(identity).starts(with: half)
+  }
+
+  static func halfError(_ bytes: [UInt8]) -> CairnError {
+    CairnError(
+      .retryLater,
+      "\(FileName.folderIdentity) in the shared folder is not wholly there yet (\(bytes.count) "
+        + "bytes); nothing was changed. Wait until the rest has arrived, or exchange on a device "
+        + "that has used this folder before: it writes the file again",
+      file: FileName.folderIdentity)
+  }
+}
+
+/// What rounds remember of a cairn.json that did not get whole.
+struct IdentityAttempt {
+  /// What this process wrote, or began to.
+  var begun: UInt128?
+  private var half: [UInt8]?
+  private var rounds = 0
+
+  /// So many rounds a beginning stays as it is before it counts as nobody's.
+  static let patience = 3
+
+  /// Whether nothing more has come for so long that a new file may be written.
+  mutating func isAbandoned(_ bytes: [UInt8]) -> Bool {
+    rounds = half == bytes ? rounds + 1 : 1
+    half = bytes
+    return rounds > IdentityAttempt.patience
+  }
+
+  /// The same again, if it is this process that began to write these bytes.
+  func own(_ bytes: [UInt8]) -> UInt128? {
+    begun.flatMap { FolderIdentity.encode($0).starts(with: bytes) ? $0 : nil }
+  }
+}

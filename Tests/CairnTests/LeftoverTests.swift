@@ -1,0 +1,66 @@
+import CairnDisk
+import CairnLog
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// What crashes leave half written goes, while nobody else can be writing it.
+@Suite struct LeftoverTests {
+  private let bench = CatalogueBench()
+  private let name = FileName.temporary(0xBAD)
+
+  private func plant(_ directory: String) throws {
+    try bench.disk.createDirectory(directory)
+    let file = try bench.disk.open(directory + "/" + name, .create)
+    try file.write([UInt8](repeating: 7, count: 9).span, at: 0)
+    file.close()
+  }
+
+  private func isThere(_ directory: String) throws -> Bool {
+    try bench.disk.info(directory + "/" + name) != nil
+  }
+
+  @Test func `half-written files of a root and its quarantine go with the next exchange`()
+    async throws
+  {
+    try await bench.manager("a").with("x")
+    try plant("/a")
+    try plant("/a/quarantine")
+    try await bench.manager("a").refresh()
+    #expect(try !isThere("/a"))
+    #expect(try !isThere("/a/quarantine"))
+    #expect(try bench.manager("a").ids() == ["x"])
+  }
+
+  @Test func `those of a root stay while somebody moves datastores`() async throws {
+    try await bench.manager("a").with("x")
+    try plant("/a")
+    let lock = try bench.disk.lock("/a/" + FileName.migrationLock)
+    let manager = bench.manager("a")
+    try await manager.refresh()
+    #expect(try isThere("/a"))
+    lock.unlock()
+    try await manager.refresh()
+    #expect(try !isThere("/a"))
+  }
+
+  @Test func `those of a datastore's quarantine go when it is opened`() async throws {
+    try await bench.manager("a").with("x")
+    try plant("/a/p-x/quarantine")
+    let datastore = try bench.manager("a").openOrCreateDatastore("x")
+    #expect(try !isThere("/a/p-x/quarantine"))
+    try datastore.close()
+  }
+
+  @Test func `those of a datastore's directory go with the next compaction`() async throws {
+    try await bench.manager("a").with("x") { try $0.add("r") }
+    try plant("/a/p-x")
+    let datastore = try bench.manager("a").openOrCreateDatastore("x")
+    #expect(try isThere("/a/p-x"))
+    _ = try datastore.compact()
+    #expect(try !isThere("/a/p-x"))
+    #expect(try datastore.ids() == ["r"])
+    try datastore.close()
+  }
+}
