@@ -96,8 +96,8 @@ let package = Package(
       "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
     tests("ToolTests", ["Cairn"]),
     .testTarget(
-      name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"], path: "Tests/Fuzz/Replay",
-      swiftSettings: settings),
+      name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"],
+      path: "Tests/Fuzz/Replay", swiftSettings: settings),
     tests("TidyTests", []),
   ] + fuzzing,
   swiftLanguageModes: [.v6]

@@ -91,9 +91,10 @@ import Testing
       let datastore = try manager.openDatastore(info.id)
       lines.append("datastore \(info.id): title \(info.title ?? "none")")
       try describe(datastore, "before", into: &lines)
-      for (principal, role) in try datastore.listRoles().map({ ("\($0)", "\($1)") })
-        .sorted(by: { $0 < $1 })
-      { lines.append("  role of \(principal): \(role)") }
+      let roles = datastore.isShareable ? try datastore.listRoles() : [:]
+      for (principal, role) in roles.map({ ("\($0)", "\($1)") }).sorted(by: { $0 < $1 }) {
+        lines.append("  role of \(principal): \(role)")
+      }
       for device in try await datastore.devices() {
         lines.append(
           "  device \(device.id) of \(device.user): \(device.publishedDeltas) published, "

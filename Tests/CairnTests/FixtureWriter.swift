@@ -114,7 +114,7 @@ struct FixtureWriter {
     for number in 0..<60 {
       try notes.table("rows").insert(
         ["n": .int(Int64(number)), "half": .double(Double(number) / 2), "same": "the same text"],
-        id: RecordID("row \(number)"))
+        id: RecordID("row-\(number)"))
     }
     try notes.sync()
     try notes.compact()
@@ -145,7 +145,7 @@ struct FixtureWriter {
   /// What only the log has.
   private func writeOnce(_ notes: Datastore) throws {
     clock.advance(by: 1000)
-    try notes.table("t").insert(["not published": true], id: "newest")
+    try notes.table("t").insert(["unpublished": true], id: "newest")
     try notes.sync()
   }
 }
