@@ -16,7 +16,7 @@ struct RuleChangeTests {
     _ = try b.store.sync(packs: [try a.store.pack()])
     try a.store.set("r", ["a": "long long"])
     try a.store.sync()
-    try b.clock.set(300)
+    b.clock.set(300)
     try b.store.set("r", ["a": "b"])
     try b.store.sync()
     let packs = [try a.store.pack(), try b.store.pack()]
