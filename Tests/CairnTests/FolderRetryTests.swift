@@ -1,4 +1,5 @@
 import CairnDisk
+import Synchronization
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import CairnDisk
 import CairnLog
+import Synchronization
 import TestSupport
 import Testing
 

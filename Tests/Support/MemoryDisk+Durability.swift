@@ -1,4 +1,5 @@
 internal import CairnBytes
+internal import CairnDisk
 internal import Synchronization
 
 /// What a power cut could take, and what it can't: for checks of the order in which things are

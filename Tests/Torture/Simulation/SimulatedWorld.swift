@@ -1,4 +1,5 @@
 import Cairn
+import CairnDisk
 import CairnMerge
 import CairnStore
 import Synchronization
