@@ -12,12 +12,14 @@ package import Synchronization
   // Unchecked: the value is only ever touched under the lock.
   package final class Lock<Value>: @unchecked Sendable {
     private let handle: UnsafeMutablePointer<pthread_mutex_t>
-    private var value: Value
+    // A value without a size would lie where the object begins, and be taken for what every call
+    // reads there; a byte beside it gives it a place of its own.
+    private var guarded: (value: Value, place: UInt8)
 
     package init(_ value: consuming Value) {
       unsafe handle = .allocate(capacity: 1)
       unsafe pthread_mutex_init(handle, nil)
-      self.value = value
+      guarded = (value, 0)
     }
 
     deinit {
@@ -28,7 +30,7 @@ package import Synchronization
     package func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> R) throws(E) -> R {
       unsafe pthread_mutex_lock(handle)
       defer { unsafe pthread_mutex_unlock(handle) }
-      return try body(&value)
+      return try body(&guarded.value)
     }
   }
 #else
