@@ -25,7 +25,8 @@ extension Exchange {
             + "missing; nothing was changed. Wait until the folder is there, or link the datastore "
             + "anew", file: name, id: datastoreID)
       }
-      identity = try await writeIdentity(beginIdentity(), &report)
+      let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
+      identity = try await writeIdentity(new, &report)
     }
     if let known, known != identity, try await !hasOwnHead(&report) {
       throw CairnError(
@@ -57,18 +58,8 @@ extension Exchange {
     if try await folder.list(directory).contains(where: { FileName.headDevice($0.name) != nil }) {
       throw FolderIdentity.halfError(bytes)
     }
-    return try await writeIdentity(beginIdentity(), &report)
-  }
-
-  /// The identity of a folder that has none: the same again if writing it has failed before.
-  private func beginIdentity() -> UInt128 {
-    memory.withLock { memory in
-      let identity =
-        memory.identityAttempt.begun
-        ?? UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
-      memory.identityAttempt.begun = identity
-      return identity
-    }
+    let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
+    return try await writeIdentity(new, &report)
   }
 
   private func writeIdentity(

@@ -1,3 +1,4 @@
+internal import CairnDisk
 internal import CairnLog
 
 /// cairn.json in a folder, of which a part may be all that has arrived.
@@ -52,12 +53,19 @@ extension FolderIdentity {
 /// What rounds remember of a cairn.json that did not get whole.
 struct IdentityAttempt {
   /// What this process wrote, or began to.
-  var begun: UInt128?
+  private var begun: UInt128?
   private var half: [UInt8]?
   private var rounds = 0
 
   /// So many rounds a beginning stays as it is before it counts as nobody's.
   static let patience = 3
+
+  /// The identity of a folder that has none: the same again if writing it has failed before.
+  mutating func begin(_ random: any RandomSource) -> UInt128 {
+    let identity = begun ?? UInt128(random.next()) << 64 | UInt128(random.next())
+    begun = identity
+    return identity
+  }
 
   /// Whether nothing more has come for so long that a new file may be written.
   mutating func isAbandoned(_ bytes: [UInt8]) -> Bool {

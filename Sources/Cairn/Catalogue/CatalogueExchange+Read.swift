@@ -30,7 +30,8 @@ extension CatalogueExchange {
             + "with: \(name) is missing; nothing was changed. Wait until the folder is there, or "
             + "link the account anew", file: name)
       }
-      identity = try await writeIdentity(beginIdentity(), &report)
+      let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
+      identity = try await writeIdentity(new, &report)
     }
     if file.folder != 0, file.folder != identity { try await accept(file, &report) }
     for (directory, publication) in published where publication.folder != identity {
@@ -68,17 +69,8 @@ extension CatalogueExchange {
     }
     report.requests += 1
     if try await !folder.list(FileName.catalogue).isEmpty { throw FolderIdentity.halfError(bytes) }
-    return try await writeIdentity(beginIdentity(), &report)
-  }
-
-  private func beginIdentity() -> UInt128 {
-    memory.withLock { memory in
-      let identity =
-        memory.identityAttempt.begun
-        ?? UInt128(machine.random.next()) << 64 | UInt128(machine.random.next())
-      memory.identityAttempt.begun = identity
-      return identity
-    }
+    let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
+    return try await writeIdentity(new, &report)
   }
 
   private func writeIdentity(
