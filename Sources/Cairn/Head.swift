@@ -208,11 +208,6 @@ extension [UInt8] {
 }
 
 extension ByteReader {
-  mutating func hash() throws(DecodeError) -> UInt128 {
-    let low = try u64()
-    return UInt128(try u64()) << 64 | UInt128(low)
-  }
-
   mutating func vector() throws(DecodeError) -> VersionVector {
     var vector = VersionVector()
     for _ in 0..<(try count(minimumSize: 9)) {

@@ -20,17 +20,14 @@ package struct PublicationFile: Equatable, Sendable {
   package var head: [UInt8]
 
   package func encoded() -> [UInt8] {
-    var out = PublicationFile.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(PublicationFile.magic)
     out.put(folder)
     out.put(confirmedNonce)
     out.put(pendingNonce)
     out.put(UInt32(head.count))
     out.put(UInt32(0))
     out.append(contentsOf: head)
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
@@ -43,16 +40,10 @@ package struct PublicationFile: Equatable, Sendable {
 
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
     let size = PublicationFile.headerSize
-    guard bytes.count >= size + 8 else {
-      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
-    }
-    guard Array(bytes[0..<8]) == PublicationFile.magic else {
-      throw LogError(.foreign, path, at: 0, "not a record of what was published")
-    }
-    guard bytes.u64(at: bytes.count - 8) == XXH3.hash64(bytes, 0..<(bytes.count - 8)) else {
-      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    _ = try SealedFile.open(
+      bytes, magic: PublicationFile.magic, least: size - SealedFile.headerSize,
+      what: "a record of what was published", path: path,
+      advice: "remove it: the folder tells what is there")
     guard Int(bytes.u32(at: 48)) == bytes.count - size - 8 else {
       throw LogError(.corrupt, path, at: 48, "the length is wrong")
     }

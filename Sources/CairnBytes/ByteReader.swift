@@ -59,6 +59,12 @@ package struct ByteReader: Sendable {
     return bytes.u64(at: offset)
   }
 
+  /// A hash or an identity of 16 bytes.
+  package mutating func hash() throws(DecodeError) -> UInt128 {
+    let low = try u64()
+    return UInt128(try u64()) << 64 | UInt128(low)
+  }
+
   /// An unsigned LEB128 varint of at most 10 bytes, in its shortest form.
   @inlinable @inline(always)
   package mutating func varint() throws(DecodeError) -> UInt64 {

@@ -38,10 +38,7 @@ package struct CurrentFile: Equatable, Sendable {
   package var isLinked: Bool { flags & CurrentFile.flagLinked != 0 }
 
   package func encoded() -> [UInt8] {
-    var out = CurrentFile.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(flags)
+    var out = SealedFile.begin(CurrentFile.magic, word: flags)
     out.put(UInt64(truncatingIfNeeded: datastore))
     out.put(UInt64(truncatingIfNeeded: datastore >> 64))
     out.put(device)
@@ -50,7 +47,7 @@ package struct CurrentFile: Equatable, Sendable {
     out.put(firstKept)
     out.put(rejoinings)
     out.append(contentsOf: repeatElement(0, count: 16))
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
@@ -58,13 +55,9 @@ package struct CurrentFile: Equatable, Sendable {
     guard bytes.count == CurrentFile.size else {
       throw LogError(.truncated, path, at: 0, "\(bytes.count) bytes, not \(CurrentFile.size)")
     }
-    guard Array(bytes[0..<8]) == CurrentFile.magic else {
-      throw LogError(.foreign, path, at: 0, "not a CURRENT file")
-    }
-    guard bytes.u64(at: 88) == XXH3.hash64(bytes, 0..<88) else {
-      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    _ = try SealedFile.open(
+      bytes, magic: CurrentFile.magic, what: "a CURRENT file", path: path,
+      advice: "cairn doctor says what can be done")
     flags = bytes.u32(at: 12)
     datastore = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
     device = bytes.u64(at: 32)

@@ -58,8 +58,9 @@ package struct Frame: Equatable, Sendable {
 
   package var end: Int { offset + FrameFormat.padded(FrameFormat.headerSize + stored.count) }
 
-  /// The frame at `offset`, or nil if the bytes there are none.
-  package init?(_ bytes: [UInt8], at offset: Int, seedBase: UInt64) {
+  /// The frame at `offset`, or nil if the bytes there are none. `bytes` is the part of the file
+  /// from `base` on.
+  package init?(_ bytes: [UInt8], at offset: Int, base: Int = 0, seedBase: UInt64) {
     guard offset >= 0, offset % FrameFormat.alignment == 0,
       bytes.count - offset >= FrameFormat.headerSize
     else { return nil }
@@ -76,7 +77,7 @@ package struct Frame: Equatable, Sendable {
     guard
       checksum == Frame.checksum(
         bytes, at: offset, storedLength: storedLength,
-        seed: FrameFormat.seed(base: seedBase, offset: UInt64(offset)))
+        seed: FrameFormat.seed(base: seedBase, offset: UInt64(base + offset)))
     else { return nil }
     self.offset = offset
     kind = bytes[offset + 4]

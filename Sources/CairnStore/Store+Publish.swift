@@ -20,14 +20,24 @@ extension Store {
   struct OwnSources {
     /// The outbox, nil if there is none.
     var outbox: String?
-    var segments: [UInt64]
+    var segments: [Segment]
+
+    struct Segment {
+      var number: UInt64
+      /// Where its frames end, nil if it grows no more.
+      var end: Int?
+    }
   }
 
   func ownSources(_ sequence: UInt64, _ guarded: Guarded) -> OwnSources {
     let rejoinings = guarded.current.rejoinings
+    let active = guarded.tail.segment
     return OwnSources(
       outbox: rejoinings > 0 ? directory + "/" + FileName.outbox(rejoinings) : nil,
-      segments: guarded.tail.segments.filter { $0.lastOwn > sequence }.map(\.number))
+      segments: guarded.tail.segments.filter { $0.lastOwn > sequence }.map { info in
+        let end = active?.header.number == info.number ? active?.end : nil
+        return OwnSources.Segment(number: info.number, end: end)
+      })
   }
 
   func ownPack(
@@ -38,9 +48,12 @@ extension Store {
     if let outbox = sources.outbox {
       try add(outbox: outbox, through: last, limit: limit, to: &writer)
     }
-    for number in sources.segments where writer.byteCount < limit {
-      try add(segment: number, through: last, limit: limit, to: &writer)
+    // Two at once: the second one starts anew.
+    var frames = publishing.withLock { $0.take() }
+    for segment in sources.segments where writer.byteCount < limit && writer.nextSequence <= last {
+      try add(segment, frames: &frames, through: last, limit: limit, to: &writer)
     }
+    publishing.withLock { $0 = frames }
     guard !writer.isEmpty else {
       throw StoreError(
         .log, "own delta \(sequence + 1) is not in the log of \(directory); was the log restored?")
@@ -48,32 +61,32 @@ extension Store {
     return (writer.bytes(), sequence + 1, writer.nextSequence - 1)
   }
 
+  /// `frames` is where the last call has stopped, and then where this one does.
   private func add(
-    segment number: UInt64, through last: UInt64, limit: Int, to writer: inout PackWriter
+    _ segment: OwnSources.Segment, frames: inout OwnFrames?, through last: UInt64, limit: Int,
+    to writer: inout PackWriter
   ) throws(StoreError) {
-    let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
     do throws(LogError) {
-      guard
-        let bytes = try DurableFile.read(path, limit: Int(UInt32.max), disk: machine.disk)
-      else { throw LogError(.missing, path, "a segment of the log is missing") }
-      let scan = try SegmentScan(bytes, path: path)
-      var decoder = DeltaDecoder()
-      var delta = Delta()
-      var map: [UInt32] = []
-      for frame in scan.frames where frame.kind == FrameKind.delta.rawValue {
-        if frame.sequence > last || writer.byteCount >= limit { return }
-        do throws(DecodeError) {
-          let payload = try frame.payload(bytes)
-          var reader = ByteReader(payload)
-          let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
-          try decoder.decode(&reader, dot: dot, into: &delta)
-          guard frame.sequence >= writer.nextSequence else { continue }
-          guard frame.sequence == writer.nextSequence, delta.dot.device == device else {
-            throw .malformed("an own delta is missing before this one")
-          }
-          writer.append(delta, heap: payload, names: decoder.records, map: &map)
-        } catch { throw LogError(error, path, at: UInt64(frame.offset), "an own delta") }
+      var reader: OwnFrames
+      if let kept = frames.take(), kept.segment == segment.number, kept.device == device,
+        kept.last < writer.nextSequence
+      {
+        reader = kept
+      } else {
+        let path = directory + "/" + FileName.log + "/" + FileName.segment(segment.number)
+        reader = try OwnFrames(segment.number, path: path, device: device, disk: machine.disk)
       }
+      var map: [UInt32] = []
+      try reader.forEach(through: last, end: segment.end, disk: machine.disk) {
+        own throws(DecodeError) in
+        guard own.last >= writer.nextSequence else { return true }
+        guard own.last == writer.nextSequence else {
+          throw .malformed("an own delta is missing before this one")
+        }
+        writer.append(own.delta, heap: own.payload, names: own.records, map: &map)
+        return writer.byteCount < limit
+      }
+      frames = reader
     } catch { throw StoreError(error) }
   }
 

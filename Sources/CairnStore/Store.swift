@@ -26,6 +26,8 @@ package final class Store: Sendable {
   private let isPoisoned = Atomic<Bool>(false)
   let onChange = Lock(Callback())
   let compaction = Lock<CompactionState>(CompactionState())
+  /// Where the last publication has stopped reading.
+  let publishing = Lock<OwnFrames?>(nil)
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
   /// Held while a file in `directory` is replaced, and while what crashes left there is removed:

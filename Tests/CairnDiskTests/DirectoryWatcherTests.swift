@@ -5,7 +5,7 @@
   import TestSupport
   import Testing
 
-  @Suite(.timeLimit(.minutes(1)))
+  @Suite(.timeLimit(.minutes(20)))
   struct DirectoryWatcherTests {
     let directory: TemporaryDirectory
     let disk = PosixDisk()

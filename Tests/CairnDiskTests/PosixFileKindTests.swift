@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// What lies where a file should be: refused, and at once.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(20)))
 struct PosixFileKindTests {
   let directory: TemporaryDirectory
   let disk = PosixDisk()

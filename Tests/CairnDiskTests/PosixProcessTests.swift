@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// What needs a process of its own: limits, and children that are not told what they inherit.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(20)))
 struct PosixProcessTests {
   @Test func `too many open files is an error that leaves nothing open`() async {
     await #expect(processExitsWith: .success) {

@@ -123,13 +123,13 @@ struct SegmentEndingTests {
     }
   }
 
-  @Test func `places that look like frames by the thousand take no time`() throws {
-    // Every eighth byte starts what could be the header of a long frame.
+  @Test(.timeLimit(.minutes(20)))
+  func `places that look like frames by the thousand are not all hashed`() throws {
+    // Every eighth byte starts what could be the header of a long frame: hashed at each, the file
+    // would take hours.
     var bytes = try SegmentSample.three(isSynced: true).bytes
     bytes[SegmentHeader.size] ^= 1
-    for _ in 0..<200_000 { bytes += [0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00] }
-    let start = ContinuousClock.now
+    for _ in 0..<1_000_000 { bytes += [0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00] }
     #expect(try SegmentScan(bytes).isCorrupt)
-    #expect(ContinuousClock.now - start < .seconds(5))
   }
 }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Whoever wants to know is told what happens to accounts, here and elsewhere.
-@Suite(.timeLimit(.minutes(1))) struct AccountObservationTests {
+@Suite(.timeLimit(.minutes(20))) struct AccountObservationTests {
   private let place: TemporaryDirectory
 
   init() throws { place = try TemporaryDirectory() }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a compaction clears away while others write.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(20)))
 struct UpkeepConcurrencyTests {
   /// It did: a file that was just being written, under its temporary name, was taken for one that
   /// a crash had left.

@@ -8,6 +8,9 @@ extension MemoryDisk {
   /// How many times something was read, listed, looked up, measured or opened.
   package var reads: Int { state.withLock { $0.reads } }
 
+  /// Bytes of files that were read.
+  package var bytesRead: Int { state.withLock { $0.bytesRead } }
+
   /// Makes the step of that number fail, and all after it if it is for ever. A sync that fails
   /// leaves what it should have synced visible and not durable, whatever later syncs return.
   package func failAt(operation: Int, reason: DiskError.Reason, forever: Bool = false) {

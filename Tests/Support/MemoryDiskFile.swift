@@ -29,10 +29,12 @@ final class MemoryDiskFile: DiskFile {
   }
 
   func read(at offset: UInt64, count: Int) throws(DiskError) -> [UInt8] {
-    try reading("read") { file in
+    let bytes = try reading("read") { file in
       let start = Int(clamping: min(offset, UInt64(file.current.length)))
       return file.current.read(start..<(start + min(max(0, count), file.current.length - start)))
     }
+    disk.state.withLock { $0.bytesRead += bytes.count }
+    return bytes
   }
 
   func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskError) {

@@ -21,6 +21,7 @@ struct MemoryDiskState {
   var usedBytes = 0
   var operations = 0
   var reads = 0
+  var bytesRead = 0
   var operationFaults: [MemoryDiskFault] = []
   var readFaults: [MemoryDiskFault] = []
   var powerOffBefore: Int?

@@ -9,7 +9,6 @@ package import CairnLog
 package struct AccountsFile: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNACC".utf8)
   static let bytesMax = 1 << 20
-  private static let headerSize = 16
   private static let hasInfo: UInt8 = 1
   private static let hasOrganization: UInt8 = 2
 
@@ -30,10 +29,7 @@ package struct AccountsFile: Equatable, Sendable {
   func entry(_ id: UInt64) -> Entry? { entries.first { $0.id == id } }
 
   package func encoded() -> [UInt8] {
-    var out = AccountsFile.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(AccountsFile.magic)
     out.putVarint(entries.count)
     for entry in entries {
       out.put(entry.id)
@@ -54,13 +50,13 @@ package struct AccountsFile: Equatable, Sendable {
     }
     out.putVarint(leaving.count)
     for id in leaving { out.put(id) }
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
-    try SmallFile.check(bytes, magic: AccountsFile.magic, what: "accounts", path: path)
-    var reader = ByteReader(bytes, AccountsFile.headerSize..<(bytes.count - 8))
+    var reader = try SealedFile.open(
+      bytes, magic: AccountsFile.magic, what: "a list of accounts", path: path)
     do throws(DecodeError) {
       for _ in 0..<(try reader.count(minimumSize: 12)) {
         entries.append(try AccountsFile.entry(&reader))

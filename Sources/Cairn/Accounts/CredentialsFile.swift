@@ -8,13 +8,9 @@ package import CairnLog
 package enum CredentialsFile {
   static let magic: [UInt8] = Array("CAIRNKEY".utf8)
   static let bytesMax = 64 << 10
-  private static let headerSize = 16
 
   package static func encode(_ credentials: Credentials) -> [UInt8] {
-    var out = magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(magic)
     switch credentials.kind {
     case .password: out.put(UInt8(1))
     case .bearer: out.put(UInt8(2))
@@ -22,13 +18,12 @@ package enum CredentialsFile {
     }
     out.putString(credentials.name ?? "")
     out.putString(credentials.secret)
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   package static func decode(_ bytes: [UInt8], path: String) throws(LogError) -> Credentials {
-    try SmallFile.check(bytes, magic: magic, what: "credentials", path: path)
-    var reader = ByteReader(bytes, headerSize..<(bytes.count - 8))
+    var reader = try SealedFile.open(bytes, magic: magic, what: "credentials", path: path)
     do throws(DecodeError) {
       let kind = try reader.u8()
       let name = try reader.string()

@@ -26,31 +26,19 @@ package struct InfoFile: Equatable, Sendable {
   }
 
   package func encoded() -> [UInt8] {
-    var out = InfoFile.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(InfoFile.magic)
     out.putVarint(ownDeltas)
     view.encode(into: &out)
     out.put(UInt8(published == nil ? 0 : 1))
     published?.encode(into: &out)
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
-    guard bytes.count >= 16 + 6 + 8 else {
-      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
-    }
-    guard Array(bytes[0..<8]) == InfoFile.magic else {
-      throw LogError(.foreign, path, at: 0, "not an INFO file")
-    }
-    let end = bytes.count - 8
-    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
-      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
-    var reader = ByteReader(bytes, 16..<end)
+    var reader = try SealedFile.open(
+      bytes, magic: InfoFile.magic, least: 6, what: "an INFO file", path: path,
+      advice: "the next commit replaces it")
     do throws(DecodeError) {
       ownDeltas = try reader.varint()
       view = try CatalogueView(&reader)

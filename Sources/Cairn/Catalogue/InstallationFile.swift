@@ -62,10 +62,7 @@ package struct InstallationFile: Equatable, Sendable {
 
 extension InstallationFile {
   package func encoded() -> [UInt8] {
-    var out = InstallationFile.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(isPublished ? 1 : 0))
+    var out = SealedFile.begin(InstallationFile.magic, word: isPublished ? 1 : 0)
     out.put(folder)
     out.put(installation)
     out.put(confirmedNonce)
@@ -87,27 +84,16 @@ extension InstallationFile {
       out.putVarint(UInt64(device.generation))
       out.put(device.device)
     }
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
-    guard bytes.count >= 48 + 8 else {
-      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
-    }
-    guard Array(bytes[0..<8]) == InstallationFile.magic else {
-      throw LogError(.foreign, path, at: 0, "not a CATALOGUE file")
-    }
-    let end = bytes.count - 8
-    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
-      throw LogError(
-        .corrupt, path, at: 0,
-        "the checksum does not match; remove the file: the list is fetched anew, deletes that were "
-          + "not exchanged yet are to be made again")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    var reader = try SealedFile.open(
+      bytes, magic: InstallationFile.magic, least: 32, what: "a CATALOGUE file", path: path,
+      advice: "remove the file: the list is fetched anew, deletes that were not exchanged yet are "
+        + "to be made again")
     isPublished = bytes.u32(at: 12) & 1 != 0
-    var reader = ByteReader(bytes, 16..<end)
     do throws(DecodeError) {
       folder = try reader.hash()
       installation = try reader.u64()

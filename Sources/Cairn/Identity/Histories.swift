@@ -54,10 +54,7 @@ struct Histories: Equatable, Sendable {
   }
 
   func encoded() -> [UInt8] {
-    var out = Histories.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(Histories.magic)
     out.putVarint(marks.count)
     for (device, list) in marks.sorted(by: { $0.key < $1.key }) {
       out.put(device.rawValue)
@@ -67,20 +64,13 @@ struct Histories: Equatable, Sendable {
         out.put(mark.chain)
       }
     }
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   init(_ bytes: [UInt8], path: String) throws(LogError) {
-    guard bytes.count >= 16 + 1 + 8, Array(bytes[0..<8]) == Histories.magic else {
-      throw LogError(.foreign, path, at: 0, "no histories")
-    }
-    let end = bytes.count - 8
-    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
-      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
-    var reader = ByteReader(bytes, 16..<end)
+    var reader = try SealedFile.open(
+      bytes, magic: Histories.magic, least: 1, what: "histories", path: path)
     do throws(DecodeError) {
       for _ in 0..<(try reader.count(minimumSize: 9)) {
         let device = DeviceID(rawValue: try reader.u64())

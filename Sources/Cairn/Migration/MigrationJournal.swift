@@ -44,10 +44,7 @@ package struct MigrationJournal: Equatable, Sendable {
   }
 
   package func encoded() -> [UInt8] {
-    var out = MigrationJournal.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(flags)
+    var out = SealedFile.begin(MigrationJournal.magic, word: flags)
     out.put(token)
     out.putString(other)
     out.putVarint(items.count)
@@ -55,27 +52,18 @@ package struct MigrationJournal: Equatable, Sendable {
       out.putString(item.directory)
       out.putString(item.source)
     }
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
-    guard bytes.count >= 24 + 2 + 8 else {
-      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
-    }
-    guard Array(bytes[0..<8]) == MigrationJournal.magic else {
-      throw LogError(.foreign, path, at: 0, "not a MIGRATION file")
-    }
-    let end = bytes.count - 8
-    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
-      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    var reader = try SealedFile.open(
+      bytes, magic: MigrationJournal.magic, least: 10, what: "a MIGRATION file", path: path,
+      advice: "restore it: it says where datastores are")
     flags = bytes.u32(at: 12)
-    token = bytes.u64(at: 16)
     items = []
-    var reader = ByteReader(bytes, 24..<end)
     do throws(DecodeError) {
+      token = try reader.u64()
       other = try reader.string()
       for _ in 0..<(try reader.count(minimumSize: 2)) {
         let directory = try reader.string()

@@ -24,17 +24,14 @@ final class RoleNote: Sendable {
   }
 
   static func encode(_ role: Role) -> [UInt8] {
-    var out = magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(magic)
     out.put(UInt64(bitPattern: role.rawValue))
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   static func decode(_ bytes: [UInt8], path: String) throws(LogError) -> Role {
-    try SmallFile.check(bytes, magic: magic, what: "a role", path: path)
+    _ = try SealedFile.open(bytes, magic: magic, what: "a role", path: path)
     guard bytes.count == size else {
       throw LogError(.corrupt, path, at: UInt64(size), "the length is wrong")
     }

@@ -10,7 +10,6 @@ import CairnMerge
 ///     [word u64 | blob])* · XXH3-64 of everything before
 package struct DeletedFile: Sendable, Equatable {
   package static let magic: [UInt8] = Array("CAIRNDEL".utf8)
-  private static let headerSize = 40
 
   package var datastore: UInt128
   package var time: Int64
@@ -26,17 +25,14 @@ package struct DeletedFile: Sendable, Equatable {
   }
 
   package func encoded() -> [UInt8] {
-    var out = DeletedFile.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(DeletedFile.magic)
     out.put(UInt64(truncatingIfNeeded: datastore))
     out.put(UInt64(truncatingIfNeeded: datastore >> 64))
     out.put(UInt64(bitPattern: time))
     out.putVarint(notKept)
     out.putVarint(records.count)
     for record in records { DeletedFile.put(record, into: &out) }
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
@@ -62,23 +58,12 @@ package struct DeletedFile: Sendable, Equatable {
 
   /// Length, magic, checksum, version, structure.
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
-    let size = DeletedFile.headerSize
-    guard bytes.count >= size + 2 + 8 else {
-      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
-    }
-    guard Array(bytes[0..<8]) == DeletedFile.magic else {
-      throw LogError(.foreign, path, at: 0, "not a file of deleted records")
-    }
-    let end = bytes.count - 8
-    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
-      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
-    datastore = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
-    time = Int64(bitPattern: bytes.u64(at: 32))
+    var reader = try SealedFile.open(
+      bytes, magic: DeletedFile.magic, least: 26, what: "a file of deleted records", path: path)
     records = []
-    var reader = ByteReader(bytes, size..<end)
     do throws(DecodeError) {
+      datastore = try reader.hash()
+      time = Int64(bitPattern: try reader.u64())
       notKept = try reader.varint()
       for _ in 0..<(try reader.count(minimumSize: 13)) {
         records.append(try DeletedFile.record(&reader, time))
