@@ -40,6 +40,15 @@ public enum Files {
 
   public static func remove(_ path: String) { unlink(path) }
 
+  /// Where files cost no disk; nil if the system has no such place.
+  public static var memory: String? { access("/dev/shm", W_OK) == 0 ? "/dev/shm" : nil }
+
+  /// Removes a directory with all that is in it.
+  public static func removeTree(_ path: String) {
+    for entry in sizes(path + "/*").keys where unlink(entry) != 0 { removeTree(entry) }
+    rmdir(path)
+  }
+
   /// The sizes of the files that match the pattern, by path.
   public static func sizes(_ pattern: String) -> [String: Int] {
     var found = glob_t()
