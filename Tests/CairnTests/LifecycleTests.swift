@@ -82,6 +82,42 @@ import Testing
     for (name, call) in calls { #expect(code(call) == .closed, "\(name)") }
   }
 
+  @Test func `a power cut at any step of a delete leaves all of it or nothing`() throws {
+    bench.options.durability = .full
+    let datastore = try bench.local("l").openOrCreateDatastore("n")
+    try datastore.add("r")
+    try datastore.compact()
+    try datastore.add("s")
+    try datastore.close()
+    let before = bench.disk.snapshot()
+    let start = bench.disk.operations
+    try bench.local("l").deleteDatastore("n")
+    let count = bench.disk.operations - start
+    var (whole, gone) = (0, 0)
+    for step in 1...count + 1 {
+      let disk = before.snapshot()
+      bench.use(disk)
+      disk.powerOff(before: disk.operations + step)
+      do { try bench.local("l").deleteDatastore("n") } catch {}
+      for model in [CrashModel.nothingUnsynced, .everything] + (0..<6).map(CrashModel.subset) {
+        bench.use(disk.crash(keep: model))
+        let manager = bench.local("l")
+        if try manager.ids() == ["n"] {
+          let left = try manager.openDatastore("n")
+          #expect(try left.ids() == ["r", "s"], "step \(step), \(model)")
+          try left.close()
+          whole += 1
+        } else {
+          let next = try manager.openOrCreateDatastore("n")
+          #expect(try next.ids() == [], "step \(step), \(model)")
+          try next.close()
+          gone += 1
+        }
+      }
+    }
+    #expect(whole > 0 && gone > 0)
+  }
+
   @Test func `an error on the way to a datastore leaves nothing open`() throws {
     var failures = 0
     for read in 1... {
