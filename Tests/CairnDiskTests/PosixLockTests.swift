@@ -49,6 +49,8 @@ struct PosixLockTests {
   func `another process can't take what this one has`() throws {
     let lock = try disk.lock(path)
     #expect(try ChildProcess.run(Self.flock, "-n", "-E", "77", path, "/bin/true") == 77)
+    // Nor share it: two that only share a lock would both have the datastore.
+    #expect(try ChildProcess.run(Self.flock, "-s", "-n", "-E", "77", path, "/bin/true") == 77)
     // A failed attempt of this process does not end it either.
     disk.fails(.locked) { _ = try $0.lock(path) }
     #expect(try ChildProcess.run(Self.flock, "-n", "-E", "77", path, "/bin/true") == 77)
