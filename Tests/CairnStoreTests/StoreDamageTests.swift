@@ -58,6 +58,26 @@ struct StoreDamageTests {
     #expect(!kept.isEmpty)
   }
 
+  @Test func `a frame in a torn tail never comes back`() throws {
+    // So that no frame vouches for the one before it.
+    let device = try sample { $0.durability = .none }
+    let offsets = try offsets(device)
+    var bytes = try #require(device.disk.bytes(Self.segment))
+    bytes.replaceSubrange(
+      offsets[2]..<offsets[3], with: repeatElement(0, count: offsets[3] - offsets[2]))
+    try device.disk.setBytes(Self.segment, bytes)
+    try device.open()
+    #expect(device.store.recovery.count == 1)
+    #expect(try device.store.count(table: "t") == 2)
+    // Fills the hole to the byte: what was behind it would be next.
+    try device.store.insert("r2", ["n": 2, "s": "some text"])
+    try device.store.sync()
+    try device.crash(.everything)
+    #expect(try self.offsets(device) == Array(offsets[..<3]))
+    #expect(try device.store.count(table: "t") == 3)
+    #expect(device.store.recovery.isEmpty, "it is cut only once")
+  }
+
   @Test func `a header that a crash tore in two is no damage, as nothing was behind it`() throws {
     let device = try StoreDevice(1) { $0.segmentBytes = 200 }
     let second = StoreDevice.directory + "/log/0000000000000002.seg"
