@@ -39,6 +39,28 @@ import Testing
     try bench.expectEqual([a, c, late])
   }
 
+  @Test func `what the own log has lost comes back from the folder`() async throws {
+    let bench = IdentityBench()
+    let first = try bench.open("a")
+    for id in ["kept", "lost"] {
+      try first.add(id)
+      try await first.exchange()
+    }
+    try first.close()
+    // The frame of the last sync, which nothing else vouches for: it looks like a torn tail.
+    let path = try #require(bench.disk("a").paths().last { $0.hasSuffix(".seg") })
+    let count = try #require(bench.disk("a").bytes(path)).count
+    try bench.disk("a").corrupt(path, count - 20, xor: 1)
+    let a = try bench.open("a")
+    #expect(a.recoveryNotes.count == 1)
+    #expect(try a.ids() == ["kept"])
+    try a.add("next")
+    let b = try bench.open("b")
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.ids() == ["kept", "lost", "next"])
+    try bench.expectEqual([a, b])
+  }
+
   @Test func `a lost file is written again under its name, byte for byte`() async throws {
     let bench = IdentityBench()
     let a = try bench.open("a")
