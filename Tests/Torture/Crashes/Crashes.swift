@@ -67,6 +67,6 @@ struct Crashes: AsyncParsableCommand {
     CrashSearch.Effort(
       plan: FatePlan(changes: long ? 10 : 6, samples: long ? 200 : 24, parts: long ? 60 : 14),
       deepPlan: FatePlan(changes: 3, samples: 4, parts: 3), deepEvery: 40, goOnEvery: 50,
-      verifyEvery: 10)
+      verifyEvery: 5)
   }
 }
