@@ -21,7 +21,9 @@ struct Crashes: AsyncParsableCommand {
 
   func run() async throws {
     print("crashes: seed \(seed)")
-    var search = CrashSearch(Ledger("crashes"), effort: effort, seed: seed)
+    var expected = Ledger("crashes")
+    if only == nil { expected.expect(Site.expected) }
+    var search = CrashSearch(expected, effort: effort, seed: seed)
     let goal = long ? max(states, 5_000_000) : states
     do {
       try await scripts(&search, variant: 0)

@@ -118,10 +118,10 @@ struct SharedScenario: Scenario {
 
   func look(_ place: Place) throws -> Look {
     let (parts, hasMended) = try found(place)
+    let detail = parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
     return Look(
       content: parts.values.reduce(0, &+), hasMended: hasMended,
-      detail: parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
-        .joined(separator: ", "))
+      detail: detail.joined(separator: ", "))
   }
 
   /// What each datastore on the device shows, by its key.
