@@ -21,14 +21,36 @@ public struct DirectoryFolder: Folder {
   /// Regular files of a directory; sorted by name.
   public func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
     do throws(DiskError) {
-      return try machine.disk.list(join(directory)).filter { $0.info.kind == .file }.map {
-        entry($0.name, $0.info)
-      }
+      let files = try machine.disk.list(join(directory)).filter { $0.info.kind == .file }
+      let gone = sweep(directory, files)
+      return files.filter { !gone.contains($0.name) }.map { entry($0.name, $0.info) }
     } catch {
       if error.reason == .notFound { return [] }
       throw CairnError(error)
     }
   }
+
+  /// Removes what crashes left half written a week ago, by this device's clock and by the files
+  /// beside it: one clock that is wrong is not enough. Whoever still writes such a file is told
+  /// that it is gone, and writes it again.
+  private func sweep(_ directory: String, _ files: [DirectoryEntry]) -> Set<String> {
+    let temporary = files.filter { FileName.isTemporary($0.name) }
+    guard !temporary.isEmpty else { return [] }
+    let newest = files.reduce(Int64.min) { max($0, $1.info.modified) }
+    let limit = min(machine.clock.now(), newest) - DirectoryFolder.abandonedMilliseconds
+    var gone: Set<String> = []
+    for file in temporary where file.info.modified < limit {
+      do throws(DiskError) {
+        try machine.disk.remove(join(directory) + "/" + file.name)
+        gone.insert(file.name)
+      } catch {
+        // It is in nobody's way.
+      }
+    }
+    return gone
+  }
+
+  private static let abandonedMilliseconds: Int64 = 7 * 86_400_000
 
   private func join(_ name: String) -> String { name.isEmpty ? path : path + "/" + name }
 

@@ -10,6 +10,8 @@ struct SegmentReplay {
   private(set) var hasRun = false
   private var delta = Delta()
   private var slots: [UInt32] = []
+  /// What was wrong below the log, where a frame could not be applied.
+  private var cause: LogError?
 
   init(scan: SegmentScan, path: String) {
     self.scan = scan
@@ -28,6 +30,8 @@ struct SegmentReplay {
         case .seal, nil: throw .newer("a frame of an unknown kind")
         }
       } catch {
+        // A disk that refuses to read the snapshot is no damage of this frame.
+        if let cause { throw cause }
         throw LogError(error, path, at: offset, "a frame of \(frame.stored.count) bytes")
       }
     }
@@ -45,10 +49,16 @@ struct SegmentReplay {
     guard state.canApply(delta) else { throw .malformed("a delta before it is missing") }
     do throws(StoreError) {
       try state.apply(delta, heap: payload, names: decoder.records, slots: &slots)
-    } catch { throw .malformed("the snapshot below it can't be read") }
+    } catch { throw unreadable(error) }
   }
 
-  private func replayPacks(
+  /// What a frame stands on could not be read.
+  private mutating func unreadable(_ error: StoreError) -> DecodeError {
+    cause = error.log
+    return .malformed("the snapshot below it can't be read")
+  }
+
+  private mutating func replayPacks(
     _ payload: [UInt8], into state: inout StoreState
   ) throws(DecodeError) {
     var delivery = Delivery()
@@ -59,9 +69,7 @@ struct SegmentReplay {
       try delivery.add(PackReader(payload, range), last: last)
     }
     guard reader.isAtEnd else { throw .malformed("bytes after the last pack") }
-    do throws(StoreError) { try delivery.run(into: &state) } catch {
-      throw .malformed("the snapshot below it can't be read")
-    }
+    do throws(StoreError) { try delivery.run(into: &state) } catch { throw unreadable(error) }
     if let failure = delivery.failures.values.first { throw failure }
     guard delivery.isFinished else { throw .malformed("a delta before it is missing") }
   }

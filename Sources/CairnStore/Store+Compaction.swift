@@ -247,6 +247,8 @@ extension Store {
     } catch {
       // The next compaction sweeps again.
     }
+    // Records are put into the trash under the state's lock.
+    state.withLock { _ in trash.sweep() }
   }
 
   /// Best effort: what can't be removed is not named anywhere, and goes at the next open.

@@ -195,7 +195,7 @@ struct StoreOpening {
       throw LogError(error)
     } catch { throw error as? LogError ?? LogError(.corrupt, path, "\(error)") }
     if isLast, StoreOpening.isUnborn(bytes) {
-      try recreate(path, file, number: number, &tail)
+      try recreate(path, bytes, number: number, &tail)
       return
     }
     let scan = try SegmentScan(bytes, path: path)
@@ -224,9 +224,19 @@ struct StoreOpening {
     return !SegmentHeader.isWhole(bytes) && bytes[size...].allSatisfy { $0 == 0 }
   }
 
-  private func recreate(
-    _ path: String, _ file: any DiskFile, number: UInt64, _ tail: inout LogTail
+  private mutating func recreate(
+    _ path: String, _ bytes: [UInt8], number: UInt64, _ tail: inout LogTail
   ) throws(LogError) {
+    // A crash leaves the whole room of the new file or none of it. One that is shorter than its
+    // header has been cut, or was never finished: nothing tells which, so it is said.
+    if bytes.count < SegmentHeader.size {
+      notes.append(
+        RecoveryNote(
+          path: path, offset: 0,
+          message: "the newest segment had \(bytes.count) bytes, less than its header, and was "
+            + "begun anew: a crash caught it before anything was written to it. If something else "
+            + "has cut it, what was committed last is gone here; the account's folder may have it"))
+    }
     remove(path)
     tail.nextNumber = number
   }

@@ -100,6 +100,53 @@ struct StoreDamageTests {
     }
   }
 
+  @Test func `a newest segment that is shorter than its header is reported`() throws {
+    let device = try sample()
+    let whole = try #require(device.disk.bytes(Self.segment))
+    for length in [0, 1, 63] {
+      try device.disk.setBytes(Self.segment, Array(whole[..<length]))
+      try device.open()
+      let note = try #require(device.store.recovery.first)
+      #expect(note.path == Self.segment && note.offset == 0)
+      #expect(note.message.contains("\(length) bytes"))
+      try device.reopen()
+      #expect(device.store.recovery.isEmpty, "it is said once")
+      try device.store.close()
+    }
+  }
+
+  @Test func `a disk that refuses to read the snapshot is no damage of the log`() throws {
+    let device = try StoreDevice(1) { $0.cacheBytes = 0 }
+    for number in 0..<40 { try device.store.insert("r\(number)", ["s": "some text"]) }
+    try device.store.sync()
+    _ = try device.store.compact()
+    for number in 0..<40 {
+      try device.store.update(
+        table: "t", id: RecordName("r\(number)"), [("n", .int(Int64(number)))])
+      try device.store.sync()
+    }
+    try device.store.close()
+    let before = device.disk.reads
+    try device.open()
+    let reads = device.disk.reads - before
+    try device.store.close()
+    var failures = 0
+    for read in 1...reads {
+      device.disk.failAt(read: device.disk.reads + read, reason: .io(errno: 5))
+      if let error = failure(device) {
+        guard case .disk = error.reason else {
+          Issue.record("read \(read) of \(reads): \(error)")
+          return
+        }
+        failures += 1
+      } else {
+        try device.store.close()
+      }
+      device.disk.heal()
+    }
+    #expect(failures > reads / 2)
+  }
+
   @Test func `a header of zeros before frames is damage, and the frames stay`() throws {
     let device = try sample()
     var bytes = try #require(device.disk.bytes(Self.segment))

@@ -63,4 +63,34 @@ import Testing
     #expect(try datastore.ids() == ["r"])
     try datastore.close()
   }
+
+  @Test func `those of a datastore's trash go with the next compaction`() async throws {
+    try await bench.manager("a").with("x") { try $0.add("r") }
+    try plant("/a/p-x/trash")
+    let datastore = try bench.manager("a").openOrCreateDatastore("x")
+    #expect(try isThere("/a/p-x/trash"))
+    _ = try datastore.compact()
+    #expect(try !isThere("/a/p-x/trash"))
+    try datastore.close()
+  }
+
+  @Test func `those of a folder go after a week, by the clock and by the files beside them`()
+    async throws
+  {
+    let clock = ManualClock()
+    let disk = MemoryDisk(clock: clock)
+    let folder = DirectoryFolder(
+      "/f", machine: Machine(disk: disk, clock: clock, random: SeededRandom(1)))
+    try disk.createDirectory("/f/d")
+    try disk.setBytes("/f/d/" + name, [7])
+    let day: Int64 = 86_400_000
+    clock.advance(by: 6 * day)
+    _ = try await folder.write("d/other", [1])
+    #expect(try await folder.list("d").map(\.name) == [name, "other"], "it may be under way")
+    clock.advance(by: 100 * day)
+    #expect(try await folder.list("d").count == 2, "only this clock says that it is old")
+    _ = try await folder.write("d/third", [1])
+    #expect(try await folder.list("d").map(\.name) == ["other", "third"])
+    #expect(disk.bytes("/f/d/" + name) == nil)
+  }
 }

@@ -68,6 +68,19 @@ package struct RecordTrash: Sendable {
     }.sorted { $0.number < $1.number }
   }
 
+  /// Removes what crashes left half written. Not while anybody may put something there.
+  func sweep() {
+    do {
+      guard try machine.disk.info(directory) != nil else { return }
+      for entry in try machine.disk.list(directory)
+      where entry.info.kind == .file && FileName.isTemporary(entry.name) {
+        try machine.disk.remove(directory + "/" + entry.name)
+      }
+    } catch {
+      // In nobody's way; the next compaction sweeps again.
+    }
+  }
+
   /// Removes what is too old, and the oldest beyond the bytes. Best effort: it is tried again.
   private func purge(room: Int) {
     let now = machine.clock.now()

@@ -103,6 +103,10 @@ struct CrashSearch {
       let look = try recover(scenario, place, allowed)
       shown[hash] = look
       if look.hasMended { ledger.count("mended") }
+      if number % UInt64(effort.verifyEvery) == 0 {
+        ledger.count("verified")
+        try Verification.check(place)
+      }
       if number % UInt64(effort.goOnEvery) == 0 {
         ledger.count("continued")
         try await scenario.goOn(place)

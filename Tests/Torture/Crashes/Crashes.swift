@@ -21,7 +21,9 @@ struct Crashes: AsyncParsableCommand {
 
   func run() async throws {
     print("crashes: seed \(seed)")
-    var search = CrashSearch(Ledger("crashes"), effort: effort, seed: seed)
+    var expected = Ledger("crashes")
+    if only == nil { expected.expect(Site.expected) }
+    var search = CrashSearch(expected, effort: effort, seed: seed)
     let goal = long ? max(states, 5_000_000) : states
     do {
       try await scripts(&search, variant: 0)
@@ -67,6 +69,6 @@ struct Crashes: AsyncParsableCommand {
     CrashSearch.Effort(
       plan: FatePlan(changes: long ? 10 : 6, samples: long ? 200 : 24, parts: long ? 60 : 14),
       deepPlan: FatePlan(changes: 3, samples: 4, parts: 3), deepEvery: 40, goOnEvery: 50,
-      verifyEvery: 10)
+      verifyEvery: 5)
   }
 }

@@ -27,7 +27,7 @@ enum Scenarios {
       "incorporate",
       [.commit, .deliver([1, 0]), .commit, .deliver([2]), .deliver([3, 0]), .compact, .commit]),
     StoreScenario("adopt", [.adopt, .commit, .deliver([0, 1, 2, 3]), .compact, .commit]),
-    StoreScenario("import", [.load(40, 100), .load(200, 700), .commit, .load(60, 1500), .compact]) {
+    StoreScenario("import", [.load(40, 100), .load(110, 700), .commit, .load(40, 1500), .compact]) {
       $0.segmentBytes = 128 << 10
     },
     StoreScenario("lists", [.lists, .lists, .commit, .lists, .compact, .lists, .reopen, .lists]),
@@ -117,6 +117,12 @@ enum Scenarios {
       [
         .open("m"), .commit, .exchange, .open("n"), .commit, .exchange, .refresh, .delete("m"),
         .refresh, .refresh, .open("m"), .commit, .exchange, .refresh, .uncache("m"), .refresh,
+      ]),
+    SharedScenario(
+      "deleted by another device",
+      [
+        .open("n"), .commit, .exchange, .refresh, .peer, .exchange, .incorporate, .close,
+        .peerDeletes, .refreshDeleting("n"), .open("n"), .commit, .exchange, .refresh,
       ]),
     SharedScenario(
       "delete locally",

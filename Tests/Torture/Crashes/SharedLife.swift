@@ -53,8 +53,8 @@ final class SharedLife: Life {
   func perform(_ step: Int) async throws {
     place.clock.advance(by: 1)
     switch scenario.steps[step] {
-    case .open(let id): open = try reuse(id) ?? manager.openOrCreateDatastore(id)
-    case .openLocal(let id): open = try reuse(id) ?? local.openOrCreateDatastore(id)
+    case .open(let id): open = try reuse(id, isLocal: false) ?? manager.openOrCreateDatastore(id)
+    case .openLocal(let id): open = try reuse(id, isLocal: true) ?? local.openOrCreateDatastore(id)
     case .commit:
       try change(try opened(), step)
       try commit()
@@ -76,7 +76,14 @@ final class SharedLife: Life {
     case .peer: try await others { try await peerWrites(step) }
     case .peerLoad(let count, let bytes):
       try await others { try await peerLoads(step, count, bytes) }
+    case .peerDeletes: try await others { try await peerDeletes() }
     case .refresh: try await manager.refresh()
+    case .refreshDeleting(let id):
+      var rest = parts
+      rest[key(id, isLocal: false)] = nil
+      recorder.begin(rest.values.reduce(0, &+))
+      try await manager.refresh()
+      forget(id, isLocal: false)
     case .delete(let id): try remove(id, isLocal: false) { try manager.deleteDatastore(id) }
     case .uncache(let id): try remove(id, isLocal: false) { try manager.uncacheDatastore(id) }
     case .deleteLocal(let id): try remove(id, isLocal: true) { try local.deleteDatastore(id) }
@@ -85,8 +92,8 @@ final class SharedLife: Life {
     }
   }
 
-  private func reuse(_ id: String) throws -> Datastore? {
-    if let open, open.id == id, open.isOpen { return open }
+  private func reuse(_ id: String, isLocal: Bool) throws -> Datastore? {
+    if let open, open.id == id, open.manager.isLocal == isLocal, open.isOpen { return open }
     try close()
     return nil
   }
@@ -190,6 +197,15 @@ final class SharedLife: Life {
     try await peer.exchange()
     try peer.compact()
     try await peer.exchange()
+  }
+
+  private func peerDeletes() async throws {
+    let peer = try joined()
+    let manager = peer.manager
+    try peer.close()
+    try manager.deleteDatastore("n")
+    try await manager.refresh()
+    self.peer = nil
   }
 
   // MARK: places

@@ -29,7 +29,11 @@ struct SharedScenario: Scenario {
     case peer
     /// So many deltas of the other device at once, and a snapshot.
     case peerLoad(Int, Int)
+    /// The other device deletes the datastore, and says so.
+    case peerDeletes
     case refresh
+    /// One that hears of the delete of a datastore.
+    case refreshDeleting(String)
     case delete(String)
     case deleteLocal(String)
     case uncache(String)
@@ -58,7 +62,7 @@ struct SharedScenario: Scenario {
   var hasComings: Bool {
     steps.contains { step in
       switch step {
-      case .delete, .deleteLocal, .uncache, .migrate: true
+      case .delete, .deleteLocal, .uncache, .migrate, .peerDeletes: true
       default: false
       }
     }
@@ -69,7 +73,7 @@ struct SharedScenario: Scenario {
     let hasLoads = steps.contains { step in
       if case .peerLoad = step { true } else { false }
     }
-    return hasLoads ? 12 : 1
+    return hasLoads ? 20 : 1
   }
 
   // MARK: managers
@@ -114,10 +118,10 @@ struct SharedScenario: Scenario {
 
   func look(_ place: Place) throws -> Look {
     let (parts, hasMended) = try found(place)
+    let detail = parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
     return Look(
       content: parts.values.reduce(0, &+), hasMended: hasMended,
-      detail: parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
-        .joined(separator: ", "))
+      detail: detail.joined(separator: ", "))
   }
 
   /// What each datastore on the device shows, by its key.
@@ -167,7 +171,7 @@ struct SharedScenario: Scenario {
   private var forgetsDevices: Bool {
     steps.contains { step in
       switch step {
-      case .uncache, .delete: true
+      case .uncache, .delete, .peerDeletes: true
       default: false
       }
     }

@@ -5,6 +5,16 @@ import TestSupport
 
 /// Every byte of a closed store, as `cairn verify` looks at it.
 enum Verification {
+  /// All stores of a place that are in use.
+  static func check(_ place: Place) throws {
+    for path in place.home.paths() where WriteOrder.last(path) == FileName.current {
+      let directory = WriteOrder.parent(path)
+      let name = WriteOrder.last(directory)
+      if path.contains("/" + FileName.trash + "/") || FileName.isTemporary(name) { continue }
+      if FileName.stagingToken(name) == nil { try check(place, directory) }
+    }
+  }
+
   static func check(_ place: Place, _ directory: String) throws {
     let inspection = try StoreInspection(directory, machine: place.machine)
     defer { inspection.close() }
