@@ -26,6 +26,7 @@ extension Store {
   private func runCompaction() throws(StoreError) -> CompactionOutcome {
     // Its files may be gone.
     if let ending { throw ending }
+    try checkPlace()
     var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
     let (source, number, firstSegment) = try withState(freeze)
     let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
