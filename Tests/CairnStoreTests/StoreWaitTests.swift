@@ -24,7 +24,7 @@ struct StoreWaitTests {
         do {
           let id = RecordName("r")
           let fields = try store.fields(table: "t", id: id) ?? []
-          if fields.map(\.1) != [.int(2)] { failure.withLock { $0 = "\(fields)" } }
+          if fields.map({ $0.1 }) != [.int(2)] { failure.withLock { $0 = "\(fields)" } }
           let found = try store.query(table: "t", [("n", .int(2))])
           if found != [id] { failure.withLock { $0 = "\(found)" } }
           try store.insert(table: "t", id: RecordName("s"), [("n", .int(3))])
@@ -69,7 +69,9 @@ struct StoreWaitTests {
     #expect(try device.store.get("r") == ["n": 1])
   }
 
-  @Test func `a disk that becomes read-only under a store refuses commits and can be read`() throws {
+  @Test func `a disk that becomes read-only under a store refuses commits and can be read`()
+    throws
+  {
     let device = try StoreDevice(1)
     try device.store.insert("r", ["n": 1])
     try device.store.sync()

@@ -52,7 +52,7 @@ import Testing
     #expect(script.reads.count == reads)
   }
 
-  @Test func `a file of the list that stays bad is read ever more seldom, and taken when it is good`()
+  @Test func `a file of the list that stays bad is read ever more seldom, until it is good`()
     async throws
   {
     let name = try await publish()
@@ -78,8 +78,8 @@ import Testing
     #expect(try b.ids() == ["n"])
   }
 
-  /// Two may have made the folder at once: whoever has read the identity that lost takes the others'
-  /// files for another folder's, until it has looked again.
+  /// Two may have made the folder at once: whoever has read the identity that lost takes the
+  /// others' files for another folder's, until it has looked again.
   @Test func `a file that another identity of the folder had refused is read again`() async throws {
     _ = try await publish()
     let right = try #require(bench.disk.bytes("/folder/cairn.json"))
@@ -112,5 +112,17 @@ import Testing
       #expect(report.problems == [] && report.deleted == [])
       #expect(try b.ids() == ["m"])
     }
+  }
+
+  @Test func `a round waits for that of another process on the same root`() async throws {
+    let a = bench.manager("a")
+    try await a.with("n")
+    let lock = try bench.disk.lock("/a/EXCHANGE.LOCK")
+    async let report = a.refresh()
+    for _ in 0..<20 { await Task.yield() }
+    #expect(bench.catalogues == [], "nothing is written while another one may be writing")
+    lock.unlock()
+    #expect(try await report.hasPublished)
+    #expect(bench.catalogues.count == 1)
   }
 }

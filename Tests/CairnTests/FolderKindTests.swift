@@ -78,10 +78,7 @@ struct FolderKindTests {
 
   private func setTime(_ path: String, seconds: Int) -> Bool {
     let time = timespec(tv_sec: seconds, tv_nsec: 0)
-    let times = [time, time]
-    return unsafe times.withUnsafeBufferPointer {
-      unsafe utimensat(AT_FDCWD, path, $0.baseAddress, 0) == 0
-    }
+    return unsafe utimensat(AT_FDCWD, path, [time, time], 0) == 0
   }
 
   @Test func `times of files mean nothing, whatever they say`() async throws {

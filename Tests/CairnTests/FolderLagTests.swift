@@ -146,11 +146,11 @@ struct FolderLagTests {
   ]
 
   /// Each file's first upload goes wrong, so that a round of three files takes four tries.
-  @Test(arguments: uploads.map(\.0))
+  @Test(arguments: uploads.map { $0.0 })
   func `an upload that seems to have failed is made again, and counts once`(
     what: String
   ) async throws {
-    let fate = try #require(FolderLagTests.uploads.first { $0.0 == what }).1
+    let fate = try #require(FolderLagTests.uploads.first(where: { $0.0 == what })).1
     let a = try bench.open("a", script)
     try a.table("t").setRule(.sum, field: "n")
     try a.table("t").insert(["n": 0], id: "sum")

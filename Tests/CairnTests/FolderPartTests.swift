@@ -16,7 +16,7 @@ struct FolderPartTests {
     bench.options.durability = .none
   }
 
-  private func name(_ kind: String, of device: Datastore) throws -> String {
+  private func file(_ kind: String, of device: Datastore) throws -> String {
     kind == "head" ? bench.head(device) : try bench.segment(device)
   }
 
@@ -24,7 +24,7 @@ struct FolderPartTests {
   func `no beginning of a file is taken for the file`(kind: String) async throws {
     let a = try await bench.publisher("a")
     _ = try await bench.publisher("c")
-    let name = try name(kind, of: a)
+    let name = try file(kind, of: a)
     let whole = try bench.read(bench.shared + "/" + name)
     let b = try bench.open("b")
     for length in 0..<whole.count {
@@ -64,7 +64,7 @@ struct FolderPartTests {
   ) async throws {
     let a = try await bench.publisher("a")
     _ = try await bench.publisher("c")
-    let name = try name(kind, of: a)
+    let name = try file(kind, of: a)
     let b = try bench.open("b", script)
     script.read { path, bytes in path.hasSuffix(name) ? nil : bytes }
     for _ in 0..<2 {

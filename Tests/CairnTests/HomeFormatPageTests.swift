@@ -53,7 +53,8 @@ import Testing
     histories.note(Self.device, first: 1, (1...300).map { UInt128($0) })
     #expect(histories.marks[Self.device]?.count == 256)
     #expect(histories.chain(Self.device, at: 300) == 300)
-    #expect(histories.chain(Self.device, at: 45) == 45 && histories.chain(Self.device, at: 44) == nil)
+    #expect(histories.chain(Self.device, at: 45) == 45)
+    #expect(histories.chain(Self.device, at: 44) == nil)
   }
 
   /// An outbox as a device that took another name leaves it until its next exchange.

@@ -5,11 +5,11 @@ internal import Synchronization
 
 /// A log that has lost its end.
 extension Exchange {
-  /// PUBLISHED tells of more own deltas than there are: the end of the log is gone, as when somebody
-  /// removed the newest segment, or the frames of the very last sync have rotted. The next commits
-  /// get numbers under which others know other deltas, and soon there are as many as before. So it
-  /// is noted, before there is any, that what the folder has is not what this copy has: the next
-  /// round finds a head that is not its own, and sets both apart as for a restored backup.
+  /// PUBLISHED tells of more own deltas than there are: the end of the log is gone, as when
+  /// somebody removed the newest segment, or the frames of the very last sync have rotted. The next
+  /// commits get numbers under which others know other deltas, and soon there are as many as
+  /// before. So it is noted, before there is any, that what the folder has is not what this copy
+  /// has: the next round finds a head that is not its own, and sets both apart as for a backup.
   static func disownIfShorter(_ memory: inout Memory, _ store: Store) {
     guard let publication = memory.publication, memory.own.last > store.vector[store.device] else {
       return
