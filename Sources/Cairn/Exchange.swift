@@ -229,7 +229,10 @@ final class Exchange: Sendable {
       try await fetchSnapshot(listing, &report)
       try await fetchSegments(listing, &report)
     }
-    if memory.withLock({ $0.forked.isEmpty }) { return Found(listing: listing) }
+    if memory.withLock({ $0.forked.isEmpty }) {
+      if case .unseen = own { return Found(listing: listing, publishing: .nothing) }
+      return Found(listing: listing)
+    }
     try await stage(.fork, entries, listing, &report)
     return Found(listing: listing, publishing: .mends)
   }

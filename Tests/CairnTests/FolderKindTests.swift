@@ -74,6 +74,66 @@ struct FolderKindTests {
     #expect(code { _ = try bench.open("c", folder: bench.place.path + "/trap") } == .parent)
   }
 
+  // MARK: names
+
+  private static let hostile = [
+    "../cairn.json", "../../etc/passwd", "/etc/passwd", "..", ".", "", "a/b.seg", "p-notes/x.head",
+    "x\u{0}.seg", "CON", "nul.seg", ".tmp", "0000000000000001.head/../../x", "\u{202E}gas.daeh",
+    String(repeating: "a", count: 5000), "0000000000000001.HEAD", "０000000000000001.head",
+  ]
+
+  @Test func `a listing can't lead out of its directory`() async throws {
+    let a = try await bench.publisher("a")
+    #expect(await a.manager.refreshError() == nil)
+    let script = ScriptedFolder.Script()
+    let manager = bench.manager("b", script)
+    script.list { _, entries in
+      entries + FolderKindTests.hostile.map { FolderEntry(name: $0, size: 100, version: "1") }
+    }
+    // As a server would answer; what is asked for is what counts.
+    script.read { path, bytes in bytes ?? [UInt8](repeating: 7, count: 100) }
+    let b = try manager.openOrCreateDatastore(bench.id)
+    for _ in 0..<2 {
+      _ = await manager.refreshError()
+      _ = await b.exchangeError()
+      try b.sync()
+    }
+    #expect(try b.ids() == ["a"])
+    for path in script.reads {
+      let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+      #expect(parts.count <= 2 && !parts.contains("..") && !parts.contains(""), "\(path)")
+      #expect(!path.contains("\u{0}"))
+    }
+  }
+
+  /// Its own head, as somebody has changed it: it names files as if they were old snapshots of it.
+  @Test func `a head can't make its owner remove what is not its own`() async throws {
+    bench.options.graceSeconds = 0
+    var a = try await bench.publisher("a")
+    let c = try await bench.publisher("c")
+    let names = [
+      "x.txt", "../cairn.json", bench.head(c), try bench.segment(c), bench.head(a), "..", "",
+      "../../keep",
+    ]
+    try bench.write(bench.shared + "/x.txt", [1, 2, 3])
+    try bench.write(bench.place.path + "/keep", [1, 2, 3])
+    let path = bench.shared + "/" + bench.head(a)
+    let identity = DatastoreManager.identity(of: bench.id, generation: 0)
+    var head = try Head(try bench.read(path), name: path, datastore: identity)
+    head.superseded = names.map { Head.Superseded(name: $0, time: 0) }
+    try a.close()
+    try bench.write(path, head.encoded())
+    let before = try bench.names(bench.shared)
+    a = try bench.open("a")
+    for index in 0..<3 {
+      try a.add("more\(index)")
+      #expect(try await a.pull().problems == [])
+    }
+    #expect(Set(try bench.names(bench.shared)).isSuperset(of: before))
+    #expect(try bench.names(bench.folder) == ["cairn.json", "p-notes"])
+    #expect(try bench.read(bench.place.path + "/keep") == [1, 2, 3])
+  }
+
   // MARK: times
 
   private func setTime(_ path: String, seconds: Int) -> Bool {

@@ -123,6 +123,44 @@ struct FolderPartTests {
     #expect(try manager.ids() == ["n"])
   }
 
+  /// Somebody else may have written it meanwhile: a copy of this device.
+  @Test(arguments: ["placeholder", "gone"])
+  func `while the own head can't be read nothing is published, and what others have is fetched`(
+    kind: String
+  ) async throws {
+    var a = try await bench.publisher("a")
+    let head = bench.head(a)
+    try a.add("a2")
+    try a.close()
+    _ = try await bench.publisher("c")
+    let files = try bench.names(bench.shared)
+    a = try bench.open("a", script)
+    if kind == "gone" {
+      script.read { path, bytes in path.hasSuffix(head) ? nil : bytes }
+    } else {
+      script.list { _, entries in
+        entries.map { entry in
+          var entry = entry
+          if entry.name == head { entry.isPresent = false }
+          return entry
+        }
+      }
+    }
+    for _ in 0..<2 {
+      let report = try await a.pull()
+      #expect(report.waiting.map(\.name) == [head] && report.problems == [])
+      #expect(report.publishedFiles == 0 && !report.isRejoining)
+      #expect(script.reads.contains { $0.hasSuffix(head) } == (kind == "gone"))
+      #expect(try a.ids() == ["a", "a2", "c"] && bench.names(bench.shared) == files)
+    }
+    script.read(nil)
+    script.list(nil)
+    #expect(try await a.pull().publishedDeltas == 1)
+    let b = try bench.open("b")
+    try await b.pull()
+    #expect(try content(b) == content(a))
+  }
+
   // MARK: something else
 
   /// A reader that is half-way through when the file is written over.

@@ -205,7 +205,7 @@ extension CatalogueExchange {
     _ known: InstallationFile, _ entries: [FolderEntry], _ report: inout CatalogueReport
   ) async throws(CairnError) -> [UInt64: InstallationFile.Other] {
     var result: [UInt64: InstallationFile.Other] = [:]
-    for entry in entries {
+    for entry in entries where !entry.isElsewhere {
       let number = FileName.catalogueInstallation(entry.name)
       if let number {
         if number == known.installation || known.others[number]?.version == entry.version {
