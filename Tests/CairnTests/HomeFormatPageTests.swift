@@ -48,6 +48,31 @@ import Testing
     #expect(changed { $0[25] = 2; $0 += mark } == .corrupt, "the same sequence twice")
   }
 
+  @Test func `a bent or cut ROLE is as good as none, and made again`() throws {
+    let bytes = try FormatPage.example("role")
+    for length in bytes.indices {
+      #expect(throws: LogError.self) { try RoleNote.decode(Array(bytes[..<length]), path: "ROLE") }
+    }
+    for bit in 0..<(bytes.count * 8) {
+      var bent = bytes
+      bent[bit / 8] ^= 1 << UInt8(bit % 8)
+      #expect(throws: LogError.self) { try RoleNote.decode(bent, path: "ROLE") }
+    }
+    let bench = CatalogueBench()
+    let datastore = try bench.manager("a").createDatastore()
+    try datastore.close()
+    let path = try #require(bench.disk.paths().first { $0.hasSuffix("/ROLE") })
+    let good = try #require(bench.disk.bytes(path))
+    for bad in [[], good.flipped(at: 20), Array(good.dropLast()), [UInt8](repeating: 0, count: 32)] {
+      try bench.disk.setBytes(path, bad)
+      #expect(try bench.manager("a").listDatastores().map(\.id) == [datastore.id])
+      let again = try bench.manager("a").openDatastore(datastore.id)
+      #expect(again.effectiveRole == .owner)
+      try again.close()
+      #expect(bench.disk.bytes(path) == good)
+    }
+  }
+
   @Test func `a device's newest chains are kept, 256 of them`() {
     var histories = Histories()
     histories.note(Self.device, first: 1, (1...300).map { UInt128($0) })
