@@ -63,11 +63,13 @@ import Testing
     try datastore.close()
     let path = try #require(bench.disk.paths().first { $0.hasSuffix("/ROLE") })
     let good = try #require(bench.disk.bytes(path))
-    for bad in [[], good.flipped(at: 20), Array(good.dropLast()), [UInt8](repeating: 0, count: 32)] {
+    let zeros = [UInt8](repeating: 0, count: 32)
+    for bad in [[], good.flipped(at: 20), Array(good.dropLast()), zeros] {
       try bench.disk.setBytes(path, bad)
       #expect(try bench.manager("a").listDatastores().map(\.id) == [datastore.id])
       let again = try bench.manager("a").openDatastore(datastore.id)
       #expect(again.effectiveRole == .owner)
+      try again.sync()
       try again.close()
       #expect(bench.disk.bytes(path) == good)
     }
