@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// A store on the real disk whose process is forked, or whose directory goes away under it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoreProcessTests {
   static func open(
     _ path: String, _ change: (inout StoreOptions) -> Void = { _ in }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Disks that take their time, and disks that take nothing.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoreWaitTests {
   /// While the disk makes a commit durable, another thread reads, changes, and takes back. The sync
   /// ends only after that: if anybody had to wait for it, this would never end.

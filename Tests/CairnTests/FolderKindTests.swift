@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// What else may lie in a folder, and how much of it, and how old it says it is.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(20)))
 struct FolderKindTests {
   private let bench: FolderWorkbench
 

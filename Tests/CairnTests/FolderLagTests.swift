@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Folders that show the past, and uploads of which nobody knows whether they arrived.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(20)))
 struct FolderLagTests {
   private let bench: FolderWorkbench
   private let script = ScriptedFolder.Script()

@@ -6,7 +6,7 @@ import Testing
 @testable import Cairn
 
 /// Files of which a part is there, or something else, or nothing, by the time they are read.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(20)))
 struct FolderPartTests {
   private let bench: FolderWorkbench
   private let script = ScriptedFolder.Script()
