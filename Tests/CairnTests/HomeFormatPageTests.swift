@@ -2,6 +2,7 @@ import CairnBytes
 import CairnDisk
 import CairnLog
 import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
 
