@@ -101,6 +101,8 @@ extension Exchange {
   /// What became of the own head.
   enum OwnHead {
     case ours
+    /// It is there and can't be read just now: nothing may be written over it yet.
+    case unseen
     /// Somebody else writes under our name.
     case lost(Head, reason: String)
   }
@@ -120,8 +122,19 @@ extension Exchange {
       return .ours
     }
     if isVerified, version == entry.version { return .ours }
+    guard entry.isPresent else {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: name, bytes: entry.size,
+          reason: "its content is not here yet; until it is, nothing is published"))
+      return .unseen
+    }
     report.requests += 1
-    guard let bytes = try await readFile(name, Head.bytesMax, &report) else { return .ours }
+    let problems = report.problems.count
+    guard let bytes = try await readFile(name, Head.bytesMax, &report) else {
+      // One that stays unreadable is written again; one that has gone since is not listed next.
+      return report.problems.count > problems ? .ours : .unseen
+    }
     let last = store.vector[store.device]
     // After the vector: it was that of an open store.
     try checkOpen()
@@ -197,7 +210,8 @@ extension Exchange {
   private func verdict(
     _ entry: FolderEntry, _ names: Set<String>, _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
-    guard entry.size >= 8, entry.size <= UInt64(PublishedSegment.fileBytesMax), entry.isPresent
+    guard entry.size >= 8, entry.size <= UInt64(PublishedSegment.fileBytesMax), entry.isPresent,
+      !entry.isElsewhere
     else { return nil }
     report.requests += 1
     guard let bytes = try await readFile(entry.name, PublishedSegment.fileBytesMax, &report) else {
@@ -232,6 +246,13 @@ extension Exchange {
         + "kept in quarantine"
     }
     return nil
+  }
+}
+
+extension FolderEntry {
+  /// Whether the name leads out of the directory that was listed, as a hostile server may say.
+  var isElsewhere: Bool {
+    ["", ".", ".."].contains(name) || name.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
   }
 }
 

@@ -95,6 +95,7 @@ final class Exchange: Sendable {
       }
       memory.histories = inbox.withLock { $0.histories(of: store, machine) }
       memory.savedHistories = memory.histories
+      Exchange.disownIfShorter(&memory, store)
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
     Staging.removeLeftovers(of: store, machine)
@@ -102,7 +103,7 @@ final class Exchange: Sendable {
     if quarantine == nil { self.quarantine.sweep() }
     // What was to be published may not have arrived: only a head that was read back confirms it.
     if let publication = memory.withLock({ $0.publication }),
-      publication.pendingNonce == publication.confirmedNonce
+      publication.pendingNonce == publication.confirmedNonce, publication.confirmedNonce != 0
     {
       store.confirmPublished(through: memory.withLock { $0.own.last })
     }
@@ -228,7 +229,10 @@ final class Exchange: Sendable {
       try await fetchSnapshot(listing, &report)
       try await fetchSegments(listing, &report)
     }
-    if memory.withLock({ $0.forked.isEmpty }) { return Found(listing: listing) }
+    if memory.withLock({ $0.forked.isEmpty }) {
+      if case .unseen = own { return Found(listing: listing, publishing: .nothing) }
+      return Found(listing: listing)
+    }
     try await stage(.fork, entries, listing, &report)
     return Found(listing: listing, publishing: .mends)
   }

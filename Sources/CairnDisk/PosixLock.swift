@@ -9,12 +9,14 @@ internal import Synchronization
 /// A lock by `flock`, which belongs to the open file and not, as `fcntl`'s, to the process: there,
 /// closing any other descriptor of the file would end it.
 final class PosixLock: DiskLock {
+  private let path: String
   private let descriptor: Int32
   private let file: FileIdentity
   private let owner: pid_t
   private let isOver = Atomic<Bool>(false)
 
-  private init(descriptor: Int32, file: FileIdentity) {
+  private init(path: String, descriptor: Int32, file: FileIdentity) {
+    self.path = path
     self.descriptor = descriptor
     self.file = file
     owner = getpid()
@@ -40,12 +42,19 @@ final class PosixLock: DiskLock {
   func unlock() {
     if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }
     // A forked child has a copy of the descriptor, and the lock is its parent's.
-    if getpid() == owner {
+    if isOwn {
       // Said, not left to `close`: a child's copy would keep the lock.
       _ = flock(descriptor, LOCK_UN)
       LockRegistry.release(file)
     }
     closeDescriptor(descriptor)
+  }
+
+  var isOwn: Bool { getpid() == owner }
+
+  var isInPlace: Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0 && FileIdentity(status) == file
   }
 
   private static let attempts = 16
@@ -66,9 +75,8 @@ final class PosixLock: DiskLock {
       throw DiskError(
         reason: .locked, operation: "lock", path: path, detail: holder(descriptor))
     }
-    let lock = PosixLock(descriptor: descriptor, file: file)
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0, FileIdentity(status) == file else {
+    let lock = PosixLock(path: path, descriptor: descriptor, file: file)
+    guard lock.isInPlace else {
       lock.unlock()
       return nil
     }

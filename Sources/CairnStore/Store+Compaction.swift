@@ -26,6 +26,7 @@ extension Store {
   private func runCompaction() throws(StoreError) -> CompactionOutcome {
     // Its files may be gone.
     if let ending { throw ending }
+    try checkPlace()
     var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
     let (source, number, firstSegment) = try withState(freeze)
     let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
@@ -95,6 +96,7 @@ extension Store {
   func write(
     _ path: String, _ build: (SnapshotWriter) throws(StoreError) -> Void
   ) throws(StoreError) {
+    try checkPlace()
     let directory = self.directory + "/" + FileName.snapshots
     let temporary = temporarySnapshotPath()
     let file: any DiskFile
@@ -169,6 +171,7 @@ extension Store {
   /// Replaces CURRENT. If that fails the snapshot goes, unless CURRENT names it all the same: the
   /// last step, which makes the new name durable, may have been the one that failed.
   func write(_ current: CurrentFile, _ path: String) throws(StoreError) {
+    try checkPlace()
     do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
       if !mayName(current) { remove(path) }
       throw StoreError(error)

@@ -80,6 +80,7 @@ extension Store {
 
   /// Whatever the durability: everything that was committed so far survives a power cut after this.
   package func flush() throws(StoreError) {
+    try checkProcess()
     let target = try withState { guarded throws(StoreError) in
       try settleDoubt(&guarded)
       return LogPosition(
@@ -154,6 +155,7 @@ extension Store {
       if segment.end < options.segmentBytes, !guarded.tail.mustRotate { return }
       try sealTail(&guarded)
     }
+    try checkPlace()
     if guarded.tail.nextNumber == 1 { try makeDirectoriesDurable() }
     let header = SegmentHeader(
       datastore: datastore, device: device.rawValue, number: guarded.tail.nextNumber)

@@ -17,7 +17,7 @@ package final class Store: Sendable {
   package let recovery: [RecoveryNote]
   let machine: Machine
   private let deviceWord: Atomic<UInt64>
-  private let lock: any DiskLock
+  let lock: any DiskLock
   let state: Lock<Guarded>
   /// The position up to which the log is known to be durable; held while somebody syncs.
   private let durable: Lock<LogPosition>
@@ -201,6 +201,7 @@ package final class Store: Sendable {
   }
 
   func checkPoison() throws(StoreError) {
+    try checkProcess()
     guard isPoisoned.load(ordering: .sequentiallyConsistent) else { return }
     throw StoreError(
       .syncFailed,
@@ -239,8 +240,9 @@ package final class Store: Sendable {
 
   /// Discards what was not synced and gives the files back. Closing twice does nothing.
   package func close() throws(StoreError) {
-    waitForCompaction()
-    if isOpen, options.compactsAutomatically, shouldCompactAtClose() {
+    // In a forked child there is no thread to wait for, and nothing to be written.
+    if lock.isOwn { waitForCompaction() }
+    if lock.isOwn, isOpen, options.compactsAutomatically, shouldCompactAtClose() {
       // Only the next open would have been quicker: the log has everything.
       do throws(StoreError) { _ = try compact() } catch {
         compaction.withLock { $0.failure = error }
@@ -264,11 +266,12 @@ package final class Store: Sendable {
         segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)
     }
     guard let end else { return }
-    if options.durability != .none {
+    if options.durability != .none, lock.isOwn {
       do throws(StoreError) { try makeDurable(end) } catch { failure = error }
     }
     state.withLock { guarded in
-      if failure == nil {
+      // A child would cut off what its parent has written since.
+      if failure == nil, lock.isOwn {
         // Room only; the next open finds the end by itself.
         do { try guarded.tail.segment?.trim() } catch {}
       }

@@ -205,7 +205,7 @@ extension CatalogueExchange {
     _ known: InstallationFile, _ entries: [FolderEntry], _ report: inout CatalogueReport
   ) async throws(CairnError) -> [UInt64: InstallationFile.Other] {
     var result: [UInt64: InstallationFile.Other] = [:]
-    for entry in entries {
+    for entry in entries where !entry.isElsewhere {
       let number = FileName.catalogueInstallation(entry.name)
       if let number {
         if number == known.installation || known.others[number]?.version == entry.version {
@@ -220,14 +220,14 @@ extension CatalogueExchange {
         result[number] = held
         continue
       }
-      let refused = memory.withLock { $0.refused[entry.name] }
-      if let refused, refused.version == entry.version {
-        report.add(refused.verdict)
+      if let verdict = verdict(on: entry) {
+        report.add(verdict)
         continue
       }
       guard let bytes = try await bytes(of: entry, &report) else { continue }
       do throws(LogError) {
         let file = try check(bytes, entry, number, known)
+        forgive(entry.name)
         report.fetchedFiles += 1
         result[file.installation] = InstallationFile.Other(version: entry.version, file: file)
       } catch { judge(error, entry, number, bytes, &report) }
@@ -247,7 +247,11 @@ extension CatalogueExchange {
     report.requests += 1
     let path = FileName.catalogue + "/" + entry.name
     do throws(CairnError) {
-      return try await folder.read(path, limit: CatalogueFile.bytesMax)
+      if let bytes = try await folder.read(path, limit: CatalogueFile.bytesMax) { return bytes }
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: entry.name, bytes: entry.size, reason: "it was listed, but is not there"))
+      return nil
     } catch {
       switch error.code {
       case .fileIO, .notFound, .corrupt, .readOnly:
@@ -293,7 +297,9 @@ extension CatalogueExchange {
       verdict = .waiting(
         ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: error.detail))
     case .corrupt, .foreign, .limit, .poisoned:
-      let reason = error.description + "; a copy is kept in quarantine"
+      let reason =
+        error.description + "; a copy is kept in quarantine, and the file is read again later, "
+        + "and when it changes"
       verdict = .problem(ExchangeReport.Problem(name: entry.name, reason: reason))
       if number == nil, Array(bytes.prefix(8)) != CatalogueFile.magic {
         // What sync engines and desktops leave lying about.
@@ -302,9 +308,8 @@ extension CatalogueExchange {
         quarantine.keep(entry.name, bytes, reason: error.description)
       }
     }
-    let judged = verdict
-    memory.withLock { $0.refused[entry.name] = (entry.version, judged) }
-    report.add(judged)
+    refuse(entry, verdict)
+    report.add(verdict)
   }
 }
 

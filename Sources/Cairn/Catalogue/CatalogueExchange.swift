@@ -20,8 +20,10 @@ final class CatalogueExchange: Sendable {
     var hasSwept = false
     /// Version of the own file in the folder that is known to be what was last written.
     var ownVersion: String?
-    /// Verdicts on files that can't be used, by name: not read again until they change.
+    /// Verdicts on files that can't be used, by name.
     var refused: [String: (version: String, verdict: Verdict)] = [:]
+    /// When those that may only have been damaged on their way are read again, by name.
+    var retries: [String: Retry] = [:]
     /// Files that delete too much at once, as they are in the folder: what the installation's file
     /// has of them says less.
     var held: [UInt64: InstallationFile.Other] = [:]

@@ -164,6 +164,9 @@ extension Exchange {
     for mark in histories.marks[store.device] ?? [] { branch.note(mark.sequence, mark.chain) }
     branch.note(own.last, own.chain)
     var (have, chain) = (own.last, own.chain)
+    if let mark = histories.last(store.device, after: have, through: branch.last) {
+      (have, chain) = (mark.sequence, mark.chain)
+    }
     while have < branch.last {
       let after = have
       let last = branch.last

@@ -1,0 +1,93 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+import CairnStore
+import Synchronization
+import TestSupport
+import Testing
+
+/// Disks that take their time, and disks that take nothing.
+@Suite(.timeLimit(.minutes(20)))
+struct StoreWaitTests {
+  /// While the disk makes a commit durable, another thread reads, changes, and takes back. The sync
+  /// ends only after that: if anybody had to wait for it, this would never end.
+  @Test func `a sync that does not come back holds up nobody but those who wait for it`() throws {
+    let device = try StoreDevice(1)
+    let store = device.store
+    try store.insert("r", ["n": 1])
+    try store.sync()
+    try store.set("r", ["n": 2])
+    let failure = Lock<String?>(nil)
+    let steps = Flag()
+    device.disk.intercept { operation in
+      guard operation.verb == "sync" else { return nil }
+      let thread = BackgroundThread {
+        do {
+          let id = RecordName("r")
+          let fields = try store.fields(table: "t", id: id) ?? []
+          if fields.map({ $0.1 }) != [.int(2)] { failure.withLock { $0 = "\(fields)" } }
+          let found = try store.query(table: "t", [("n", .int(2))])
+          if found != [id] { failure.withLock { $0 = "\(found)" } }
+          try store.insert(table: "t", id: RecordName("s"), [("n", .int(3))])
+          try store.rollBack()
+          if try store.count(table: "t") != 1 { failure.withLock { $0 = "a roll-back left some" } }
+          steps.raise()
+        } catch { failure.withLock { $0 = "\(error)" } }
+      }
+      thread?.join()
+      return nil
+    }
+    try store.sync()
+    device.disk.intercept(nil)
+    #expect(failure.withLock { $0 } == nil)
+    #expect(steps.isUp)
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("r") == ["n": 2])
+  }
+
+  @Test(arguments: [DiskError.Reason.readOnly, .denied])
+  func `on a disk that takes nothing a store is not opened, nor changed, nor half open`(
+    reason: DiskError.Reason
+  ) throws {
+    let device = try StoreDevice(1)
+    try device.store.insert("r", ["n": 1])
+    try device.store.sync()
+    try device.store.close()
+    let before = device.disk.fingerprint()
+    device.disk.intercept { _ in reason }
+    for _ in 0..<2 {
+      let error = #expect(throws: StoreError.self) { try device.open() }
+      guard case .disk(let disk) = error?.log?.reason else {
+        Issue.record("\(error.map { "\($0)" } ?? "it opened")")
+        return
+      }
+      #expect(disk.reason == reason)
+      #expect(device.disk.openFiles == 0 && device.disk.heldLocks == 0)
+      #expect(device.disk.fingerprint() == before)
+    }
+    device.disk.heal()
+    try device.open()
+    #expect(try device.store.get("r") == ["n": 1])
+  }
+
+  @Test func `a disk that becomes read-only under a store refuses commits and can be read`()
+    throws
+  {
+    let device = try StoreDevice(1)
+    try device.store.insert("r", ["n": 1])
+    try device.store.sync()
+    device.disk.intercept { $0.verb == "sync" ? nil : .readOnly }
+    try device.store.set("r", ["n": 2])
+    let error = #expect(throws: StoreError.self) { try device.store.sync() }
+    guard case .disk(let disk) = error?.log?.reason else {
+      Issue.record("\(error.map { "\($0)" } ?? "it was committed")")
+      return
+    }
+    #expect(disk.reason == .readOnly)
+    #expect(try device.store.get("r") == ["n": 2], "what is pending stays")
+    device.disk.heal()
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("r") == ["n": 2])
+  }
+}

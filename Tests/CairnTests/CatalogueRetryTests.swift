@@ -1,0 +1,128 @@
+import CairnDisk
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// A bad file of the list may have been a bad download: it is read again, ever more seldom.
+@Suite struct CatalogueRetryTests {
+  private let bench = CatalogueBench()
+  private let script = ScriptedFolder.Script()
+
+  private var scripted: DatastoreManager {
+    let machine = bench.machine
+    return DatastoreManager(
+      root: "/b", account: Account(user: "ann", folder: .directory("/folder")),
+      folder: { [script] in
+        ScriptedFolder(base: DirectoryFolder("/folder", machine: machine), script: script)
+      }, options: bench.options, machine: machine)
+  }
+
+  /// Another installation's file, which tells of a datastore.
+  private func publish() async throws -> String {
+    let a = bench.manager("a")
+    try await a.with("n") { try $0.setTitle("title") }
+    try await a.refresh()
+    return try #require(bench.catalogues.first)
+  }
+
+  private func isRead(_ path: String) -> Bool { path.hasSuffix(".cat") }
+
+  @Test(arguments: ["damaged", "half"])
+  func `a file of the list that came in badly is read again in the next round`(
+    kind: String
+  ) async throws {
+    let name = try await publish()
+    let b = scripted
+    script.read { path, bytes in
+      guard path.hasSuffix(".cat"), let bytes else { return bytes }
+      return kind == "half" ? [UInt8](bytes.prefix(20)) : bytes.flipped(at: 70)
+    }
+    let report = try await b.refresh()
+    #expect(report.waiting.map(\.name) == (kind == "half" ? [name] : []))
+    #expect(report.problems.map(\.name) == (kind == "half" ? [] : [name]))
+    #expect(try b.ids() == [])
+    script.read(nil)
+    let next = try await b.refresh()
+    #expect(next.waiting == [] && next.problems == [])
+    #expect(try b.listDatastores().map(\.title) == ["title"])
+    // It is known now.
+    let reads = script.reads.count
+    try await b.refresh()
+    #expect(script.reads.count == reads)
+  }
+
+  @Test func `a file of the list that stays bad is read ever more seldom, until it is good`()
+    async throws
+  {
+    let name = try await publish()
+    let b = scripted
+    let bad = Shared(5)
+    script.read { path, bytes in
+      guard path.hasSuffix(".cat") else { return bytes }
+      let isBad = bad.withLock { left in
+        left -= 1
+        return left >= 0
+      }
+      return isBad ? bytes.map { $0.flipped(at: 70) } : bytes
+    }
+    var rounds: [Int] = []
+    for round in 1...32 {
+      let before = script.reads.filter(isRead).count
+      #expect(try b.ids() == [])
+      let report = try await b.refresh()
+      #expect(report.problems.map(\.name) == (round < 32 ? [name] : []))
+      if script.reads.filter(isRead).count > before { rounds.append(round) }
+    }
+    #expect(rounds == [1, 2, 4, 8, 16, 32])
+    #expect(try b.ids() == ["n"])
+  }
+
+  /// Two may have made the folder at once: whoever has read the identity that lost takes the
+  /// others' files for another folder's, until it has looked again.
+  @Test func `a file that another identity of the folder had refused is read again`() async throws {
+    _ = try await publish()
+    let right = try #require(bench.disk.bytes("/folder/cairn.json"))
+    try bench.disk.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
+    let b = bench.manager("b")
+    #expect(try await b.refresh().problems.count == 1)
+    #expect(try b.ids() == [])
+    try bench.disk.setBytes("/folder/cairn.json", right)
+    #expect(try await b.refresh().problems == [])
+    #expect(try b.ids() == ["n"])
+  }
+
+  @Test func `an older file of an installation that comes back says nothing`() async throws {
+    let name = try await publish()
+    let path = "/folder/catalogue/" + name
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    try await b.refresh()
+    let old = try #require(bench.disk.bytes(path))
+    try await a.with("n") { try $0.setTitle("newer") }
+    try a.deleteDatastore("n")
+    try await a.with("m")
+    try await a.refresh()
+    bench.clock.advance(by: 5)
+    try await b.refresh()
+    #expect(try b.ids() == ["m"])
+    bench.clock.advance(by: 5)
+    try bench.disk.setBytes(path, old)
+    for _ in 0..<2 {
+      let report = try await b.refresh()
+      #expect(report.problems == [] && report.deleted == [])
+      #expect(try b.ids() == ["m"])
+    }
+  }
+
+  @Test func `a round waits for that of another process on the same root`() async throws {
+    let a = bench.manager("a")
+    try await a.with("n")
+    let lock = try bench.disk.lock("/a/EXCHANGE.LOCK")
+    async let report = a.refresh()
+    for _ in 0..<20 { await Task.yield() }
+    #expect(bench.catalogues == [], "nothing is written while another one may be writing")
+    lock.unlock()
+    #expect(try await report.hasPublished)
+    #expect(bench.catalogues.count == 1)
+  }
+}
