@@ -133,4 +133,18 @@ struct SegmentEndingTests {
     for _ in 0..<1_000_000 { bytes += [0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00] }
     #expect(try SegmentScan(bytes).isCorrupt)
   }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `forged headers that vouch for a hole are not hashed without end`() throws {
+    let sample = try SegmentSample.three(isSynced: true)
+    let through = sample.segment.end + 8
+    var bytes = sample.bytes
+    // A megabyte behind each, of which each says that it was there when it was written.
+    let header: [UInt8] = [
+      0, 0, 16, 0, 1, 0, 0, 0, 0, 0, 16, 0, UInt8(through & 0xFF), UInt8(through >> 8), 0, 0,
+    ]
+    while bytes.count < 32 << 20 { bytes += header }
+    let scan = try SegmentScan(bytes)
+    #expect(scan.isCorrupt && scan.frames.count == sample.contents.count)
+  }
 }

@@ -1,6 +1,6 @@
 internal import CairnBytes
 internal import CairnDisk
-internal import CairnLog
+package import CairnLog
 internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
@@ -13,7 +13,7 @@ internal import Synchronization
 ///     "CAIRNCHN" · version u16 · floor u16 · zero u32 ·
 ///     devices (count; device u64, marks (count; sequence varint, chain u128)) ·
 ///     XXH3-64 of everything before
-struct Histories: Equatable, Sendable {
+package struct Histories: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNCHN".utf8)
   /// Marks that are kept of a device.
   static let kept = 256
@@ -53,7 +53,7 @@ struct Histories: Equatable, Sendable {
     marks[device]?.removeAll { $0.sequence > sequence }
   }
 
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = SealedFile.begin(Histories.magic)
     out.putVarint(marks.count)
     for (device, list) in marks.sorted(by: { $0.key < $1.key }) {
@@ -68,7 +68,7 @@ struct Histories: Equatable, Sendable {
     return out
   }
 
-  init(_ bytes: [UInt8], path: String) throws(LogError) {
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
     var reader = try SealedFile.open(
       bytes, magic: Histories.magic, least: 1, what: "histories", path: path)
     do throws(DecodeError) {

@@ -1,6 +1,6 @@
 internal import CairnBytes
 internal import CairnDisk
-internal import CairnLog
+package import CairnLog
 internal import CairnStore
 internal import Synchronization
 
@@ -8,7 +8,7 @@ internal import Synchronization
 /// that can be made again: nothing depends on it, so failures to write or read it are no errors.
 ///
 ///     "CAIRNROL" · version u16 · floor u16 · zero u32 · role i64 · XXH3-64 of all before
-final class RoleNote: Sendable {
+package final class RoleNote: Sendable {
   static let magic: [UInt8] = Array("CAIRNROL".utf8)
   static let size = 32
   private let directory: String
@@ -23,14 +23,14 @@ final class RoleNote: Sendable {
     self.store = store
   }
 
-  static func encode(_ role: Role) -> [UInt8] {
+  package static func encode(_ role: Role) -> [UInt8] {
     var out = SealedFile.begin(magic)
     out.put(UInt64(bitPattern: role.rawValue))
     SealedFile.seal(&out)
     return out
   }
 
-  static func decode(_ bytes: [UInt8], path: String) throws(LogError) -> Role {
+  package static func decode(_ bytes: [UInt8], path: String) throws(LogError) -> Role {
     _ = try SealedFile.open(bytes, magic: magic, what: "a role", path: path)
     guard bytes.count == size else {
       throw LogError(.corrupt, path, at: UInt64(size), "the length is wrong")

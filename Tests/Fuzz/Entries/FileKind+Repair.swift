@@ -23,7 +23,7 @@ extension FileKind {
       }
       FileKind.sum(&copy, to: copy.count - 8)
     case .installation: FileKind.repairInstallation(&copy)
-    case .info, .accounts, .credentials, .migration:
+    case .info, .accounts, .credentials, .migration, .chains, .role, .deleted:
       FileKind.sum(&copy, to: copy.count - 8)
     case .identity: break
     }

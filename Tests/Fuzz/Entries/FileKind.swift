@@ -8,6 +8,7 @@ import CairnStore
 package enum FileKind: String, CaseIterable, Sendable {
   case current, segment, snapshot, published, head, publication, info, installation, accounts
   case credentials, migration, catalogue, identity
+  case chains, role, deleted
 
   /// Those that have no target of their own; a byte of the target `files` counts them.
   package static let small = allCases.filter { $0 != .segment && $0 != .snapshot }
@@ -37,6 +38,9 @@ package enum FileKind: String, CaseIterable, Sendable {
     case .catalogue: return XXH3.hash64(try CatalogueFile(bytes, name: path).encoded())
     case .identity:
       return XXH3.hash64(FolderIdentity.encode(try FolderIdentity.decode(bytes, path: path)))
+    case .chains: return XXH3.hash64(try Histories(bytes, path: path).encoded())
+    case .role: return XXH3.hash64(RoleNote.encode(try RoleNote.decode(bytes, path: path)))
+    case .deleted: return XXH3.hash64(try DeletedFile(bytes, path: path).encoded())
     }
   }
 

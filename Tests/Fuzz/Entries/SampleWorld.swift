@@ -19,7 +19,7 @@ package final class SampleWorld {
 
   package let disk: MemoryDisk
   package let clock: ManualClock
-  private let seed: UInt64
+  let seed: UInt64
 
   private init(seed: UInt64) {
     clock = ManualClock()
@@ -31,6 +31,7 @@ package final class SampleWorld {
     let world = SampleWorld(seed: seed)
     try world.makeStore()
     try await world.makeAccount()
+    try await world.makeOthers()
     try world.makeMigration()
     return world
   }
@@ -176,14 +177,14 @@ package final class SampleWorld {
     }
   }
 
-  private func add(_ id: String, _ datastore: Datastore) throws {
+  func add(_ id: String, _ datastore: Datastore) throws {
     let fields = SampleWorld.fields(id).map { ($0.0, SampleWorld.publicValue($0.1)) }
     try datastore.table("t").insert(
       fields: Dictionary(fields) { first, _ in first }, id: RecordID(id))
     _ = try datastore.sync()
   }
 
-  private func commit(
+  func commit(
     _ manager: DatastoreManager, _ id: String, _ records: [String], compacts: Bool = false
   ) async throws {
     let datastore = try manager.openOrCreateDatastore(id)
@@ -194,7 +195,7 @@ package final class SampleWorld {
     try datastore.close()
   }
 
-  private func exchange(_ manager: DatastoreManager, _ id: String) async throws {
+  func exchange(_ manager: DatastoreManager, _ id: String) async throws {
     let datastore = try manager.openOrCreateDatastore(id)
     _ = try await datastore.exchange()
     _ = try datastore.sync()
@@ -239,12 +240,15 @@ extension SampleWorld {
     case "CATALOGUE": return .installation
     case "ACCOUNTS": return .accounts
     case "MIGRATION": return .migration
+    case "CHAINS": return .chains
+    case "ROLE": return .role
     case "cairn.json": return .identity
     default: break
     }
     if path.contains("/secrets/") { return .credentials }
     if name.hasSuffix(".head") { return .head }
     if name.hasSuffix(".cat") { return .catalogue }
+    if name.hasSuffix(".del") { return .deleted }
     if name.hasSuffix(".snap") { return .snapshot }
     if FileName.published(name) != nil { return .published }
     if name.hasSuffix(".seg") { return .segment }

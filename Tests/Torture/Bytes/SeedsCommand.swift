@@ -19,6 +19,7 @@ struct SeedsCommand: AsyncParsableCommand {
     var seeds = Seeds()
     try seeds.addGolden()
     try await seeds.addDevices()
+    try await seeds.addRareKinds()
     seeds.addTexts()
     let disk = PosixDisk()
     for (index, seed) in seeds.all.enumerated() {
@@ -147,6 +148,17 @@ private struct Seeds {
       case .identity: add(.folder, sized(0, bytes))
       default: break
       }
+    }
+  }
+
+  /// Small files that two plain devices don't have.
+  mutating func addRareKinds() async throws {
+    let disk = try await SampleWorld.make(seed: 1).disk
+    for path in disk.paths() {
+      guard let kind = SampleWorld.kind(path), let bytes = disk.bytes(path),
+        [.chains, .role, .deleted].contains(kind), bytes.count < 4096
+      else { continue }
+      add(.files, [self.kind(kind)] + bytes)
     }
   }
 

@@ -162,6 +162,35 @@ struct WorldOpening {
     return own.hasComplaints || fresh.hasComplaints ? "reported" : "whole"
   }
 
+  /// Those that are there besides: each shows its records, or says why not.
+  private func showOthers(_ manager: DatastoreManager, _ shown: inout Shown) async throws {
+    let known = try manager.listDatastores().map(\.id)
+    for id in SampleWorld.others where known.contains(id) {
+      do {
+        let datastore = try manager.openOrCreateDatastore(id)
+        _ = try datastore.sync()
+        let report = try await datastore.exchange()
+        _ = try datastore.sync()
+        shown.hasComplaints =
+          shown.hasComplaints || !report.waiting.isEmpty || !report.problems.isEmpty
+        for record in try datastore.table("t").query() {
+          guard SampleWorld.isRight(record.id.description, try record.fields) else {
+            throw TortureFailure("record \(record.id) of \(id) shows other fields")
+          }
+        }
+        for record in try datastore.trash.list() {
+          guard SampleWorld.isRight(record.id.description, record.fields) else {
+            throw TortureFailure("record \(record.id) in the trash has other fields")
+          }
+        }
+        try datastore.close()
+      } catch let error as CairnError {
+        try check(error)
+        shown.hasComplaints = true
+      }
+    }
+  }
+
   private struct Shown {
     /// nil if it can't be opened.
     var ids: Set<String>?
@@ -194,6 +223,7 @@ struct WorldOpening {
         ids.insert(id)
       }
       shown.ids = ids
+      try await showOthers(manager, &shown)
       do {
         let list = try await manager.refresh()
         shown.hasComplaints = shown.hasComplaints || !list.problems.isEmpty

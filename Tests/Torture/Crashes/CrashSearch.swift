@@ -15,16 +15,22 @@ struct CrashSearch {
     var goOnEvery: Int
     /// One in so many is verified byte for byte.
     var verifyEvery: Int
+    /// One in so many that needed no mending is opened a second time; all others always are.
+    var againEvery: Int
+    /// One in so many killed processes is recovered with a power cut at each step.
+    var killsEvery: Int
+    /// Cuts of one recovery that are looked at, at most: depth 2 costs most.
+    var deepMax: Int
   }
 
   private(set) var ledger: Ledger
-  /// Depth 2 costs most: each image gets so many at most.
-  private static let deepMax = 24
   private let effort: Effort
   private let seed: UInt64
   /// Images that were recovered, and what they showed.
   private var shown: [UInt64: Look] = [:]
   private var deep: Set<UInt64> = []
+  /// Processes that were killed, by what their disks hold and what of it is not durable.
+  private var killed: [UInt64: Look] = [:]
   private var counter: UInt64 = 0
   /// No two images have the same randomness.
   private var nonce: UInt64 = 0
@@ -35,8 +41,9 @@ struct CrashSearch {
     self.seed = seed
   }
 
-  var states: Int { shown.count + deep.count }
-  var deepStates: Int { deep.count }
+  /// Different images by hash, and those among them that an interrupted recovery left.
+  var states: Set<UInt64> { deep.union(shown.keys) }
+  var deepStates: Set<UInt64> { deep }
 
   /// The whole of one scenario.
   mutating func search(_ scenario: some Scenario, variant: UInt64) async throws {
@@ -123,6 +130,8 @@ struct CrashSearch {
   ) throws -> Look {
     let look = try scenario.look(place)
     try CrashSearch.demand(look, allowed, "the recovery")
+    guard look.hasMended || counter % UInt64(effort.againEvery) == 0 else { return look }
+    ledger.count("opened twice")
     let bytes = place.home.imageHash()
     let again = try scenario.look(place)
     guard again.content == look.content, !again.hasMended else {
@@ -154,10 +163,10 @@ struct CrashSearch {
     let random = SeededRandom(seed &+ counter)
     let points = recorder.points
     // Some of all points, rather than all of some.
-    let each = max(1, CrashSearch.deepMax / max(1, points.count))
+    let each = max(1, effort.deepMax / max(1, points.count))
     for point in points {
       var all = effort.deepPlan.fates(point.home.pending, random)
-      if points.count > CrashSearch.deepMax, random.below(points.count) >= CrashSearch.deepMax {
+      if points.count > effort.deepMax, random.below(points.count) >= effort.deepMax {
         continue
       }
       while all.count > each { all.remove(at: random.below(all.count)) }
@@ -204,9 +213,18 @@ struct CrashSearch {
       return place
     }
     do {
-      let look = try scenario.look(killed())
+      let first = killed()
+      var hash = CrashSearch.hash(first)
+      for change in point.home.pending + point.folder.pending {
+        hash = hash &* 31 &+ UInt64(change.sectors + 1)
+      }
+      // The same bytes, of which as many are not durable: another name for the same moment.
+      if let look = self.killed[hash] { return try CrashSearch.demand(look, allowed, "it") }
+      let look = try scenario.look(first)
+      self.killed[hash] = look
       try CrashSearch.demand(look, allowed, "the next process")
       ledger.count("kills")
+      if self.killed.count % effort.killsEvery != 0 { return }
       // What it finds may be in the system's memory only, until it has committed something.
       try deepen(killed(), scenario, look, peers, besides: allowed)
     } catch { throw TortureFailure("the process is killed there: \(error)") }

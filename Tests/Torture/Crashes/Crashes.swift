@@ -10,65 +10,80 @@ struct Crashes: AsyncParsableCommand {
   @Option(help: "What everything random comes from.")
   var seed: UInt64 = 1
 
-  @Option(help: "Go on with new variants until so many different disks were opened.")
-  var states = 100_000
+  @Option(help: "Go on until so many different disks were opened (default: as the form says).")
+  var states: Int?
+
+  @ArgumentParser.Flag(help: "Less of everything, for a minute or two.")
+  var short = false
 
   @ArgumentParser.Flag(help: "More of everything, for many minutes.")
   var long = false
 
-  @Option(help: "Only the scenario of this name.")
+  @Option(help: "Only the scenario of this name, all of it.")
   var only: String?
+
+  @Option(help: "With which bytes, for --only.")
+  var variant: UInt64 = 0
+
+  @Option(help: "How many scenarios at once.")
+  var jobs = 2
 
   func run() async throws {
     print("crashes: seed \(seed)")
-    var expected = Ledger("crashes")
-    if only == nil { expected.expect(Site.expected) }
-    var search = CrashSearch(expected, effort: effort, seed: seed)
-    let goal = long ? max(states, 5_000_000) : states
+    var ledger = Ledger("crashes")
+    if only == nil { ledger.expect(Site.expected) }
+    let tally = CrashTally(try plan, goal: goal, deepGoal: 10_000)
     do {
-      try await scripts(&search, variant: 0)
-      if only == nil { try await sequences(&search, goal) }
-      var variant: UInt64 = 1
-      while search.states < goal, only == nil {
-        try await scripts(&search, variant: variant)
-        variant += 1
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<max(1, jobs) { group.addTask { try await lane(tally) } }
+        try await group.waitForAll()
       }
     } catch {
-      print("crashes: after \(search.states) states")
+      print("crashes: after \(tally.states) states")
       throw error
     }
-    var ledger = search.ledger
-    ledger.count("states", search.states)
-    ledger.count("states at depth 2", search.deepStates)
+    tally.merge(into: &ledger)
     try ledger.close(rates: ["states", "images"])
-  }
-
-  private func scripts(_ search: inout CrashSearch, variant: UInt64) async throws {
-    for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
-      try await search.search(scenario, variant: variant)
-    }
-    for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
-      try await search.search(scenario, variant: variant)
+    guard only != nil || ledger["states"] >= goal && ledger["states at depth 2"] >= 10_000 else {
+      throw TortureFailure("the scenarios have become too few")
     }
   }
 
-  /// All short sequences of a few kinds of steps; in a short run as many as there is time for.
-  private func sequences(_ search: inout CrashSearch, _ goal: Int) async throws {
-    for length in 1...(long ? 3 : 2) {
-      for scenario in Scenarios.storeSequences(of: length) where long || search.states < goal {
-        try await search.search(scenario, variant: 0)
+  private func lane(_ tally: CrashTally) async throws {
+    while let (number, job) = tally.take() {
+      var search = CrashSearch(Ledger("crashes"), effort: effort, seed: seed)
+      do { try await search.search(job.scenario, variant: job.variant) } catch {
+        tally.end()
+        throw TortureFailure(
+          "\(error)\n  again: cairn-torture crashes --seed \(seed) --only "
+            + "\"\(job.scenario.name)\" --variant \(job.variant)"
+            + (short ? " --short" : long ? " --long" : ""))
       }
-      if length > 2 { continue }
-      for scenario in Scenarios.sharedSequences(of: length) where long || search.states < goal {
-        try await search.search(scenario, variant: 0)
-      }
+      tally.add(number, search)
+    }
+  }
+
+  private var goal: Int { states ?? (short ? 40_000 : long ? 5_000_000 : 150_000) }
+
+  private var plan: CrashPlan {
+    get throws {
+      if let only { return try CrashPlan(only: only, variant: variant) }
+      if short { return CrashPlan(sequences: 1, extra: 2, variants: 4) }
+      return CrashPlan(
+        sequences: long ? 3 : 2, extra: long ? 3 : 2, variants: long ? 10_000 : 100)
     }
   }
 
   private var effort: CrashSearch.Effort {
-    CrashSearch.Effort(
+    if short {
+      return CrashSearch.Effort(
+        plan: FatePlan(changes: 4, samples: 6, parts: 5),
+        deepPlan: FatePlan(changes: 2, samples: 2, parts: 2), deepEvery: 60, goOnEvery: 50,
+        verifyEvery: 10, againEvery: 5, killsEvery: 5, deepMax: 24)
+    }
+    return CrashSearch.Effort(
       plan: FatePlan(changes: long ? 10 : 6, samples: long ? 200 : 24, parts: long ? 60 : 14),
       deepPlan: FatePlan(changes: 3, samples: 4, parts: 3), deepEvery: 40, goOnEvery: 50,
-      verifyEvery: 5)
+      verifyEvery: 5, againEvery: long ? 1 : 2, killsEvery: 1, deepMax: 24)
   }
 }

@@ -25,13 +25,11 @@ enum FolderGrammar {
     let parts = path.split(separator: "/").map(String.init)
     guard let name = parts.last else { return false }
     if parts.count == 1 {
-      // What a power cut left of a new CATALOGUE stays: nobody removes it so far.
-      if FileName.isTemporary(name) { return true }
       return [FileName.installation, FileName.installationLock, FileName.exchangeLock]
         .contains(name)
     }
     if parts.count == 2 {
-      if parts[0] == FileName.quarantine { return true }
+      if parts[0] == FileName.quarantine { return !FileName.isTemporary(name) }
       return [
         FileName.lock, FileName.current, FileName.publication, FileName.info, FileName.role,
         FileName.chains,
@@ -41,7 +39,8 @@ enum FolderGrammar {
     case FileName.log: return FileName.segmentNumber(name) != nil
     case FileName.snapshots: return FileName.snapshotNumber(name) != nil
     case FileName.inbox: return FileName.published(name) != nil
-    case FileName.quarantine: return true
+    case FileName.quarantine: return !FileName.isTemporary(name)
+    case FileName.trash: return FileName.deletedNumber(name) != nil
     default: return FileName.outboxNumber(parts[1]) != nil
     }
   }

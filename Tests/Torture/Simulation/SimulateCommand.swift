@@ -1,4 +1,5 @@
 import ArgumentParser
+import CairnDisk
 import TestSupport
 
 /// Years of several devices, from seeds alone.
@@ -15,21 +16,50 @@ struct SimulateCommand: AsyncParsableCommand {
   @Option(help: "Steps of each seed, instead of what the seed says.") var steps: Int?
   @Option(help: "Finds the fewest steps of a seed that still fail.") var shrink: UInt64?
   @Option(help: "Runs the steps in a file.") var replay: String?
+  @ArgumentParser.Flag(help: "First runs the lists of steps that failed once.") var fixtures = false
   @ArgumentParser.Flag(help: "Says what happens.") var trace = false
+  @Option(help: "How many seeds at once.") var jobs = 2
 
   func run() async throws {
-    if let shrink { return try await SimulationShrinker.run(seed: shrink, length: steps) }
-    if let replay { return try await SimulationRunner.replay(replay, isTracing: trace) }
-    var runner = SimulationRunner(length: steps, isTracing: trace)
-    let limit = minutes.map { $0 * 60 } ?? seconds
-    let count = seeds ?? (limit == nil ? 2000 : Int.max)
-    let start = ContinuousClock.now
-    var number = 0
-    while number < count {
-      if let limit, ContinuousClock.now - start > .seconds(limit) { break }
-      try await runner.run(seed: seed &+ UInt64(number))
-      number += 1
+    if let shrink {
+      return try await SimulationShrinker(length: steps, patience: nil).run(seed: shrink)
     }
-    try runner.close(isComplete: number > 200)
+    if let replay { return try await SimulationRunner.replay(replay, isTracing: trace) }
+    print("simulate: seed \(seed)")
+    let limit = minutes.map { $0 * 60 } ?? seconds
+    let turns = Turns(
+      count: seeds ?? (limit == nil ? 2000 : Int.max),
+      until: limit.map { ContinuousClock.now + .seconds($0) })
+    var ledger = Ledger("simulate")
+    if fixtures { try await runFixtures(&ledger) }
+    try await withThrowingTaskGroup(of: Ledger.self) { group in
+      for _ in 0..<max(1, trace ? 1 : jobs) {
+        group.addTask {
+          do { return try await lane(turns) } catch {
+            turns.end()
+            throw error
+          }
+        }
+      }
+      for try await part in group { ledger.merge(part) }
+    }
+    try SimulationRunner.close(ledger, isComplete: ledger["seeds"] > 200)
+  }
+
+  private func runFixtures(_ ledger: inout Ledger) async throws {
+    let directory = ProjectFile.path("Tests/Fixtures/Simulation")
+    for entry in try PosixDisk().list(directory) where entry.name.hasSuffix(".steps") {
+      try await SimulationRunner.replay(directory + "/" + entry.name, isTracing: false)
+      ledger.count("fixtures")
+    }
+    if ledger["fixtures"] == 0 { throw TortureFailure("there are no lists in \(directory)") }
+  }
+
+  private func lane(_ turns: Turns) async throws -> Ledger {
+    var runner = SimulationRunner(length: steps, isTracing: trace)
+    while let number = turns.take() {
+      try await runner.run(seed: seed &+ UInt64(number), isRunTwice: number % 20 == 0)
+    }
+    return runner.ledger
   }
 }

@@ -90,7 +90,7 @@ struct SimulatedContent: Equatable, Sendable {
         digest.add(id)
         for (field, value) in fields.sorted(by: { $0.key < $1.key }) {
           digest.add(field)
-          digest.add("\(value)")
+          digest.add(value)
         }
       }
     }
@@ -112,6 +112,41 @@ struct SimulationDigest: Sendable {
   mutating func add(_ text: String) {
     for byte in text.utf8 { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
     add(text.utf8.count)
+  }
+
+  mutating func add(_ node: NodeID?) {
+    guard let node else { return add(0) }
+    add(node.dot.device.rawValue)
+    add(node.dot.sequence)
+    add(Int(node.index))
+  }
+
+  /// Different kinds of values differ, also where they look the same.
+  mutating func add(_ field: FieldValue?) {
+    switch field {
+    case nil: add(1)
+    case .bool(let value): add(value ? 2 : 3)
+    case .int(let value):
+      add(4)
+      add(UInt64(bitPattern: value))
+    case .double(let value):
+      add(5)
+      add(value.bitPattern)
+    case .string(let value):
+      add(6)
+      add(value)
+    case .bytes(let value):
+      add(7)
+      for byte in value { add(UInt64(byte)) }
+      add(value.count)
+    case .date(let value):
+      add(8)
+      add(UInt64(bitPattern: value))
+    case .list(let items):
+      add(9)
+      for item in items { add(item) }
+      add(items.count)
+    }
   }
 }
 

@@ -29,6 +29,23 @@ extension SimulatedCopy {
     }
   }
 
+  /// Deletes most of what is in the first table; others may not believe it.
+  func deleteMany(_ random: SeededRandom) throws {
+    guard let datastore else { return }
+    try regainSight()
+    for id in (memory.shown.tables["t"] ?? [:]).keys.sorted() where random.below(8) > 0 {
+      countEdit()
+      var after = memory.shown
+      after["t", id] = nil
+      do { try datastore.table("t")[RecordID(id)].delete() } catch {
+        try settle(error, datastore, "t", id)
+        continue
+      }
+      try accept(after, datastore.core, "t", id)
+    }
+    try commit()
+  }
+
   /// Some ids are kept in another form than as texts.
   private static func name(_ number: Int) -> String {
     if number % 5 != 4 { return "r\(number)" }

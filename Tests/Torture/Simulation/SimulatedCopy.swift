@@ -131,6 +131,7 @@ final class SimulatedCopy {
           && (device.folder.hasTwins || vector.covers(memory.states[0].vector)),
         "acknowledged deltas are missing: \(vector), not \(memory.states.map(\.vector))")
     }
+    if known.isEmpty { try checkReference(vector, content, "opened") }
     try checkTotals(store, content)
     memory.shown = content
     memory.committed = content
@@ -198,7 +199,7 @@ final class SimulatedCopy {
 
   /// Commits, and takes in what was fetched. Returns whether something was committed.
   @discardableResult
-  func commit() throws -> Bool {
+  func commit(allowingMassDelete: Bool = false) throws -> Bool {
     guard let datastore else { return false }
     let store = datastore.core
     try regainSight()
@@ -207,7 +208,8 @@ final class SimulatedCopy {
     let name = store.device
     let pending = memory.shown
     do {
-      let result = try datastore.sync()
+      let result = try datastore.sync(allowingMassDelete: allowingMassDelete)
+      try checkHeld(result.massDelete, allowingMassDelete)
       let own = store.vector[name]
       let isAnother = store.device != name || own != before[name] + (result.committed ? 1 : 0)
       if device.folder.hasTwins, isAnother {
@@ -232,6 +234,17 @@ final class SimulatedCopy {
       try afterFailedCommit(error, store, before)
       return false
     }
+  }
+
+  /// What waits for consent is more than the limit says, and nothing waits that was consented to.
+  private func checkHeld(_ held: MassDelete?, _ isAllowed: Bool) throws {
+    guard let held else { return }
+    device.onHeld?()
+    let limit = device.profile.massDelete
+    try demand(!isAllowed, "deletes wait although they were consented to: \(held)")
+    try demand(
+      held.records > limit && !held.devices.isEmpty && held.devices.allSatisfy { $0.records > 0 },
+      "deletes wait although there are not more than \(limit): \(held)")
   }
 
   /// Puts a record there for this commit alone.
@@ -346,12 +359,27 @@ final class SimulatedCopy {
     }
     memory.shown = try reread(store)
     if device.isOff { return }
-    if store.totals.pending == 0 {
-      memory.committed = memory.shown
-      keepMarks(store)
-    }
-    // What it took in may show by half until it is opened anew: nothing to compare with.
-    if error.code == .syncFailed { note(State(vector: after, content: memory.shown)) }
+    // The own changes go first, so what came after them found nothing that was not committed; and
+    // what it took in it shows as a whole.
+    try demand(
+      store.totals.pending == 0 || device.folder.hasTwins,
+      "a sync that failed took in others' changes before its own")
+    memory.committed = memory.shown
+    keepMarks(store)
+    try checkReference(after, memory.shown, "after a sync that failed")
+    note(State(vector: after, content: memory.shown))
+  }
+
+  /// It shows what the naive reference makes of these deltas, if all of them are known.
+  private func checkReference(
+    _ vector: VersionVector, _ content: SimulatedContent, _ when: String
+  ) throws {
+    // Of two devices of one name the reference knows only what one of them has published.
+    guard !device.folder.hasTwins, let wanted = device.reference?(index, vector) else { return }
+    try demand(
+      content == wanted,
+      "\(when), at \(vector), it is not what the reference says: "
+        + content.differences(from: wanted))
   }
 
   /// What was published is durable here: what lies before it need not be known any more.

@@ -1,5 +1,6 @@
 import Cairn
 import CairnDisk
+import CairnMerge
 import CairnStore
 import TestSupport
 
@@ -34,6 +35,12 @@ final class SimulatedDevice: @unchecked Sendable {
   func note(_ text: @autoclosure () -> String) {
     if let tell { tell(text()) }
   }
+
+  /// What the naive reference says of a datastore that has seen so much; nil if not all of that is
+  /// known.
+  var reference: ((Int, VersionVector) -> SimulatedContent?)?
+  /// Called when deletes of others wait for consent.
+  var onHeld: (() -> Void)?
 
   /// How many marks it has made.
   var marks = 0
@@ -99,6 +106,8 @@ extension Options {
     cacheBytes = profile.cacheBytes
     graceSeconds = Double(profile.graceSeconds)
     compactsAutomatically = profile.compactsItself
+    massDeleteLimit = MassDeleteLimit()
+    massDeleteLimit?.records = profile.massDelete
     if profile.isTight {
       limits = Limits(
         recordBytes: 1500, recordCount: 15, datastoreBytes: 12_000, deltaBytes: 2500)

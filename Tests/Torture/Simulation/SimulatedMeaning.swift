@@ -56,7 +56,7 @@ struct SimulatedMeaning {
     guard column.operation.hasValues else { throw TortureFailure("a list is edited by position") }
     let content = Cell(tag: delta.tags[cell], word: delta.words[cell])
     let value = content.value(heap)
-    hash.add("\(String(describing: value))")
+    hash.add(value)
     if content.tag == CellTag.createdList { parts[index].part.created.append(column.field) }
     let rule: Rule = column.operation == .add ? .sum : .remote
     parts[index].part.delta.steps.append(
@@ -65,12 +65,14 @@ struct SimulatedMeaning {
 
   private mutating func add(_ edit: ReferenceListEdit) {
     for node in edit.nodes {
-      hash.add("\(node.id) \(String(describing: node.parent)) \(node.isLeft)")
-      hash.add("\(String(describing: node.item)) \(String(describing: node.value))")
+      for id in [node.id, node.parent, node.item] { hash.add(id) }
+      hash.add(node.isLeft ? 1 : 2)
+      hash.add(node.value)
     }
-    for item in edit.deleted.sorted() { hash.add("\(item)") }
+    for item in edit.deleted.sorted() { hash.add(item) }
     for (item, value) in edit.replaced.sorted(by: { $0.key < $1.key }) {
-      hash.add("\(item) \(value)")
+      hash.add(item)
+      hash.add(value)
     }
   }
 

@@ -15,6 +15,9 @@ extension SimulatedWorld {
       device.skew = (Int64(random.below(101)) - 50) * years / 7
       took(.clockJump)
     case .twoOpens: try openTwice(device, random)
+    case .massDelete:
+      let copy = device.copies[random.below(device.copies.count)]
+      if !device.isOff { try copy.deleteMany(random) }
     case .powerCut, .syncError, .writeError, .nameError, .readError, .diskFull:
       if !device.isOff { device.faults.arm(step.act, on: device.disk, random) }
     case .folderEmptied: empty(device, random)

@@ -70,13 +70,15 @@ final class SimulatedWorld: @unchecked Sendable {
       number: devices.count, profile: profile, folder: folder, time: time)
     devices.append(device)
     folder.add()
-    listen(to: device)
+    prepare(device)
     for copy in device.copies {
       guard try copy.open(afterCrash: true) else { throw TortureFailure("a new one won't open") }
     }
   }
 
-  private func listen(to device: SimulatedDevice) {
+  private func prepare(_ device: SimulatedDevice) {
+    device.reference = { [unowned self] index, vector in reference(index, vector) }
+    device.onHeld = { [unowned self] in took(.massDelete) }
     guard isTracing else { return }
     device.tell = { [unowned self] text in note("  device \(device.number)\(text)") }
     device.faults.listener.withLock {
@@ -90,7 +92,7 @@ final class SimulatedWorld: @unchecked Sendable {
       number: devices.count, profile: profile, folder: folder, time: time,
       disk: device.disk.snapshot())
     devices.append(twin)
-    listen(to: twin)
+    prepare(twin)
     folder.add(like: device.number)
     for (copy, other) in zip(twin.copies, device.copies) {
       copy.memory = other.memory
@@ -136,6 +138,7 @@ final class SimulatedWorld: @unchecked Sendable {
     switch step.act {
     case .edit: try copy.edit(profile, random)
     case .commit: try copy.commit()
+    case .consent: try copy.commit(allowingMassDelete: true)
     case .exchange, .meet:
       try await exchange(copy, device, random)
       if step.act == .meet, !device.isOff { try copy.commit() }

@@ -28,12 +28,15 @@ struct SimulationProfile: Hashable, Sendable {
   var hasMarks = false
   /// Milliseconds between two steps, on average.
   var pace = 200_000
+  /// So many records may others delete at once.
+  var massDelete = 50
 
   static let keys: [(String, any WritableKeyPath<SimulationProfile, Int> & Sendable)] = [
     ("devices", \.devices), ("datastores", \.datastores), ("records", \.records),
     ("heat", \.heat), ("segment", \.segmentBytes), ("cache", \.cacheBytes),
     ("durability", \.durability), ("compact-from", \.compactFrom), ("pack", \.packBytes),
     ("small", \.smallFileBytes), ("grace", \.graceSeconds), ("pace", \.pace),
+    ("mass-delete", \.massDelete),
   ]
   static let flags: [(String, any WritableKeyPath<SimulationProfile, Bool> & Sendable)] = [
     ("shared", \.isShared), ("compacts", \.compactsItself), ("tight", \.isTight),
@@ -64,6 +67,7 @@ struct SimulationProfile: Hashable, Sendable {
     hasIndexes = random.below(4) == 0
     hasMarks = !isTight && random.below(3) == 0
     pace = 1_200_000 / devices
+    massDelete = pick([2, 5, 50, 50])
   }
 
   // MARK: text

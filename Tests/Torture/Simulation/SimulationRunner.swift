@@ -11,8 +11,7 @@ import TestSupport
 struct SimulationRunner {
   let length: Int?
   let isTracing: Bool
-  private var ledger = Ledger("simulate")
-  private var number = 0
+  private(set) var ledger = Ledger("simulate")
 
   /// What one run came to.
   struct Outcome {
@@ -37,24 +36,26 @@ struct SimulationRunner {
     return Outcome(digest: world.digest.value, failure: failure, world: world)
   }
 
-  mutating func run(seed: UInt64) async throws {
+  mutating func run(seed: UInt64, isRunTwice: Bool) async throws {
     let script = SimulationScript(seed: seed, length: length)
     let outcome = await Self.run(script, isTracing: isTracing)
     if isTracing { print(outcome.world.trace.joined(separator: "\n")) }
     if let failure = outcome.failure {
-      throw TortureFailure(
-        "seed \(seed): \(failure)\n  again: cairn-torture simulate --seed \(seed) --seeds 1"
-          + (length.map { " --steps \($0)" } ?? "") + "\n  less: cairn-torture simulate --shrink "
-          + "\(seed)" + (length.map { " --steps \($0)" } ?? ""))
+      let options = length.map { " --steps \($0)" } ?? ""
+      let isSame = await Self.run(script).failure == failure
+      print("simulate: seed \(seed) fails\(isSame ? ", and again" : ", and not in this way again")")
+      print("simulate: again with cairn-torture simulate --seed \(seed) --seeds 1\(options)")
+      // Fewer steps tell more: as few as can be found in a minute.
+      try await SimulationShrinker(length: length, patience: .seconds(60)).run(seed: seed)
+      throw TortureFailure("seed \(seed): \(failure)\n  less: --shrink \(seed)\(options)")
     }
-    if number % 20 == 0 {
+    if isRunTwice {
       let second = await Self.run(script)
       ledger.count("seeds run twice")
       guard second.digest == outcome.digest else {
         throw TortureFailure("seed \(seed) does not do the same twice")
       }
     }
-    number += 1
     add(outcome.world)
   }
 
@@ -83,7 +84,7 @@ struct SimulationRunner {
     }
   }
 
-  func close(isComplete: Bool) throws {
+  static func close(_ ledger: Ledger, isComplete: Bool) throws {
     var ledger = ledger
     if isComplete {
       let expected = SimulationStep.Act.faults.filter { !SimulationScript.withheld.contains($0) }

@@ -10,6 +10,9 @@ struct SimulationScript: Hashable, Sendable {
   static let withheld: Set<SimulationStep.Act> = []
   /// What a device did may have another name after these.
   static let needMarks: Set<SimulationStep.Act> = [.clone, .restore, .folderRolledBack]
+  /// Where much goes at once a snapshot soon takes the place of what was published, and then a copy
+  /// that is older than that can't be told apart any more: it says so, and publishes nothing.
+  static let excludeMarks: Set<SimulationStep.Act> = [.massDelete]
 
   /// What a seed makes happen. Each seed has its own subset of the faults at rates of its own, for
   /// some faults hide behind others.
@@ -56,16 +59,18 @@ struct SimulationScript: Hashable, Sendable {
       (.meet, pick([300, 900, 1500])), (.refresh, pick([0, 20, 80])), (.rollback, 60),
       (.compact, pick([0, 20, 100])), (.reopen, pick([0, 30, 120])),
       (.restart, pick([0, 20, 60])), (.check, 60), (.deliver, pick([100, 600, 1500])),
-      (.wait, pick([5, 50])), (.join, pick([0, 4, 12])), (.backup, 20),
+      (.wait, pick([5, 50])), (.join, pick([0, 4, 12])), (.backup, 20), (.consent, pick([5, 60])),
     ]
     let level = pick([20, 60, 150])
     for act in SimulationStep.Act.faults where !withheld.contains(act) {
       guard random.below(5) < 2 else { continue }
       if needMarks.contains(act), !hasMarks { continue }
+      if excludeMarks.contains(act), hasMarks { continue }
       var weight = pick([level / 4, level, level * 2])
       if needMarks.contains(act) { weight = pick([4, 12]) }
       if act == .interleave { weight *= 2 }
       if act == .folderEmptied { weight = 8 }
+      if act == .massDelete { weight = pick([10, 40]) }
       result.append((act, max(1, weight)))
     }
     return result

@@ -6,6 +6,8 @@ struct SimulationStep: Hashable, Sendable {
     // Work.
     case edit, commit, exchange, meet, refresh, rollback, compact, reopen, restart, check, deliver
     case wait, join
+    /// A sync that takes whatever others delete.
+    case consent
 
     // In the middle of the device's next round another device (or the app on this one) does this.
     case interleave
@@ -18,6 +20,8 @@ struct SimulationStep: Hashable, Sendable {
     case clone = "clone"
     case restore = "restore-from-backup"
     case backup = "backup"
+    /// Somebody deletes most of what is there, and others are asked.
+    case massDelete = "mass-delete"
 
     // Faults of a disk, in a step to come.
     case syncError = "disk-sync-error"
@@ -59,7 +63,7 @@ struct SimulationStep: Hashable, Sendable {
     var isWork: Bool {
       switch self {
       case .edit, .commit, .exchange, .meet, .refresh, .rollback, .compact, .reopen, .restart,
-        .check, .deliver, .wait, .join, .backup:
+        .check, .deliver, .wait, .join, .backup, .consent:
         true
       default: false
       }
