@@ -25,8 +25,10 @@ enum FolderGrammar {
     let parts = path.split(separator: "/").map(String.init)
     guard let name = parts.last else { return false }
     if parts.count == 1 {
-      return [FileName.installation, FileName.installationLock, FileName.exchangeLock]
-        .contains(name)
+      return [
+        FileName.installation, FileName.installationLock, FileName.exchangeLock,
+        FileName.migrationLock,
+      ].contains(name)
     }
     if parts.count == 2 {
       if parts[0] == FileName.quarantine { return !FileName.isTemporary(name) }

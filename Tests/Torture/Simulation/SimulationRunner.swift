@@ -44,6 +44,7 @@ struct SimulationRunner {
       let options = length.map { " --steps \($0)" } ?? ""
       let isSame = await Self.run(script).failure == failure
       print("simulate: seed \(seed) fails\(isSame ? ", and again" : ", and not in this way again")")
+      print("simulate: \(failure)")
       print("simulate: again with cairn-torture simulate --seed \(seed) --seeds 1\(options)")
       // Fewer steps tell more: as few as can be found in a minute.
       try await SimulationShrinker(length: length, patience: .seconds(60)).run(seed: seed)
