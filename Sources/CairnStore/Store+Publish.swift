@@ -56,7 +56,10 @@ extension Store {
     publishing.withLock { $0 = frames }
     guard !writer.isEmpty else {
       throw StoreError(
-        .log, "own delta \(sequence + 1) is not in the log of \(directory); was the log restored?")
+        LogError(
+          .missing, sources.outbox ?? directory + "/" + FileName.log,
+          "own delta \(sequence + 1), which is not published yet, is not there; were these files "
+            + "restored from another time? `cairn repair` makes the datastore whole"))
     }
     return (writer.bytes(), sequence + 1, writer.nextSequence - 1)
   }

@@ -50,6 +50,18 @@ struct OwnPackTests {
     #expect(try reader(3, [foreign] + steps) == StoreContent(author.store))
   }
 
+  @Test func `own deltas that are not there are named with their place`() throws {
+    let (author, _) = try sample(5)
+    do {
+      _ = try author.store.ownPack(after: 90, through: 99, limit: 900)
+      Issue.record("nothing was missed")
+    } catch {
+      #expect(error.log?.reason == .missing)
+      #expect(error.log?.path == StoreDevice.directory + "/log")
+      #expect(error.message.contains("own delta 91"))
+    }
+  }
+
   @Test func `any part can be asked for after any other`() throws {
     let (author, _) = try sample(60)
     let last = author.store.vector[author.id]

@@ -63,7 +63,7 @@ struct Crashes: AsyncParsableCommand {
     }
   }
 
-  private var goal: Int { states ?? (short ? 40_000 : long ? 5_000_000 : 150_000) }
+  private var goal: Int { states ?? (short ? 100_000 : long ? 5_000_000 : 150_000) }
 
   private var plan: CrashPlan {
     get throws {

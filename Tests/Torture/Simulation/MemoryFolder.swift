@@ -68,6 +68,8 @@ final class MemoryFolder: @unchecked Sendable {
   var isOff: (@Sendable (Int) -> Bool)?
   /// Bytes that a device publishes, whatever becomes of them on the way.
   var onWrite: (@Sendable (Int, String, [UInt8]) -> Void)?
+  /// Likewise, once they are there as they are.
+  var onStored: (@Sendable (Int, String) -> Void)?
 
   init(isShared: Bool) {
     self.isShared = isShared
@@ -203,8 +205,11 @@ final class MemoryFolder: @unchecked Sendable {
     views[number][path] = changed
   }
 
-  /// Remembers everything as it is, for a rollback.
-  func keep() { kept = views }
+  /// Remembers everything as it is, for a rollback. Not while there is nothing: a folder that is
+  /// empty again is refused for good, and rightly so.
+  func keep() {
+    if views.allSatisfy({ $0[FileName.folderIdentity] != nil }) { kept = views }
+  }
 
   /// Everything is as it was; what was under way since has been lost as well.
   func rollBack(_ device: Int) -> Bool {

@@ -87,6 +87,9 @@ struct MemoryFolderClient: Folder {
       folder.took(due.act, device)
     }
     folder.publish(device, path, stored, isLate: due?.act == .writeLate)
+    if stored.count == bytes.count, due?.act != .writeLate {
+      folder.onStored?(device, path)
+    }
     if due?.act == .writeStoredError || due?.act == .writePartialError {
       throw CairnError(.timeout, "\(path): no answer")
     }

@@ -11,8 +11,8 @@ extension SimulatedCopy {
   /// One to three changes.
   func edit(_ profile: SimulationProfile, _ random: SeededRandom) throws {
     guard let datastore else { return }
-    try regainSight()
     for _ in 0..<(1 + random.below(3)) {
+      try regainSight()
       countEdit()
       var after = memory.shown
       let table = random.below(4) == 0 ? "u" : "t"
@@ -33,6 +33,8 @@ extension SimulatedCopy {
   func deleteMany(_ random: SeededRandom) throws {
     guard let datastore else { return }
     try regainSight()
+    // A device without sight of what is there deletes nothing.
+    if hasLostSight { return }
     for id in (memory.shown.tables["t"] ?? [:]).keys.sorted() where random.below(8) > 0 {
       countEdit()
       var after = memory.shown

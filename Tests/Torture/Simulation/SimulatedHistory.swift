@@ -19,6 +19,8 @@ struct SimulatedHistory {
   private(set) var deltas: [Dot: Delta] = [:]
   /// In the order in which they were published.
   private var order: [Dot] = []
+  /// What the deltas say, for people, if somebody listens.
+  var tell: ((String) -> Void)?
   /// How far each device has published.
   private(set) var vector = VersionVector()
 
@@ -53,6 +55,7 @@ struct SimulatedHistory {
       }
       return
     }
+    tell?("  \(dot) after \(context): " + meaning.lines.joined(separator: "; "))
     deltas[dot] = Delta(
       stamp: meaning.stamp, context: context, parts: meaning.parts, digest: meaning.digest)
     order.append(dot)

@@ -10,6 +10,23 @@ struct SimulatedMeaning {
 
   var digest: UInt64 { hash.value }
 
+  /// In words, for people.
+  var lines: [String] {
+    parts.map { table, record, part in
+      let steps = part.delta.steps.map { "\($0.intent)" }
+      let edits = part.edits.sorted { $0.key < $1.key }.map { field, edit in
+        let nodes = edit.nodes.map { node in
+          "\(node.id) \(node.isLeft ? "left of" : "right of") "
+            + (node.parent.map { "\($0)" } ?? "nothing")
+            + (node.item == node.id ? "" : " moves \(node.item.map { "\($0)" } ?? "nothing")")
+            + (node.value.map { " \($0)" } ?? "")
+        }
+        return "\(field): \(nodes), gone \(edit.deleted.sorted()), replaced \(edit.replaced)"
+      }
+      return "\(table)/\(record) \(steps) created \(part.created) \(edits)"
+    }
+  }
+
   init(_ delta: Delta, _ reader: PackReader, _ context: VersionVector) throws {
     stamp = Stamp(dot: delta.dot, time: delta.time)
     self.context = context

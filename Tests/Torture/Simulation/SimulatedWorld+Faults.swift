@@ -45,9 +45,9 @@ extension SimulatedWorld {
     for copy in device.copies { copy.datastore = nil }
     device.start(on: backup.disk.snapshot())
     for (copy, memory) in zip(device.copies, backup.copies) {
-      let published = copy.memory.published
+      let listed = copy.memory.listed
       let safe = copy.memory.marks.filter { mark in
-        mark.dot.device != copy.memory.device || mark.dot.sequence <= published
+        mark.dot.device != copy.memory.device || mark.dot.sequence <= listed
       }.filter { _ in !folder.hasRolledBack }
       copy.memory = memory
       copy.memory.marks += safe

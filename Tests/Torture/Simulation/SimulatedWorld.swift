@@ -39,6 +39,7 @@ final class SimulatedWorld: @unchecked Sendable {
     folder.onWrite = { [unowned self] device, path, bytes in
       do { try written(device, path, bytes) } catch { failure = failure ?? error }
     }
+    folder.onStored = { [unowned self] device, path in stored(device, path) }
   }
 
   var simulatedHours: Int { Int((time - start) / 3_600_000) * devices.count }
@@ -80,6 +81,7 @@ final class SimulatedWorld: @unchecked Sendable {
     device.reference = { [unowned self] index, vector in reference(index, vector) }
     device.onHeld = { [unowned self] in took(.massDelete) }
     guard isTracing else { return }
+    for index in histories.indices { histories[index].tell = { [unowned self] in note($0) } }
     device.tell = { [unowned self] text in note("  device \(device.number)\(text)") }
     device.faults.listener.withLock {
       $0 = { [unowned self] text in note("    device \(device.number)\(text)") }
@@ -255,6 +257,12 @@ final class SimulatedWorld: @unchecked Sendable {
       let last = try histories[copy.index].add(bytes, path, copy.identity)
       copy.notePublished(last)
     }
+  }
+
+  /// It is in the folder as a whole. A head comes after all that it names.
+  private func stored(_ device: Int, _ path: String) {
+    guard path.hasSuffix(".head") else { return }
+    for copy in devices[device].copies where path.hasPrefix("p-\(copy.id)/") { copy.noteListed() }
   }
 
   // MARK: crashes
