@@ -42,11 +42,12 @@ struct CutsCommand: AsyncParsableCommand {
     for kind in kinds {
       if let image = made[kind] { try await control(image, random, &ledger) }
     }
-    ledger.expect([
-      "cut while it committed", "cut with an exchange", "cut between a commit and its sync",
-      "a control that lost",
-    ])
+    ledger.expect(["cut while it committed", "cut with an exchange", "a control that lost"])
     let turns = options.turns(default: 700)
+    // A few of a hundred: too few to be sure of one in a short run.
+    if options.seconds.map({ $0 >= 40 }) ?? (turns.count >= 500) {
+      ledger.expect(["cut between a commit and its sync"])
+    }
     // One lane for each file system: they are as fast as they are.
     var both = options
     both.jobs = kinds.count

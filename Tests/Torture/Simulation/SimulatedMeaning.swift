@@ -65,6 +65,9 @@ struct SimulatedMeaning {
     hash.add(column.field)
     hash.add(Int(column.operation.rawValue))
     if let edit = delta.edits[cell] {
+      // Edited, then deleted and inserted again in one commit: the list that was edited is gone, and
+      // the new one may use the same names of nodes.
+      if parts[index].part.delta.steps.contains(where: { Self.isDelete($0) }) { return }
       let meaning = meaning(of: edit)
       add(meaning)
       parts[index].part.edits[column.field] = meaning
@@ -78,6 +81,10 @@ struct SimulatedMeaning {
     let rule: Rule = column.operation == .add ? .sum : .remote
     parts[index].part.delta.steps.append(
       ReferenceDelta.Step(record, .set(field: column.field, value, rule)))
+  }
+
+  private static func isDelete(_ step: ReferenceDelta.Step) -> Bool {
+    if case .delete = step.intent { true } else { false }
   }
 
   private mutating func add(_ edit: ReferenceListEdit) {
