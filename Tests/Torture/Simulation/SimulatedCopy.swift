@@ -182,7 +182,8 @@ final class SimulatedCopy {
       try demand(
         content == memory.shown, "it shows \(content.differences(from: memory.shown))")
       try checkTotals(store, content)
-      for (table, records) in content.tables where !table.hasPrefix(":") {
+      let tables = content.tables.sorted { $0.key < $1.key }
+      for (table, records) in tables where !table.hasPrefix(":") {
         try demand(try store.count(table: table) == records.count, "the count of \(table)")
       }
       if !isSick { try checkQueries(store, content) }
@@ -299,7 +300,12 @@ final class SimulatedCopy {
       if changes.contains(where: { $0.table == SimulatedContent.rules }) {
         memory.shown = try SimulatedContent(store)
       } else {
-        for change in changes {
+        // In an order of its own: what is read decides what is in the cache, and with that which
+        // read meets a fault.
+        let sorted = changes.sorted {
+          ($0.table, $0.id.description) < ($1.table, $1.id.description)
+        }
+        for change in sorted {
           let id = RecordName(change.id.description)
           try memory.shown.read(store, change.table, id)
           try demand(

@@ -18,6 +18,8 @@ final class SimulatedWorld: @unchecked Sendable {
   /// The last things that happened, for whoever has to find out what went wrong.
   private(set) var trace: [String] = []
   var isTracing = false
+  /// Copies that were too old to be told apart.
+  var strandedCopies = 0
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
   private(set) var time: Int64 = 1_700_000_000_000

@@ -66,6 +66,7 @@ struct SimulationRunner {
     ledger.count("simulated hours", world.simulatedHours)
     ledger.count("deltas", world.histories.reduce(0) { $0 + $1.deltas.count })
     ledger.count("requests", world.folder.requests)
+    ledger.count("worlds with a copy that is too old", world.strandedCopies)
     for device in world.devices {
       ledger.count("devices")
       for copy in device.copies {
