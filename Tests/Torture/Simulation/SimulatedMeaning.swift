@@ -65,8 +65,8 @@ struct SimulatedMeaning {
     hash.add(column.field)
     hash.add(Int(column.operation.rawValue))
     if let edit = delta.edits[cell] {
-      // Edited, then deleted and inserted again in one commit: the list that was edited is gone, and
-      // the new one may use the same names of nodes.
+      // Edited, then deleted and inserted again in one commit: the list that was edited is gone,
+      // and the new one may use the same names of nodes.
       if parts[index].part.delta.steps.contains(where: { Self.isDelete($0) }) { return }
       let meaning = meaning(of: edit)
       add(meaning)
