@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
 
