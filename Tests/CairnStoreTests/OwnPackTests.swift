@@ -1,3 +1,4 @@
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport

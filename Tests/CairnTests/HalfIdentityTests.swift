@@ -126,6 +126,24 @@ import Testing
     #expect(try FolderIdentity.decode(try bench.read(file), path: file) != 7)
   }
 
+  /// Two devices had made the folder at once, and the other one's file won after half of our own
+  /// list had arrived.
+  @Test(arguments: [10, 40, 60])
+  func `half of the own list still tells that the folder is ours`(length: Int) async throws {
+    try await bench.manager("a").with("x")
+    #expect(await try bench.manager("a").refreshError() == nil)
+    let directory = bench.folder + "/" + FileName.catalogue
+    let name = try #require(try bench.names(directory).first)
+    let own = directory + "/" + name
+    try bench.write(own, [UInt8](try bench.read(own).prefix(length)))
+    try bench.write(file, FolderIdentity.encode(7))
+    #expect(await try bench.manager("a").refreshError() == nil)
+    let b = try bench.manager("b")
+    #expect(await b.refreshError() == nil)
+    #expect(try b.listDatastores().map(\.id).contains("x"))
+    #expect(try FolderIdentity.decode(try bench.read(file), path: file) == 7)
+  }
+
   @Test func `what is none of ours, or of another folder, is never replaced`() async throws {
     let a = try await bench.publisher("a")
     try a.close()

@@ -91,7 +91,7 @@ extension CatalogueExchange {
     if let bytes = try await folder.read(name, limit: CatalogueFile.bytesMax) {
       do throws(LogError) {
         if isOurs(try CatalogueFile(bytes, name: name), file) { return }
-      } catch { throw CairnError(error) }
+      } catch { return try acceptUnreadable(error) }
     }
     throw otherFolderError
   }
@@ -139,9 +139,17 @@ extension CatalogueExchange {
         if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
           return
         }
-      } catch { throw CairnError(error) }
+      } catch { return try acceptUnreadable(error) }
     }
     throw otherFolderError
+  }
+
+  /// Damaged or half there: nobody else has a file of that name. It is written again.
+  private func acceptUnreadable(_ error: LogError) throws(CairnError) {
+    switch error.reason {
+    case .truncated, .corrupt: return
+    default: throw CairnError(error)
+    }
   }
 
   private func isOurs(_ found: CatalogueFile, _ file: InstallationFile) -> Bool {
