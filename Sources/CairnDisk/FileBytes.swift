@@ -1,0 +1,189 @@
+package import Synchronization
+
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
+/// The bytes of a file that nobody changes, read when they are first asked for and then looked at
+/// where they lie, without a copy.
+///
+/// This is not a mapping of the file. Under one, a file that is cut short, a damaged sector or a
+/// lost network drive kills the process with a signal that no error path sees; here they are an
+/// error of `fetch`, or fewer bytes. It is room in memory as long as the file, of which the system
+/// gives what is written to. What was read once costs what a mapping costs: a look at a flag.
+///
+/// Reads fill at most `budget` bytes of the room; what is asked for beyond that is copied each time.
+// Unchecked: the room is written to under `room`'s lock, a piece once, before its flag is set; it is
+// only read after the flag was seen.
+package final class FileBytes: @unchecked Sendable {
+  /// The file that is read.
+  package let file: any DiskFile
+  /// The file's length when it was opened.
+  @usableFromInline package let count: UInt64
+  /// Where the first byte lies; nil if the system had no room, or nothing may be kept.
+  @usableFromInline let base: UnsafeMutableRawPointer?
+  /// One for each piece: 1 when it is in memory.
+  @usableFromInline let flags: UnsafeMutablePointer<Atomic<UInt8>>?
+  private let roomLength: Int
+  /// How many more bytes may be kept.
+  private let room: Lock<Int>
+
+  /// Bytes of a piece, as a power of two: a read of so much costs hardly more than one of a page.
+  @usableFromInline static let pieceBits: UInt64 = 14
+  private static let pieceSize = 1 << Int(pieceBits)
+  /// Beyond that even the flags would be large.
+  private static let largestRoom: UInt64 = 1 << 40
+
+  /// Takes over an open file.
+  package init(_ file: any DiskFile, budget: Int) throws(DiskError) {
+    self.file = file
+    let count = try file.size()
+    self.count = count
+    room = Lock(budget)
+    guard count > 0, count <= Self.largestRoom, budget > 0, MemoryLayout<Int>.size == 8 else {
+      unsafe (base, flags, roomLength) = (nil, nil, 0)
+      return
+    }
+    let pieces = (Int(count) + Self.pieceSize - 1) / Self.pieceSize
+    let length = pieces * Self.pieceSize + pieces
+    let found = unsafe Self.reserve(length)
+    unsafe base = found
+    unsafe flags = found?.advanced(by: pieces * Self.pieceSize)
+      .bindMemory(to: Atomic<UInt8>.self, capacity: pieces)
+    roomLength = found == nil ? 0 : length
+  }
+
+  deinit {
+    if let base = unsafe base { unsafe munmap(base, roomLength) }
+    file.close()
+  }
+
+  /// Memory full of zeros, of which nothing is taken until it is written to.
+  private static func reserve(_ length: Int) -> UnsafeMutableRawPointer? {
+    #if canImport(Glibc)
+      let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+    #else
+      let flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
+    #endif
+    let found = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, flags, -1, 0)
+    return unsafe found == MAP_FAILED ? nil : found
+  }
+
+  // MARK: looking
+
+  /// Whether a range is in memory; false for one that is not in the file.
+  @inlinable @inline(always)
+  package func holds(_ offset: UInt64, _ length: Int) -> Bool {
+    guard let flags = unsafe flags, length >= 0, offset <= count,
+      UInt64(truncatingIfNeeded: length) <= count &- offset
+    else { return false }
+    if length == 0 { return true }
+    var piece = Int(truncatingIfNeeded: offset >> Self.pieceBits)
+    let end = offset &+ UInt64(truncatingIfNeeded: length) &- 1
+    let last = Int(truncatingIfNeeded: end >> Self.pieceBits)
+    while piece <= last {
+      if unsafe flags[piece].load(ordering: .acquiring) == 0 { return false }
+      piece &+= 1
+    }
+    return true
+  }
+
+  /// Four bytes, little-endian; nil if they are not in memory.
+  @inlinable @inline(always)
+  package func u32(at offset: UInt64) -> UInt32? {
+    guard holds(offset, 4), let base = unsafe base else { return nil }
+    return unsafe UInt32(
+      littleEndian: base.loadUnaligned(
+        fromByteOffset: Int(truncatingIfNeeded: offset), as: UInt32.self))
+  }
+
+  /// Eight bytes, little-endian; nil if they are not in memory.
+  @inlinable @inline(always)
+  package func u64(at offset: UInt64) -> UInt64? {
+    guard holds(offset, 8), let base = unsafe base else { return nil }
+    return unsafe UInt64(
+      littleEndian: base.loadUnaligned(
+        fromByteOffset: Int(truncatingIfNeeded: offset), as: UInt64.self))
+  }
+
+  /// Whether the bytes at a place are these; nil if they are not in memory.
+  @inlinable @inline(always)
+  package func equal(at offset: UInt64, _ other: Span<UInt8>) -> Bool? {
+    guard holds(offset, other.count), let base = unsafe base else { return nil }
+    let start = unsafe base + Int(truncatingIfNeeded: offset)
+    var index = 0
+    while index < other.count {
+      if unsafe start.load(fromByteOffset: index, as: UInt8.self) != other[index] { return false }
+      index &+= 1
+    }
+    return true
+  }
+
+  /// Shows a range where it lies; nil, without a call, if it is not in memory.
+  @inlinable @inline(always)
+  package func withSpan<R, E: Error>(
+    at offset: UInt64, count length: Int, _ body: (Span<UInt8>) throws(E) -> R
+  ) throws(E) -> R? {
+    guard holds(offset, length), let base = unsafe base else { return nil }
+    let start = unsafe (base + Int(truncatingIfNeeded: offset))
+      .assumingMemoryBound(to: UInt8.self)
+    return try unsafe body(UnsafeBufferPointer(start: start, count: length).span)
+  }
+
+  // MARK: reading
+
+  /// Sees to it that a range is in memory: then nil. If it can't be kept, a copy of it; fewer bytes
+  /// if the file ends before the range does.
+  package func fetch(_ offset: UInt64, _ length: Int) throws(DiskError) -> [UInt8]? {
+    if holds(offset, length) { return nil }
+    guard unsafe base != nil, length > 0, offset <= count, UInt64(length) <= count - offset else {
+      return try file.read(at: offset, count: length)
+    }
+    let first = Int(offset >> Self.pieceBits)
+    let last = Int((offset + UInt64(length) - 1) >> Self.pieceBits)
+    for piece in first...last {
+      guard try keep(piece) else { return try file.read(at: offset, count: length) }
+    }
+    return nil
+  }
+
+  /// A copy of a range, which is kept if it can be; fewer bytes if the file ends before.
+  package func copy(_ offset: UInt64, _ length: Int) throws(DiskError) -> [UInt8] {
+    if let copy = try fetch(offset, length) { return copy }
+    let copy = unsafe withSpan(at: offset, count: length) { span in
+      unsafe span.withUnsafeBufferPointer { unsafe [UInt8]($0) }
+    }
+    return copy ?? []
+  }
+
+  /// A range without keeping it: for walks over the whole file, which come by once.
+  package func read(_ offset: UInt64, _ length: Int) throws(DiskError) -> [UInt8] {
+    try file.read(at: offset, count: length)
+  }
+
+  /// Reads a piece; false if it can't be kept.
+  private func keep(_ piece: Int) throws(DiskError) -> Bool {
+    guard let flags = unsafe flags, let base = unsafe base else { return false }
+    if unsafe flags[piece].load(ordering: .acquiring) != 0 { return true }
+    let start = piece * Self.pieceSize
+    let length = min(Self.pieceSize, Int(count) - start)
+    if room.withLock({ $0 < length }) { return false }
+    // Outside of the lock: whoever reads the same piece meanwhile reads the same bytes.
+    let bytes = try file.read(at: UInt64(start), count: length)
+    guard bytes.count == length else { return false }
+    return unsafe room.withLock { left in
+      if unsafe flags[piece].load(ordering: .acquiring) != 0 { return true }
+      if left < length { return false }
+      left -= length
+      unsafe bytes.withUnsafeBytes { source in
+        if let from = source.baseAddress {
+          unsafe (base + start).copyMemory(from: from, byteCount: length)
+        }
+      }
+      unsafe flags[piece].store(1, ordering: .releasing)
+      return true
+    }
+  }
+}
