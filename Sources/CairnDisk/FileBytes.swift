@@ -113,12 +113,20 @@ package final class FileBytes: @unchecked Sendable {
   package func equal(at offset: UInt64, _ other: Span<UInt8>) -> Bool? {
     guard holds(offset, other.count), let base = unsafe base else { return nil }
     let start = unsafe base + Int(truncatingIfNeeded: offset)
-    var index = 0
-    while index < other.count {
-      if unsafe start.load(fromByteOffset: index, as: UInt8.self) != other[index] { return false }
-      index &+= 1
+    return unsafe other.withUnsafeBytes { other in
+      var index = 0
+      while index &+ 8 <= other.count {
+        let here = unsafe start.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let there = unsafe other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        if here != there { return false }
+        index &+= 8
+      }
+      while index < other.count {
+        if unsafe start.load(fromByteOffset: index, as: UInt8.self) != other[index] { return false }
+        index &+= 1
+      }
+      return true
     }
-    return true
   }
 
   /// Shows a range where it lies; nil, without a call, if it is not in memory.

@@ -46,7 +46,7 @@ import Testing
     try writer.finish()
   }
 
-  @Test(.enabled(if: tinycdb, "tinycdb is not installed"), arguments: [UInt64(1), 2, 3])
+  @Test(.enabled(if: CDBPeerTests.tinycdb, "tinycdb is not installed"), arguments: [UInt64(1), 2, 3])
   func `tinycdb writes the same bytes and reads ours`(_ seed: UInt64) throws {
     let place = try TemporaryDirectory()
     let random = SeededRandom(seed)
@@ -58,7 +58,7 @@ import Testing
     #expect(CDBSample.isEqual(try CDBSample.all(CDBFile(place.path("theirs"))), records))
   }
 
-  @Test(.enabled(if: cdbmake, "freecdb is not installed"), arguments: [UInt64(1), 2, 3])
+  @Test(.enabled(if: CDBPeerTests.cdbmake, "freecdb is not installed"), arguments: [UInt64(1), 2, 3])
   func `freecdb writes the same bytes and reads ours`(_ seed: UInt64) throws {
     let place = try TemporaryDirectory()
     let records = CDBSample.random(Int(seed * seed) * 500, SeededRandom(seed + 10))
@@ -68,7 +68,7 @@ import Testing
     #expect(try run(["cdbdump"], in: place, input: "ours") == bytes("text", in: place))
   }
 
-  @Test(.enabled(if: tinycdb, "tinycdb is not installed"))
+  @Test(.enabled(if: CDBPeerTests.tinycdb, "tinycdb is not installed"))
   func `tinycdb finds what a store has saved`() throws {
     let place = try TemporaryDirectory()
     let store = CDBStore<[UInt8], [UInt8]>(place.path("s"), keys: .bytes, values: .raw)

@@ -32,7 +32,7 @@ import Testing
     return first...disk.operations
   }
 
-  @Test func `a save that fails at any step keeps every change, and the next one writes it`() throws {
+  @Test func `a save that fails at any step keeps every change for the next`() throws {
     let steps = try steps()
     #expect(steps.count >= 5)
     for step in steps {

@@ -50,32 +50,37 @@ final class ManualDelay: Sendable {
   struct Wait: Sendable {
     var duration: Duration
     var action: CDBDelay.Action
-    var isCancelled = false
   }
 
-  private let waits = Lock<[Wait]>([])
+  private struct State {
+    var waits: [Int: Wait] = [:]
+    var count = 0
+  }
+
+  private let state = Lock(State())
 
   var delay: CDBDelay {
     CDBDelay { duration, action in
-      let number = self.waits.withLock { waits in
-        waits.append(Wait(duration: duration, action: action))
-        return waits.count - 1
+      let number = self.state.withLock { state in
+        state.count += 1
+        state.waits[state.count] = Wait(duration: duration, action: action)
+        return state.count
       }
-      return { self.waits.withLock { $0[number].isCancelled = true } }
+      return { self.state.withLock { $0.waits[number] = nil } }
     }
   }
 
   /// How long those take that wait.
   var durations: [Duration] {
-    waits.withLock { $0.filter { !$0.isCancelled }.map(\.duration) }
+    state.withLock { $0.waits.sorted { $0.key < $1.key }.map(\.value.duration) }
   }
 
   /// All that wait have waited enough. Returns how many those were.
   @discardableResult
   func wind() -> Int {
-    let due = waits.withLock { waits in
-      defer { waits = [] }
-      return waits.filter { !$0.isCancelled }
+    let due = state.withLock { state in
+      defer { state.waits = [:] }
+      return state.waits.sorted { $0.key < $1.key }.map(\.value)
     }
     for wait in due { wait.action() }
     return due.count

@@ -63,7 +63,8 @@ final class CBOREncoder: Encoder {
         value,
         .init(codingPath: codingPath, debugDescription: "more than \(CBOR.deepest) levels deep"))
     }
-    if let bytes = value as? [UInt8] { return put(.bytes(bytes)) }
+    // By the type: an empty array of anything can be cast to an array of bytes.
+    if T.self == [UInt8].self, let bytes = value as? [UInt8] { return put(.bytes(bytes)) }
     try value.encode(to: self)
   }
 

@@ -48,6 +48,12 @@ struct CDBLayout: Sendable {
       end = table + count * UInt64(format.pairSize)
     }
     if end != length { isExact = false }
+    // The first half of a cdb64 looks like a cdb of which all tables are empty; what is empty is as
+    // long as its pointers, and these lead nowhere else.
+    let isEmpty = slots.allSatisfy { $0 == 0 }
+    if isEmpty, length != UInt64(format.headerSize) || tables.contains(where: { $0 > length }) {
+      return nil
+    }
     self.format = format
     self.tables = tables
     self.slots = slots
@@ -66,7 +72,6 @@ struct CDBLayout: Sendable {
         continue
       }
       if isExact { return found }
-      // An empty cdb64 reads as an odd cdb, too: what is exact goes first.
       inexact = inexact ?? found
     }
     if let inexact { return inexact }

@@ -69,7 +69,6 @@ extension CDBStore {
       let new = try save.run(
         file, seen: seen, placed: &placed, path: path, options: options, machine: machine)
       try finish(changes, new, placed)
-      file?.close()
       return true
     } catch {
       state.withLock { state in

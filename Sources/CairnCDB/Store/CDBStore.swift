@@ -63,7 +63,6 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
     timer.cancel(forGood: true)
     // There is nobody left to tell.
     _ = try? save()
-    state.withLock { $0.file }?.close()
   }
 
   // MARK: opening
@@ -118,17 +117,14 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
             throw error
           }
         }
-        let file = state.withLock { state -> CDBFile? in
-          // Somebody changed something since the save.
-          if !discardingChanges, !state.changes.isEmpty { return nil }
-          defer {
-            let (tickets, opened) = (state.tickets, state.opened + 1)
-            state = CDBStoreState()
-            (state.tickets, state.opened) = (tickets, opened)
-          }
-          return state.file
+        state.withLock { state in
+          // Somebody may have changed something since the save.
+          guard discardingChanges || state.changes.isEmpty else { return }
+          let (tickets, opened) = (state.tickets, state.opened + 1)
+          // The file is closed when the last walk over it has gone.
+          state = CDBStoreState()
+          (state.tickets, state.opened) = (tickets, opened)
         }
-        file?.close()
       }
     }
   }
@@ -153,20 +149,17 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
     try turn.withLock { _ throws(CairnError) in
       try checkOpen()
       let (file, seen) = try openFile()
-      let old = try state.withLock { state throws(CairnError) -> CDBFile? in
+      try state.withLock { state throws(CairnError) in
         var changes = state.changes
         for name in state.changes.keys {
           changes[name]?.isInFile = try file?.find(name.span) != nil
         }
-        let old = state.file
         state.changes = changes.filter { $0.value.isInFile || $0.value.value != nil }
         state.cache = state.changes.compactMapValues(\.value)
         state.file = file
         state.seen = seen
         state.opened += 1
-        return old
       }
-      old?.close()
     }
   }
 
