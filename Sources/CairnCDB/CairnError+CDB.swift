@@ -1,5 +1,5 @@
 internal import CairnDisk
-public import Cairn
+internal import Cairn
 
 extension CairnError {
   /// Something in a file is not as the format has it.

@@ -17,7 +17,7 @@ package import Synchronization
 /// Reads fill at most `budget` bytes of the room; what is asked for beyond that is copied each time.
 // Unchecked: the room is written to under `room`'s lock, a piece once, before its flag is set; it is
 // only read after the flag was seen.
-package final class FileBytes: @unchecked Sendable {
+@safe package final class FileBytes: @unchecked Sendable {
   /// The file that is read.
   package let file: any DiskFile
   /// The file's length when it was opened.
@@ -52,7 +52,7 @@ package final class FileBytes: @unchecked Sendable {
     unsafe base = found
     unsafe flags = found?.advanced(by: pieces * Self.pieceSize)
       .bindMemory(to: Atomic<UInt8>.self, capacity: pieces)
-    roomLength = found == nil ? 0 : length
+    roomLength = unsafe found == nil ? 0 : length
   }
 
   deinit {
@@ -160,7 +160,7 @@ package final class FileBytes: @unchecked Sendable {
   /// A copy of a range, which is kept if it can be; fewer bytes if the file ends before.
   package func copy(_ offset: UInt64, _ length: Int) throws(DiskError) -> [UInt8] {
     if let copy = try fetch(offset, length) { return copy }
-    let copy = unsafe withSpan(at: offset, count: length) { span in
+    let copy = withSpan(at: offset, count: length) { span in
       unsafe span.withUnsafeBufferPointer { unsafe [UInt8]($0) }
     }
     return copy ?? []
@@ -181,7 +181,7 @@ package final class FileBytes: @unchecked Sendable {
     // Outside of the lock: whoever reads the same piece meanwhile reads the same bytes.
     let bytes = try file.read(at: UInt64(start), count: length)
     guard bytes.count == length else { return false }
-    return unsafe room.withLock { left in
+    return room.withLock { left in
       if unsafe flags[piece].load(ordering: .acquiring) != 0 { return true }
       if left < length { return false }
       left -= length

@@ -23,15 +23,10 @@ struct CDBMakeCommand: ParsableCommand {
   func run() throws {
     let bytes = try Descriptor.content(of: text)
     let writer = try CDBWriter(file, format: format.format?.format)
-    var records = 0
-    var input = CDBText(bytes)
-    do throws(CairnError) {
-      while let record = try input.next() {
-        try writer.add(
-          key: bytes.span.extracting(record.key), value: bytes.span.extracting(record.value))
-        records += 1
-      }
-    } catch where error.code == .illegalArgument {
+    let records: Int
+    do {
+      records = try add(bytes, to: writer)
+    } catch let error as CairnError where error.code == .illegalArgument {
       writer.cancel()
       let place = TextPosition(of: Int(clamping: error.offset ?? 0), in: bytes)
       throw ToolError(
@@ -43,5 +38,15 @@ struct CDBMakeCommand: ParsableCommand {
     try report.print(
       ["file": .string(file), "records": .count(records), "bytes": .count(size)],
       text: ["\(counted(records, "record")) into \(file), \(size) bytes"])
+  }
+
+  private func add(_ bytes: [UInt8], to writer: CDBWriter) throws -> Int {
+    var records = 0
+    var input = CDBText(bytes)
+    while let record = try input.next() {
+      try writer.add(Array(bytes[record.key]), Array(bytes[record.value]))
+      records += 1
+    }
+    return records
   }
 }

@@ -1,4 +1,4 @@
-package import Cairn
+internal import Cairn
 
 /// Rows from keys and values, as a cdb file has them: the key is the record's id, the value a JSON
 /// object with its fields, or the value of one field. Offsets count rows.

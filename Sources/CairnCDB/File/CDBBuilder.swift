@@ -151,8 +151,12 @@ struct CDBBuilder {
 
   /// Writes what has gathered.
   mutating func flush() throws(CairnError) {
-    try write(buffer.span)
-    buffer.removeAll(keepingCapacity: true)
+    // Taken out, as nobody else may touch it while it is looked at.
+    var full: [UInt8] = []
+    swap(&full, &buffer)
+    try write(full.span)
+    full.removeAll(keepingCapacity: true)
+    swap(&full, &buffer)
   }
 
   private mutating func write(_ bytes: Span<UInt8>) throws(CairnError) {

@@ -1,5 +1,5 @@
 internal import CairnBytes
-public import Cairn
+internal import Cairn
 
 /// The 256 pointers with which a file begins: where the hash tables are.
 struct CDBLayout: Sendable {

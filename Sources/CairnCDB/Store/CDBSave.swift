@@ -74,7 +74,7 @@ struct CDBSave {
     while let record = try walk.next() {
       let (hash, index) = try walk.withBytes(record.keyStart, record.keyLength) { bytes, range in
         let hash = CDBHash.full(bytes, range)
-        return (hash, entry(hash, bytes, range))
+        return (hash, place(hash, bytes, range))
       }
       guard let index else {
         try builder.copy(record, hash: hash, &walk)
@@ -88,7 +88,7 @@ struct CDBSave {
     }
   }
 
-  private func entry(_ hash: UInt64, _ bytes: [UInt8], _ range: Range<Int>) -> Int? {
+  private func place(_ hash: UInt64, _ bytes: [UInt8], _ range: Range<Int>) -> Int? {
     byHash[hash]?.first { index in
       let key = entries[index].key
       return key.equal(0..<key.count, bytes, range)
