@@ -1,11 +1,5 @@
 package import Synchronization
 
-#if canImport(Darwin)
-  internal import Darwin
-#else
-  internal import Glibc
-#endif
-
 /// The bytes of a file that nobody changes, read when they are first asked for and then looked at
 /// where they lie, without a copy.
 ///
@@ -15,40 +9,57 @@ package import Synchronization
 /// gives what is written to. What was read once costs what a mapping costs: a look at a flag.
 ///
 /// Reads fill at most `budget` bytes of the room; what is asked for beyond that is copied each time.
-// Unchecked: the room is written to under `room`'s lock, a piece once, before its flag is set; it is
-// only read after the flag was seen.
+/// A file that fits into the budget, and of which a good part was asked for, is read as a whole into
+/// a second room, made of large pages: a look at any place of it is then a third faster.
+// Unchecked: a room is written to under `keeping`'s lock, a piece once, before its flag is set (or by
+// one thread, before anybody knows of it); it is only read after that was seen.
 @safe package final class FileBytes: @unchecked Sendable {
   /// The file that is read.
   package let file: any DiskFile
   /// The file's length when it was opened.
   @usableFromInline package let count: UInt64
+  /// Where all of the file lies, once it was read as a whole.
+  @usableFromInline let whole = Atomic<UnsafeRawPointer?>(nil)
   /// Where the first byte lies; nil if the system had no room, or nothing may be kept.
   @usableFromInline let base: UnsafeMutableRawPointer?
   /// One for each piece: 1 when it is in memory.
   @usableFromInline let flags: UnsafeMutablePointer<Atomic<UInt8>>?
   private let roomLength: Int
-  /// How many more bytes may be kept.
-  private let room: Lock<Int>
+  private let keeping: Lock<Keeping>
+
+  private struct Keeping {
+    /// How many more bytes may be kept.
+    var left: Int
+    var kept = 0
+    /// How many are kept when the whole file is to be read; nil if that is not to be, or was tried.
+    var whole: Int?
+    /// The second room.
+    var room: MemoryRoom?
+  }
 
   /// Bytes of a piece, as a power of two: a read of so much costs hardly more than one of a page.
   @usableFromInline static let pieceBits: UInt64 = 14
   private static let pieceSize = 1 << Int(pieceBits)
   /// Beyond that even the flags would be large.
   private static let largestRoom: UInt64 = 1 << 40
+  /// A file is read as a whole when so much of it was asked for, and a sixteenth.
+  private static let goodPart = 1 << 20
 
   /// Takes over an open file.
   package init(_ file: any DiskFile, budget: Int) throws(DiskError) {
     self.file = file
     let count = try file.size()
     self.count = count
-    room = Lock(budget)
     guard count > 0, count <= Self.largestRoom, budget > 0, MemoryLayout<Int>.size == 8 else {
+      keeping = Lock(Keeping(left: 0))
       unsafe (base, flags, roomLength) = (nil, nil, 0)
       return
     }
+    let whole = Int(count) <= budget ? max(Self.goodPart, Int(count) / 16) : nil
+    keeping = Lock(Keeping(left: budget, whole: whole))
     let pieces = (Int(count) + Self.pieceSize - 1) / Self.pieceSize
     let length = pieces * Self.pieceSize + pieces
-    let found = unsafe Self.reserve(length)
+    let found = unsafe MemoryRoom.reserve(length)
     unsafe base = found
     unsafe flags = found?.advanced(by: pieces * Self.pieceSize)
       .bindMemory(to: Atomic<UInt8>.self, capacity: pieces)
@@ -56,19 +67,8 @@ package import Synchronization
   }
 
   deinit {
-    if let base = unsafe base { unsafe munmap(base, roomLength) }
+    if let base = unsafe base { unsafe MemoryRoom.release(base, roomLength) }
     file.close()
-  }
-
-  /// Memory full of zeros, of which nothing is taken until it is written to.
-  private static func reserve(_ length: Int) -> UnsafeMutableRawPointer? {
-    #if canImport(Glibc)
-      let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-    #else
-      let flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
-    #endif
-    let found = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, flags, -1, 0)
-    return unsafe found == MAP_FAILED ? nil : found
   }
 
   // MARK: looking
@@ -76,43 +76,49 @@ package import Synchronization
   /// Whether a range is in memory; false for one that is not in the file.
   @inlinable @inline(always)
   package func holds(_ offset: UInt64, _ length: Int) -> Bool {
-    guard let flags = unsafe flags, length >= 0, offset <= count,
+    unsafe place(offset, length) != nil
+  }
+
+  /// Where a range lies; nil if it is not in memory, or not in the file.
+  @inlinable @inline(always)
+  func place(_ offset: UInt64, _ length: Int) -> UnsafeRawPointer? {
+    guard length >= 0, offset <= count,
       UInt64(truncatingIfNeeded: length) <= count &- offset
-    else { return false }
-    if length == 0 { return true }
-    var piece = Int(truncatingIfNeeded: offset >> Self.pieceBits)
-    let end = offset &+ UInt64(truncatingIfNeeded: length) &- 1
-    let last = Int(truncatingIfNeeded: end >> Self.pieceBits)
-    while piece <= last {
-      if unsafe flags[piece].load(ordering: .acquiring) == 0 { return false }
-      piece &+= 1
+    else { return nil }
+    if let whole = unsafe whole.load(ordering: .acquiring) {
+      return unsafe whole + Int(truncatingIfNeeded: offset)
     }
-    return true
+    guard let flags = unsafe flags, let base = unsafe base else { return nil }
+    if length > 0 {
+      var piece = Int(truncatingIfNeeded: offset >> Self.pieceBits)
+      let end = offset &+ UInt64(truncatingIfNeeded: length) &- 1
+      let last = Int(truncatingIfNeeded: end >> Self.pieceBits)
+      while piece <= last {
+        if unsafe flags[piece].load(ordering: .acquiring) == 0 { return nil }
+        piece &+= 1
+      }
+    }
+    return unsafe UnsafeRawPointer(base) + Int(truncatingIfNeeded: offset)
   }
 
   /// Four bytes, little-endian; nil if they are not in memory.
   @inlinable @inline(always)
   package func u32(at offset: UInt64) -> UInt32? {
-    guard holds(offset, 4), let base = unsafe base else { return nil }
-    return unsafe UInt32(
-      littleEndian: base.loadUnaligned(
-        fromByteOffset: Int(truncatingIfNeeded: offset), as: UInt32.self))
+    guard let place = unsafe place(offset, 4) else { return nil }
+    return unsafe UInt32(littleEndian: place.loadUnaligned(as: UInt32.self))
   }
 
   /// Eight bytes, little-endian; nil if they are not in memory.
   @inlinable @inline(always)
   package func u64(at offset: UInt64) -> UInt64? {
-    guard holds(offset, 8), let base = unsafe base else { return nil }
-    return unsafe UInt64(
-      littleEndian: base.loadUnaligned(
-        fromByteOffset: Int(truncatingIfNeeded: offset), as: UInt64.self))
+    guard let place = unsafe place(offset, 8) else { return nil }
+    return unsafe UInt64(littleEndian: place.loadUnaligned(as: UInt64.self))
   }
 
   /// Whether the bytes at a place are these; nil if they are not in memory.
   @inlinable @inline(always)
   package func equal(at offset: UInt64, _ other: Span<UInt8>) -> Bool? {
-    guard holds(offset, other.count), let base = unsafe base else { return nil }
-    let start = unsafe base + Int(truncatingIfNeeded: offset)
+    guard let start = unsafe place(offset, other.count) else { return nil }
     return unsafe other.withUnsafeBytes { other in
       var index = 0
       while index &+ 8 <= other.count {
@@ -134,9 +140,8 @@ package import Synchronization
   package func withSpan<R, E: Error>(
     at offset: UInt64, count length: Int, _ body: (Span<UInt8>) throws(E) -> R
   ) throws(E) -> R? {
-    guard holds(offset, length), let base = unsafe base else { return nil }
-    let start = unsafe (base + Int(truncatingIfNeeded: offset))
-      .assumingMemoryBound(to: UInt8.self)
+    guard let place = unsafe place(offset, length) else { return nil }
+    let start = unsafe place.assumingMemoryBound(to: UInt8.self)
     return try unsafe body(UnsafeBufferPointer(start: start, count: length).span)
   }
 
@@ -154,6 +159,7 @@ package import Synchronization
     for piece in first...last {
       guard try keep(piece) else { return try file.read(at: offset, count: length) }
     }
+    readWhole()
     return nil
   }
 
@@ -177,14 +183,15 @@ package import Synchronization
     if unsafe flags[piece].load(ordering: .acquiring) != 0 { return true }
     let start = piece * Self.pieceSize
     let length = min(Self.pieceSize, Int(count) - start)
-    if room.withLock({ $0 < length }) { return false }
+    if keeping.withLock({ $0.left < length }) { return false }
     // Outside of the lock: whoever reads the same piece meanwhile reads the same bytes.
     let bytes = try file.read(at: UInt64(start), count: length)
     guard bytes.count == length else { return false }
-    return room.withLock { left in
+    return keeping.withLock { keeping in
       if unsafe flags[piece].load(ordering: .acquiring) != 0 { return true }
-      if left < length { return false }
-      left -= length
+      if keeping.left < length { return false }
+      keeping.left -= length
+      keeping.kept += length
       unsafe bytes.withUnsafeBytes { source in
         if let from = source.baseAddress {
           unsafe (base + start).copyMemory(from: from, byteCount: length)
@@ -194,4 +201,27 @@ package import Synchronization
       return true
     }
   }
+
+  /// Reads the whole file, if it is time. If that fails, pieces are read as before, and say why.
+  private func readWhole() {
+    let isTime = keeping.withLock { keeping in
+      guard let whole = keeping.whole, keeping.kept >= whole else { return false }
+      keeping.whole = nil
+      return true
+    }
+    guard isTime, let room = MemoryRoom(Int(count)) else { return }
+    var offset = 0
+    while offset < Int(count) {
+      let length = min(Self.readSize, Int(count) - offset)
+      // A place that can't be read fails whoever asks for it, and only them.
+      guard let bytes = try? file.read(at: UInt64(offset), count: length), bytes.count == length
+      else { return }
+      room.write(bytes, at: offset)
+      offset += length
+    }
+    keeping.withLock { $0.room = room }
+    unsafe whole.store(room.start, ordering: .releasing)
+  }
+
+  private static let readSize = 256 << 10
 }

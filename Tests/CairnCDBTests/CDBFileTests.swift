@@ -126,11 +126,9 @@ import Testing
       return span.count
     }
     #expect(result == 5)
-    let bodies: [() throws(CairnError) -> Void] = [
-      { () throws(CairnError) in _ = try file.value(for: [1]) },
-      { () throws(CairnError) in _ = try file.values(for: [1]) },
-      { () throws(CairnError) in _ = try cursor.next() },
-      { () throws(CairnError) in _ = try file.statistics() },
+    let bodies: [() throws -> Void] = [
+      { _ = try file.value(for: [1]) }, { _ = try file.values(for: [1]) },
+      { _ = try cursor.next() }, { _ = try file.statistics() },
     ]
     for body in bodies {
       let error = #expect(throws: CairnError.self) { try body() }

@@ -83,6 +83,32 @@ import Testing
     #expect(!bytes.holds(19_990, 10))
   }
 
+  @Test func `a file of which a good part was asked for is read as a whole`() throws {
+    let content = SeededRandom(4).bytes(2_000_000)
+    let file = try file(content)
+    let bytes = try FileBytes(file, budget: 2_000_000)
+    #expect(try bytes.fetch(0, 900_000) == nil)
+    #expect(!bytes.holds(1_999_999, 1))
+    #expect(try bytes.fetch(900_000, 200_000) == nil)
+    #expect(bytes.holds(0, 2_000_000))
+    let isEqual = bytes.withSpan(at: 0, count: 2_000_000) { span in
+      span.indices.allSatisfy { span[$0] == content[$0] }
+    }
+    #expect(isEqual == true)
+    #expect(!bytes.holds(1_999_999, 2))
+    // One that does not fit is not.
+    let other = try FileBytes(disk.open("/f", .read), budget: 1_999_999)
+    #expect(try other.fetch(0, 1_500_000) == nil)
+    #expect(!other.holds(1_999_999, 1))
+    // Nor one that can't be read to its end.
+    let cut = try FileBytes(disk.open("/f", .read), budget: 4_000_000)
+    try file.truncate(to: 1_900_000)
+    #expect(try cut.fetch(0, 1_500_000) == nil)
+    #expect(!cut.holds(1_800_000, 1))
+    #expect(try cut.fetch(1_800_000, 1) == nil)
+    #expect(try cut.fetch(1_999_999, 1) == [])
+  }
+
   @Test func `a read that fails is thrown and leaves nothing`() throws {
     let bytes = try FileBytes(file([1, 2, 3, 4]), budget: 1 << 20)
     disk.failAt(read: disk.reads + 1, reason: .io(errno: 5))

@@ -84,6 +84,7 @@ import Testing
     "Sources/CairnDisk/Lock.swift": "@unchecked",
     // Memory that is written to once, under a lock, before a flag lets anybody read it.
     "Sources/CairnDisk/FileBytes.swift": "@unchecked",
+    "Sources/CairnDisk/MemoryRoom.swift": "@unchecked",
   ]
 
   @Test func `nothing gives up on errors`() throws {

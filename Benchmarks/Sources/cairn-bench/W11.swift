@@ -70,8 +70,8 @@ extension Sample {
   /// The fixed fields at known places, then the strings, as the key-value stores have it.
   fileprivate func pack(into bytes: inout [UInt8]) {
     bytes.removeAll(keepingCapacity: true)
-    for word in [seq, category, created, modified] { bytes.append(word) }
-    bytes.append(Int64(bitPattern: price.bitPattern))
+    for word in [seq, category, created, modified] { bytes.appendWord(word) }
+    bytes.appendWord(Int64(bitPattern: price.bitPattern))
     bytes.append(done ? 1 : 0)
     bytes.append(UInt8(owner.utf8.count))
     bytes.append(UInt8(truncatingIfNeeded: note.utf8.count))
@@ -82,7 +82,7 @@ extension Sample {
 }
 
 extension [UInt8] {
-  fileprivate mutating func append(_ word: Int64) {
+  fileprivate mutating func appendWord(_ word: Int64) {
     Swift.withUnsafeBytes(of: word.littleEndian) { append(contentsOf: $0) }
   }
 }

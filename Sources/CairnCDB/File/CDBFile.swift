@@ -30,7 +30,8 @@ public final class CDBFile: Sendable {
   ///   - path: a regular file; links are not followed.
   ///   - format: nil finds it out.
   ///   - cacheBytes: how much of the file is kept in memory at most, as far as it is read; beyond
-  ///     that, each look-up reads anew.
+  ///     that, each look-up reads anew. A file that fits is read as a whole once a MiB of it, and a
+  ///     sixteenth, was asked for.
   /// - Throws: `notFound`, `corrupt` if it is no such file, and what the disk says.
   public convenience init(
     _ path: String, format: CDBFormat? = nil, cacheBytes: Int = CDBFile.defaultCacheBytes
