@@ -19,7 +19,7 @@ package import Synchronization
   /// The file's length when it was opened.
   @usableFromInline package let count: UInt64
   /// Where all of the file lies, once it was read as a whole.
-  @usableFromInline let whole = Atomic<UnsafeRawPointer?>(nil)
+  @usableFromInline let whole = unsafe Atomic<UnsafeRawPointer?>(nil)
   /// Where the first byte lies; nil if the system had no room, or nothing may be kept.
   @usableFromInline let base: UnsafeMutableRawPointer?
   /// One for each piece: 1 when it is in memory.
