@@ -1,5 +1,5 @@
-internal import CairnDisk
 internal import Cairn
+internal import CairnDisk
 
 extension CairnError {
   /// Something in a file is not as the format has it.
@@ -14,8 +14,8 @@ extension CairnError {
   static func cutShort(_ path: String, _ offset: UInt64) -> CairnError {
     CairnError(
       .corrupt,
-      "\"\(path)\" was cut short while it was open: it ends before offset \(offset); replace such a "
-        + "file by another one instead of writing to it", file: path, offset: offset)
+      "\"\(path)\" was cut short while it was open: it ends before offset \(offset); replace "
+        + "such a file by another one instead of writing to it", file: path, offset: offset)
   }
 
   /// What the disk refused, with the name that the caller knows: a file that is being written has

@@ -8,11 +8,11 @@ package import Synchronization
 /// error of `fetch`, or fewer bytes. It is room in memory as long as the file, of which the system
 /// gives what is written to. What was read once costs what a mapping costs: a look at a flag.
 ///
-/// Reads fill at most `budget` bytes of the room; what is asked for beyond that is copied each time.
-/// A file that fits into the budget, and of which a good part was asked for, is read as a whole into
-/// a second room, made of large pages: a look at any place of it is then a third faster.
-// Unchecked: a room is written to under `keeping`'s lock, a piece once, before its flag is set (or by
-// one thread, before anybody knows of it); it is only read after that was seen.
+/// Reads fill at most `budget` bytes of the room; what is asked for beyond that is copied each
+/// time. A file that fits into the budget, and of which a good part was asked for, is read as a
+/// whole into a second room, made of large pages: a look at any place of it is then a third faster.
+// Unchecked: a room is written to under `keeping`'s lock, a piece once, before its flag is set (or
+// by one thread, before anybody knows of it); it is only read after that was seen.
 @safe package final class FileBytes: @unchecked Sendable {
   /// The file that is read.
   package let file: any DiskFile

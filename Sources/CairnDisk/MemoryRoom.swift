@@ -33,7 +33,8 @@
   func write(_ bytes: [UInt8], at offset: Int) {
     let place = unsafe base + (start - UnsafeRawPointer(base)) + offset
     unsafe bytes.withUnsafeBytes { source in
-      if let from = source.baseAddress { unsafe place.copyMemory(from: from, byteCount: bytes.count) }
+      guard let from = source.baseAddress else { return }
+      unsafe place.copyMemory(from: from, byteCount: bytes.count)
     }
   }
 

@@ -20,8 +20,9 @@ import Testing
 
   private var trip: Trip {
     var trip = Trip(
-      name: "Ünder", kind: .ride, legs: [1, -2, 300, 70_000], notes: ["a": "x", "b": nil, "aa": ""],
-      photo: [0, 255], length: -0.5, home: nil, inner: [], extremes: [.min, .max, 0, -1],
+      name: "Ünder", kind: .ride, legs: [1, -2, 300, 70_000],
+      notes: ["a": "x", "b": nil, "aa": ""], photo: [0, 255], length: -0.5, home: nil, inner: [],
+      extremes: [.min, .max, 0, -1],
       largest: .max)
     trip.inner = [trip]
     return trip

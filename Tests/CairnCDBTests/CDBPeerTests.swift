@@ -46,7 +46,8 @@ import Testing
     try writer.finish()
   }
 
-  @Test(.enabled(if: CDBPeerTests.tinycdb, "tinycdb is not installed"), arguments: [UInt64(1), 2, 3])
+  @Test(
+    .enabled(if: CDBPeerTests.tinycdb, "tinycdb is not installed"), arguments: [UInt64(1), 2, 3])
   func `tinycdb writes the same bytes and reads ours`(_ seed: UInt64) throws {
     let place = try TemporaryDirectory()
     let random = SeededRandom(seed)
@@ -58,7 +59,8 @@ import Testing
     #expect(CDBSample.isEqual(try CDBSample.all(CDBFile(place.path("theirs"))), records))
   }
 
-  @Test(.enabled(if: CDBPeerTests.cdbmake, "freecdb is not installed"), arguments: [UInt64(1), 2, 3])
+  @Test(
+    .enabled(if: CDBPeerTests.cdbmake, "freecdb is not installed"), arguments: [UInt64(1), 2, 3])
   func `freecdb writes the same bytes and reads ours`(_ seed: UInt64) throws {
     let place = try TemporaryDirectory()
     let records = CDBSample.random(Int(seed * seed) * 500, SeededRandom(seed + 10))

@@ -9,9 +9,9 @@ struct CDBCommand: ParsableCommand {
     commandName: "cdb",
     abstract: "Makes and reads cdb files, and moves tables to and from them.",
     discussion: """
-      A cdb file is a constant map from bytes to bytes in one file. make and dump use the text form of \
-      cdbmake and cdbdump: a line +3,5:key->value for each record, with the lengths in bytes, and an \
-      empty line at the end.
+      A cdb file is a constant map from bytes to bytes in one file. make and dump use the text \
+      form of cdbmake and cdbdump: a line +3,5:key->value for each record, with the lengths in \
+      bytes, and an empty line at the end.
       """,
     subcommands: [
       CDBMakeCommand.self, CDBDumpCommand.self, CDBGetCommand.self, CDBStatsCommand.self,

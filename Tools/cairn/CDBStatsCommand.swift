@@ -7,8 +7,8 @@ struct CDBStatsCommand: ParsableCommand {
     commandName: "stats",
     abstract: "Counts what is in a cdb file, and checks that every record can be found.",
     discussion: """
-      d0 are the records that are found at the first look into their table, d1 at the second, and so \
-      on.
+      d0 are the records that are found at the first look into their table, d1 at the second, \
+      and so on.
       """)
 
   @Argument(help: "File to read.")

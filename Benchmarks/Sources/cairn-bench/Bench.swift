@@ -4,8 +4,8 @@ import Workload
 
 /// One workload on Cairn. Usage: cairn-bench WORKLOAD DIRECTORY [PART]
 ///
-/// W1, W2, W2sync, W7, W8, W11 and grow want the directory empty, the others want what W2 (W10: what W6,
-/// the open workloads: what grow) left in it. W8 can be asked for one of its parts.
+/// W1, W2, W2sync, W7, W8, W11 and grow want the directory empty, the others want what W2 (W10:
+/// what W6, the open workloads: what grow) left in it. W8 can be asked for one of its parts.
 @main
 struct Bench {
   let directory: String

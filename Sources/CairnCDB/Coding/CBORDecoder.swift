@@ -23,8 +23,8 @@ struct CBORDecoder: Decoder {
       return try CBORDecoder([], cbor).value(type)
     } catch {
       throw CairnError(
-        .badType, "a value can't be decoded as \(T.self): \(error); read it as the type that it was "
-          + "written as")
+        .badType, "a value can't be decoded as \(T.self): \(error); read it as the type that it "
+          + "was written as")
     }
   }
 

@@ -1,8 +1,8 @@
 public import Cairn
 internal import CairnBytes
 
-/// How the keys of a ``CDBStore`` become bytes, and bytes keys. Equal keys have equal bytes, and
-/// other keys others.
+/// How the keys of a ``CDBStore`` become bytes, and bytes keys. Keys are the same key if their bytes
+/// are the same.
 public struct CDBKeyCoding<Key: Hashable & Sendable>: Sendable {
   let encode: @Sendable (Key) throws(CairnError) -> [UInt8]
   let decode: @Sendable ([UInt8]) throws(CairnError) -> Key
@@ -22,8 +22,8 @@ public struct CDBKeyCoding<Key: Hashable & Sendable>: Sendable {
 }
 
 extension CDBKeyCoding where Key == String {
-  /// Texts as UTF-8. Texts that are equal and have other bytes ("é" as one character or two) are one
-  /// key, in the form that was set first.
+  /// Texts as UTF-8. Texts that Swift takes for equal and that have other bytes ("é" as one
+  /// character or two) are two keys, as they are for every other tool.
   public static var text: CDBKeyCoding<String> {
     CDBKeyCoding(
       encode: { Array($0.utf8) },

@@ -1,8 +1,8 @@
 public import Cairn
 internal import CairnBytes
 
-/// A value as it is in the file of a ``CDBStore``: a byte that says of what kind it is, and the bytes
-/// behind it.
+/// A value as it is in the file of a ``CDBStore``: a byte that says of what kind it is, and the
+/// bytes behind it.
 ///
 /// | tag | |
 /// |---|---|

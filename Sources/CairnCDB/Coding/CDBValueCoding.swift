@@ -3,8 +3,8 @@ internal import CairnBytes
 
 /// How the values of a ``CDBStore`` become bytes, and bytes values.
 ///
-/// The built-in codings are for one type each. One for several kinds of values writes a tag for each
-/// kind, and looks at the tag when it reads:
+/// The built-in codings are for one type each. One for several kinds of values writes a tag for
+/// each kind, and looks at the tag when it reads:
 ///
 ///     CDBValueCoding<Shape>(
 ///       encode: { shape in
@@ -35,8 +35,8 @@ public struct CDBValueCoding<Value: Sendable>: Sendable {
   /// Any coding with tags.
   ///
   /// - Parameters:
-  ///   - encode: a value's kind and bytes; what it throws, the call with the value throws. Values that
-  ///     give the same bytes are the same to the store.
+  ///   - encode: a value's kind and bytes; what it throws, the call with the value throws. Values
+  ///     that give the same bytes are the same to the store.
   ///   - decode: the value of bytes; what it throws, the call that reads throws.
   public init(
     encode: @escaping @Sendable (Value) throws(CairnError) -> CDBTaggedBytes,
@@ -47,7 +47,8 @@ public struct CDBValueCoding<Value: Sendable>: Sendable {
       load: { stored throws(CairnError) in
         guard let tagged = CDBTaggedBytes(stored: stored) else {
           throw CairnError(
-            .badType, "a value has no tag, as those of other tools; read it with the coding \"raw\"")
+            .badType,
+            "a value has no tag, as those of other tools; read it with the coding \"raw\"")
         }
         return try decode(tagged)
       })
@@ -76,8 +77,8 @@ extension CDBValueCoding where Value == String {
 }
 
 extension CDBValueCoding where Value: Codable {
-  /// Any `Codable` type, with the tag 4. Dictionaries with text as keys are written in one order, so
-  /// that equal values have equal bytes; sets and other dictionaries are not.
+  /// Any `Codable` type, with the tag 4. Dictionaries with text as keys are written in one order,
+  /// so that equal values have equal bytes; sets and other dictionaries are not.
   public static var codable: CDBValueCoding<Value> {
     CDBValueCoding(
       encode: { value throws(CairnError) in try .encoded(value) },

@@ -1,5 +1,5 @@
-internal import CairnBytes
 internal import Cairn
+internal import CairnBytes
 internal import CairnDisk
 
 extension CDBBuilder {

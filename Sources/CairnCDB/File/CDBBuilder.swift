@@ -1,5 +1,5 @@
-internal import CairnBytes
 internal import Cairn
+internal import CairnBytes
 internal import CairnDisk
 
 /// Writes one cdb file from front to back, under a name of its own until it is whole.

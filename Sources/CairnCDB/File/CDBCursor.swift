@@ -5,8 +5,8 @@ internal import Synchronization
 /// Walks over the records of a ``CDBFile``, in the order in which they were added. May be used from
 /// any thread; what one takes, no other gets.
 ///
-/// It shows the file as it was opened, and reads it in parts of 256 KiB that are not kept. A key with
-/// several values comes several times.
+/// It shows the file as it was opened, and reads it in parts of 256 KiB that are not kept. A key
+/// with several values comes several times.
 public final class CDBCursor: Sendable {
   private let file: CDBFile
   private let walk: Lock<CDBWalk>

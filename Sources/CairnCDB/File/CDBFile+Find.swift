@@ -1,5 +1,5 @@
-internal import CairnBytes
 internal import Cairn
+internal import CairnBytes
 internal import CairnDisk
 
 extension CDBFile {
@@ -38,8 +38,8 @@ extension CDBFile {
     return CDBFormat.cdb64Hash32.hash(full)
   }
 
-  /// Goes on to the next record of the key. Ends after as many slots as the table has, whatever is in
-  /// them.
+  /// Goes on to the next record of the key. Ends after as many slots as the table has, whatever is
+  /// in them.
   func next(
     _ probe: inout CDBProbe, _ key: Span<UInt8>
   ) throws(CairnError) -> CDBRecord? {

@@ -5,10 +5,10 @@ internal import Synchronization
 
 /// A cdb file, to be read: any bytes as keys, any bytes as values, found by two looks at the file.
 ///
-/// A key may have several values; ``value(for:)`` is the first, ``values(for:)`` are all. The file is
-/// read as it is asked for and what was read is kept, up to a budget, so that values can be looked at
-/// without copying them (``withValue(for:_:)``). It stays the file that was opened when another one
-/// takes its name, as all writers of cdb files do it.
+/// A key may have several values; ``value(for:)`` is the first, ``values(for:)`` are all. The file
+/// is read as it is asked for and what was read is kept, up to a budget, so that values can be
+/// looked at without copying them (``withValue(for:_:)``). It stays the file that was opened when
+/// another one takes its name, as all writers of cdb files do it.
 ///
 /// Nothing in a file is trusted: whatever its bytes are, calls end, with a value or with an error.
 /// A file that is cut short under the reader is an error as well. There are no checksums in the

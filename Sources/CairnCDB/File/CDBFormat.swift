@@ -1,11 +1,13 @@
 /// How wide the numbers in a cdb file are.
 @nonexhaustive
 public enum CDBFormat: String, Hashable, Sendable, CaseIterable {
-  /// The original format of 1996: numbers of 32 bits, files of up to 4 GiB. Every cdb tool reads it.
+  /// The original format of 1996: numbers of 32 bits, files of up to 4 GiB. Every cdb tool reads
+  /// it.
   case cdb
   /// Bernstein's cdb64: positions, lengths and hashes have 64 bits.
   case cdb64
-  /// The layout of cdb64 with hashes of 32 bits, as the Python package pure-cdb (`Writer64`) has it.
+  /// The layout of cdb64 with hashes of 32 bits, as the Python package pure-cdb (`Writer64`) has
+  /// it.
   ///
   /// A file does not tell the two apart, and for keys of up to five bytes they are the same.
   /// ``CDBFile`` looks for a key under both hashes, and calls either file ``cdb64``.

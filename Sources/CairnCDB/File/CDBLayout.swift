@@ -1,5 +1,5 @@
-internal import CairnBytes
 internal import Cairn
+internal import CairnBytes
 
 /// The 256 pointers with which a file begins: where the hash tables are.
 struct CDBLayout: Sendable {
@@ -13,8 +13,8 @@ struct CDBLayout: Sendable {
 
   /// Reads the beginning of a file of `length` bytes. Nil if it is no file of this format.
   ///
-  /// All writers put the tables one behind the other at the end of the file; then `isExact` is true.
-  /// The format asks for less, only that they lie in the file, and so does this.
+  /// All writers put the tables one behind the other at the end of the file; then `isExact` is
+  /// true. The format asks for less, only that they lie in the file, and so does this.
   private init?(_ header: [UInt8], _ format: CDBFormat, length: UInt64, isExact: inout Bool) {
     guard header.count >= format.headerSize else { return nil }
     var tables: [UInt64] = []

@@ -1,5 +1,5 @@
-internal import CairnBytes
 internal import Cairn
+internal import CairnBytes
 internal import CairnDisk
 
 /// Goes through the records of a file from front to back, in large reads that nothing keeps.

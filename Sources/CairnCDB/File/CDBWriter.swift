@@ -1,10 +1,10 @@
 public import Cairn
-package import CairnDisk
 internal import CairnBytes
+package import CairnDisk
 internal import Synchronization
 
-/// Writes a cdb file: records one after the other, then the tables, then the file takes its name, all
-/// at once. Until then there is nothing, or the file that was there before.
+/// Writes a cdb file: records one after the other, then the tables, then the file takes its name,
+/// all at once. Until then there is nothing, or the file that was there before.
 ///
 /// The bytes are those that cdbmake and tinycdb write from the same records. May be used from any
 /// thread. A writer that is dropped before it has finished leaves nothing.
@@ -37,8 +37,8 @@ public final class CDBWriter: Sendable {
 
   /// Adds a record. A key may come again: look-ups find its first value first.
   ///
-  /// - Throws: `sizeLimit` if the format can hold no more, `closed` after the end, and what the disk
-  ///   says; nothing can be added after an error of the disk.
+  /// - Throws: `sizeLimit` if the format can hold no more, `closed` after the end, and what the
+  ///   disk says; nothing can be added after an error of the disk.
   public func add(_ key: [UInt8], _ value: [UInt8]) throws(CairnError) {
     try add(key: key.span, value: value.span)
   }
@@ -61,8 +61,8 @@ public final class CDBWriter: Sendable {
 
   /// Completes the file and puts it in its place. The writer is used up, also after an error.
   ///
-  /// - Parameter durably: whether the file, and its name, are safe from a power cut on return; costs
-  ///   two syncs.
+  /// - Parameter durably: whether the file, and its name, are safe from a power cut on return;
+  ///   costs two syncs.
   /// - Returns: how large the file is.
   @discardableResult
   public func finish(durably: Bool = true) throws(CairnError) -> UInt64 {

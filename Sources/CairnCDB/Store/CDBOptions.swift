@@ -8,7 +8,8 @@ public struct CDBOptions: Sendable {
   /// How long after a change the store saves itself; zero, as it is at first, is never. Further
   /// changes do not put it off.
   public var autosaveInterval: Duration = .zero
-  /// How long after ``CDBStore/saveSoon()`` the store saves: what is asked for meanwhile is one save.
+  /// How long after ``CDBStore/saveSoon()`` the store saves: what is asked for meanwhile is one
+  /// save.
   public var saveSoonDelay: Duration = .milliseconds(50)
 
   /// The defaults.

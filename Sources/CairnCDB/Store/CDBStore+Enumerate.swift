@@ -4,8 +4,8 @@ internal import CairnDisk
 internal import Synchronization
 
 extension CDBStore {
-  /// A walk over all keys and values: those of the file in its order, then those that were added, in
-  /// the order in which they were. It shows the store as it is now, whatever is changed or saved
+  /// A walk over all keys and values: those of the file in its order, then those that were added,
+  /// in the order in which they were. It shows the store as it is now, whatever is changed or saved
   /// meanwhile.
   ///
   /// - Throws: `closed`.
@@ -57,8 +57,8 @@ extension CDBStore {
   }
 }
 
-/// Walks over the keys and values of a ``CDBStore``; made by ``CDBStore/entries()``. May be used from
-/// any thread; what one takes, no other gets.
+/// Walks over the keys and values of a ``CDBStore``; made by ``CDBStore/entries()``. May be used
+/// from any thread; what one takes, no other gets.
 public final class CDBEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct State {
     var walk: CDBWalk?
@@ -80,11 +80,11 @@ public final class CDBEntries<Key: Hashable & Sendable, Value: Sendable>: Sendab
     state = Lock(State(walk: file.map { CDBWalk($0) }, added: added[...]))
   }
 
-  /// The next key with its value; nil when there are no more. A value that was read or set before is
-  /// the same object; others are decoded, and not put into the cache.
+  /// The next key with its value; nil when there are no more. A value that was read or set before
+  /// is the same object; others are decoded, and not put into the cache.
   ///
-  /// - Throws: `corrupt` and `badType` if a key or value can't be read; the next call goes on behind
-  ///   it, unless the file's structure is damaged: then it throws again.
+  /// - Throws: `corrupt` and `badType` if a key or value can't be read; the next call goes on
+  ///   behind it, unless the file's structure is damaged: then it throws again.
   public func next() throws(CairnError) -> (key: Key, value: Value)? {
     guard let found = try step(withValue: true) else { return nil }
     if let value = found.value { return (found.key, value) }

@@ -10,11 +10,11 @@ public struct CDBSaveFailure: Sendable {
 }
 
 extension CDBStore {
-  /// Writes all changes: a new file is written beside the old one, synced, and takes its name. Values
-  /// that did not change are copied as they are, also those of other tools.
+  /// Writes all changes: a new file is written beside the old one, synced, and takes its name.
+  /// Values that did not change are copied as they are, also those of other tools.
   ///
-  /// A power cut leaves the old file or the new one. Any failure leaves every change where it was, and
-  /// a later save writes it. What is changed while a save is under way waits for the next.
+  /// A power cut leaves the old file or the new one. Any failure leaves every change where it was,
+  /// and a later save writes it. What is changed while a save is under way waits for the next.
   ///
   /// - Returns: whether there was anything to write.
   /// - Throws: `closed`; what encoding throws; `sizeLimit` if the format can't hold so much;
@@ -33,9 +33,9 @@ extension CDBStore {
     }
   }
 
-  /// What went wrong with the last save that nobody waited for; nil if it went well. The changes are
-  /// still there, and are tried again with the next change, `saveSoon()` or `save()`, or, if there is
-  /// one, after the interval.
+  /// What went wrong with the last save that nobody waited for; nil if it went well. The changes
+  /// are still there, and are tried again with the next change, `saveSoon()` or `save()`, or, if
+  /// there is one, after the interval.
   public var lastSaveFailure: CDBSaveFailure? { state.withLock { $0.lastSaveError } }
 
   /// Sees to it that a change is saved in time.

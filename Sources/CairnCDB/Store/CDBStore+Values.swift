@@ -44,8 +44,8 @@ extension CDBStore {
     }
   }
 
-  /// The value of a key, to read; see ``value(for:)``. Changes are made with ``set(_:for:)``, which can
-  /// fail.
+  /// The value of a key, to read; see ``value(for:)``. Changes are made with ``set(_:for:)``, which
+  /// can fail.
   public subscript(key: Key) -> Value? {
     get throws(CairnError) { try value(for: key) }
   }
@@ -55,8 +55,8 @@ extension CDBStore {
     try withStoredValue(for: key) { _ throws(CairnError) in true } ?? false
   }
 
-  /// Shows a value's bytes as they are stored, tag and all: where they lie in the file, without a copy,
-  /// if they are not changed.
+  /// Shows a value's bytes as they are stored, tag and all: where they lie in the file, without a
+  /// copy, if they are not changed.
   ///
   /// - Returns: what `body` returns; nil if the key has no value.
   public func withStoredValue<R>(
@@ -78,8 +78,8 @@ extension CDBStore {
 
   /// Gives a key a value; nil removes it. A value with the bytes that the file has is no change.
   ///
-  /// The next reader gets this very value. One that is an object is encoded again by the save; if it is
-  /// changed after that, say so with ``markChanged(_:)``.
+  /// The next reader gets this very value. One that is an object is encoded again by the save; if
+  /// it is changed after that, say so with ``markChanged(_:)``.
   /// - Throws: `closed`, what encoding throws, and what the disk says; then nothing has changed.
   public func set(_ value: Value?, for key: Key) throws(CairnError) {
     let name = try keys.encode(key)
@@ -179,13 +179,14 @@ extension CDBStore {
   /// Whether a save would write anything.
   public var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
 
-  /// The keys that were set, marked or removed since the last save, in the order in which that began.
+  /// The keys that were set, marked or removed since the last save, in the order in which that
+  /// began.
   public var changedKeys: [Key] {
     state.withLock { $0.changes.values.sorted { $0.order < $1.order }.map(\.key) }
   }
 
-  /// Forgets what was decoded; what was changed and is not saved stays. Values are decoded anew when
-  /// they are asked for, into other objects.
+  /// Forgets what was decoded; what was changed and is not saved stays. Values are decoded anew
+  /// when they are asked for, into other objects.
   public func emptyCache() {
     state.withLock { state in
       state.cache = state.changes.compactMapValues(\.value)

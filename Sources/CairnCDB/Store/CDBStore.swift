@@ -1,19 +1,19 @@
 public import Cairn
-package import CairnDisk
 internal import CairnBytes
+package import CairnDisk
 internal import Synchronization
 
-/// A dictionary in one cdb file: what is asked for is read from the file, what is changed is kept in
-/// memory until ``save()`` writes a new file and puts it in the place of the old one.
+/// A dictionary in one cdb file: what is asked for is read from the file, what is changed is kept
+/// in memory until ``save()`` writes a new file and puts it in the place of the old one.
 ///
-/// Reading costs a look into the file and decoding, once for each key: values stay in a cache and are
-/// the same object from then on (``emptyCache()``). Saving copies all of the file but the values that
-/// changed, so it costs what the file is large; that is right for data that is read often and changed
-/// in batches, and wrong for a log.
+/// Reading costs a look into the file and decoding, once for each key: values stay in a cache and
+/// are the same object from then on (``emptyCache()``). Saving copies all of the file but the
+/// values that changed, so it costs what the file is large; that is right for data that is read
+/// often and changed in batches, and wrong for a log.
 ///
 /// A store may be used from any thread. The file belongs to one store at a time: it may be replaced
-/// by others (with cdbmake, say) but then ``save()`` refuses to write over what it has not seen, until
-/// ``reload()``.
+/// by others (with cdbmake, say) but then ``save()`` refuses to write over what it has not seen,
+/// until ``reload()``.
 public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   /// The path of the file.
   public let path: String
@@ -58,7 +58,8 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
     holdsObjects = Value.self is AnyObject.Type
   }
 
-  /// Saves what was changed, as ``close(discardingChanges:)`` does; nobody hears of it if that fails.
+  /// Saves what was changed, as ``close(discardingChanges:)`` does; nobody hears of it if that
+  /// fails.
   deinit {
     timer.cancel(forGood: true)
     // There is nobody left to tell.
@@ -67,8 +68,8 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
   // MARK: opening
 
-  /// Opens the file. One that is not there is an empty store, and made by the first save. Does nothing
-  /// if the store is open.
+  /// Opens the file. One that is not there is an empty store, and made by the first save. Does
+  /// nothing if the store is open.
   ///
   /// - Throws: `corrupt` if it is no cdb file, and what the disk says.
   public func open() throws(CairnError) {
@@ -141,8 +142,8 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
   }
 
-  /// Reads the file anew, in case that somebody has replaced it. What was changed here stays changed,
-  /// and lies over the new file; the cache is emptied of everything else.
+  /// Reads the file anew, in case that somebody has replaced it. What was changed here stays
+  /// changed, and lies over the new file; the cache is emptied of everything else.
   ///
   /// - Throws: `closed`, `corrupt`, and what the disk says; then the file is the one from before.
   public func reload() throws(CairnError) {

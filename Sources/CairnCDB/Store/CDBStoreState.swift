@@ -7,8 +7,8 @@ struct CDBStoreState<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   var file: CDBFile?
   /// What the directory said about the file when it was opened.
   var seen: FileInfo?
-  /// By the bytes of the key, as everything is: keys that are equal may have other bytes (texts with
-  /// "é" as one character or two), and are two keys to the file.
+  /// By the bytes of the key, as everything is: keys that are equal may have other bytes (texts
+  /// with "é" as one character or two), and are two keys to the file.
   var changes: [[UInt8]: CDBChange<Key, Value>] = [:]
   /// Values that were decoded or set: the same object each time.
   var cache: [[UInt8]: Value] = [:]
