@@ -1,8 +1,8 @@
 public import Cairn
 internal import CairnBytes
 
-/// How the keys of a ``CDBStore`` become bytes, and bytes keys. Keys are the same key if their bytes
-/// are the same.
+/// How the keys of a ``CDBStore`` become bytes, and bytes keys. Keys are the same key if their
+/// bytes are the same.
 public struct CDBKeyCoding<Key: Hashable & Sendable>: Sendable {
   let encode: @Sendable (Key) throws(CairnError) -> [UInt8]
   let decode: @Sendable ([UInt8]) throws(CairnError) -> Key
