@@ -16,6 +16,7 @@ func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// Pages that live beside the code they explain.
 let pages = [
+  "CairnCDB": ["CDB.md"],
   "CairnLog": ["FORMAT.md"],
   "CairnMerge": ["MERGE.md"],
 ]
@@ -43,6 +44,7 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .library(name: "Cairn", targets: ["Cairn"]),
+    .library(name: "CairnCDB", targets: ["CairnCDB"]),
     .executable(name: "cairn", targets: ["CairnTool"]),
   ],
   dependencies: [
@@ -60,17 +62,21 @@ let package = Package(
     module("CairnMerge", ["CairnBytes"]),
     module("CairnStore", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge"]),
     module("Cairn", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge", "CairnStore"]),
+    module("CairnCDB", ["Cairn", "CairnBytes", "CairnDisk"]),
     .target(
       name: "CairnToolText", dependencies: ["Cairn"], path: "Tools/text", swiftSettings: settings),
     .executableTarget(
       name: "CairnTool",
       dependencies: [
-        "Cairn", "CairnToolText",
+        "Cairn", "CairnCDB", "CairnToolText",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], path: "Tools/cairn", swiftSettings: settings),
     .executableTarget(
       name: "TodoExample", dependencies: ["Cairn"], path: "Tools/Examples/Todo",
       swiftSettings: settings),
+    .executableTarget(
+      name: "GlossaryExample", dependencies: ["Cairn", "CairnCDB"],
+      path: "Tools/Examples/Glossary", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
       path: "Tests/Support", swiftSettings: settings),
@@ -84,8 +90,8 @@ let package = Package(
     .target(
       name: "CairnFuzzEntries",
       dependencies: [
-        "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "CairnToolText",
-        "TestSupport",
+        "Cairn", "CairnCDB", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes",
+        "CairnToolText", "TestSupport",
       ], path: "Tests/Fuzz/Entries", swiftSettings: settings),
     tests("CairnBytesTests", ["CairnBytes"]),
     tests("CairnDiskTests", ["CairnDisk"]),
@@ -94,7 +100,8 @@ let package = Package(
     tests("CairnStoreTests", ["CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
     tests(
       "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
-    tests("ToolTests", ["Cairn"]),
+    tests("CairnCDBTests", ["CairnCDB", "Cairn", "CairnDisk", "CairnBytes"], exclude: ["Golden"]),
+    tests("ToolTests", ["Cairn", "CairnCDB"]),
     .testTarget(
       name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"],
       path: "Tests/Fuzz/Replay", swiftSettings: settings),

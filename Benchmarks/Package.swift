@@ -12,7 +12,11 @@ let package = Package(
   targets: [
     .target(name: "Workload"),
     .executableTarget(
-      name: "cairn-bench", dependencies: ["Workload", .product(name: "Cairn", package: "cairn")]),
+      name: "cairn-bench",
+      dependencies: [
+        "Workload", .product(name: "Cairn", package: "cairn"),
+        .product(name: "CairnCDB", package: "cairn"),
+      ]),
     .executableTarget(
       name: "grdb", dependencies: ["Workload", .product(name: "GRDB", package: "GRDB.swift")]),
   ],

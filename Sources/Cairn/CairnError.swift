@@ -1,4 +1,4 @@
-internal import CairnDisk
+package import CairnDisk
 internal import CairnLog
 internal import CairnStore
 
@@ -103,7 +103,8 @@ extension CairnError {
     self.init(code, error.description, file: error.path, offset: error.offset)
   }
 
-  init(_ error: DiskError) {
+  /// The public form of what a disk says.
+  package init(_ error: DiskError) {
     let code: Code
     switch error.reason {
     case .notFound: code = .notFound

@@ -83,6 +83,18 @@ extension [UInt8] {
     }
   }
 
+  /// Copies what a span shows.
+  @inlinable @inline(always)
+  package mutating func put(_ span: Span<UInt8>) {
+    unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+  }
+
+  /// The bytes that a span shows.
+  @inlinable @inline(always)
+  package init(copying span: Span<UInt8>) {
+    self = unsafe span.withUnsafeBufferPointer { unsafe [UInt8]($0) }
+  }
+
   /// Overwrites bytes that are already there.
   package mutating func set(_ value: UInt32, at offset: Int) {
     for i in 0..<4 { self[offset + i] = UInt8(truncatingIfNeeded: value >> UInt32(8 * i)) }

@@ -1,14 +1,14 @@
 /// What can be said about a path by its text alone.
-enum FilePath {
+package enum FilePath {
   /// Without slashes at the end, with which the system would follow a link: "a/" is "a".
-  static func trimmed(_ path: String) -> String {
+  package static func trimmed(_ path: String) -> String {
     var rest = path.utf8[...]
     while rest.count > 1, rest.last == UInt8(ascii: "/") { rest.removeLast() }
     return String(rest) ?? path
   }
 
   /// The directory that the last name of a path is in; nil if there is none above.
-  static func parent(of path: String) -> String? {
+  package static func parent(of path: String) -> String? {
     let path = trimmed(path)
     if path.isEmpty || path == "/" { return nil }
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }

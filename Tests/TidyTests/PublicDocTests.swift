@@ -15,7 +15,9 @@ import Testing
       let lines = file.lines
       for (index, line) in file.code().enumerated() {
         let text = line.drop { $0 == " " }
-        guard text.hasPrefix("public "), !isExplained(lines, index) else { continue }
+        guard text.hasPrefix("public "), !text.hasPrefix("public import "),
+          !isExplained(lines, index)
+        else { continue }
         if PublicDocTests.inherited.contains(where: text.contains) { continue }
         problems.append("\(file.place(index)): \(text)")
       }
@@ -23,8 +25,14 @@ import Testing
     expectNone(problems)
   }
 
+  /// Modules whose symbols the documentation does not cover: an article names their types.
+  private static let articles = ["Sources/CairnCDB/": "ConstantDatabases"]
+
   @Test func `every public type is on the first page of the documentation`() throws {
     let page = try SourceFile("Sources/Cairn/Cairn.docc/Cairn.md").lines
+    let articles = try PublicDocTests.articles.mapValues {
+      try SourceFile("Sources/Cairn/Cairn.docc/\($0).md").text
+    }
     var problems: [String] = []
     var count = 0
     for file in try SourceFile.sources() {
@@ -33,7 +41,12 @@ import Testing
         guard let match = line.prefixMatch(of: declaration) else { continue }
         count += 1
         let name = match.3
-        if !page.contains("- ``\(name)``") { problems.append("\(file.place(index)): \(name)") }
+        if let article = articles.first(where: { file.path.hasPrefix($0.key) }) {
+          if article.value.contains("`\(name)`") { continue }
+        } else if page.contains("- ``\(name)``") {
+          continue
+        }
+        problems.append("\(file.place(index)): \(name)")
       }
     }
     #expect(count > 40)

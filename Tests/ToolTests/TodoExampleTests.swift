@@ -4,57 +4,18 @@ import Testing
 
 /// The example of the tutorial, run and compared with what the page says.
 @Suite struct TodoExampleTests {
-  private static let page = "Sources/Cairn/Cairn.docc/Tutorial.md"
-  private static let sources = ["Todo", "Device", "TodoExample"]
-    .map { "Tools/Examples/Todo/\($0).swift" }
+  private let page: ExamplePage
 
-  private struct Block {
-    var isSwift: Bool
-    var lines: [Substring]
+  init() throws {
+    page = try ExamplePage(
+      "Tutorial", sources: ["Todo", "Device", "TodoExample"].map { "Todo/\($0).swift" })
   }
 
-  private func text(_ path: String) throws -> String {
-    String(decoding: try ProjectFile.bytes(path), as: UTF8.self)
-  }
-
-  private func blocks() throws -> [Block] {
-    var blocks: [Block] = []
-    var open: Block?
-    for line in try text(Self.page).split(separator: "\n", omittingEmptySubsequences: false) {
-      if line.hasPrefix("```") {
-        if let block = open { blocks.append(block) }
-        open = open == nil ? Block(isSwift: line == "```swift", lines: []) : nil
-      } else {
-        open?.lines.append(line)
-      }
-    }
-    return blocks
-  }
-
-  /// Whether a block's lines follow one another in the source, however far they are indented there.
-  private func isPart(_ block: [Substring], of source: [Substring]) -> Bool {
-    source.indices.contains { start in
-      guard start + block.count <= source.count, let first = block.first,
-        source[start].hasSuffix(first)
-      else { return false }
-      let indentation = source[start].dropLast(first.count)
-      guard indentation.allSatisfy({ $0 == " " }) else { return false }
-      return zip(block, source[start...]).allSatisfy { line, there in
-        line.isEmpty ? there.isEmpty : there == indentation + line
-      }
-    }
-  }
-
-  @Test func `the page's code is the example's`() throws {
-    let sources = try Self.sources.map {
-      try text($0).split(separator: "\n", omittingEmptySubsequences: false)
-    }
-    let code = try blocks().filter(\.isSwift)
+  @Test func `the page's code is the example's`() {
+    let code = page.blocks.filter(\.isSwift)
     #expect(code.count > 5)
     for block in code {
-      #expect(
-        sources.contains { isPart(block.lines, of: $0) },
-        "not in the example: \(block.lines.first ?? "")")
+      #expect(page.isInExample(block), "not in the example: \(block.lines.first ?? "")")
     }
   }
 
@@ -62,7 +23,7 @@ import Testing
     let outcome = try Tool.run([], program: "TodoExample")
     #expect(outcome.status == 0, "\(outcome)")
     #expect(outcome.errors == "")
-    let results = try blocks().filter { !$0.isSwift }
+    let results = page.blocks.filter { !$0.isSwift }
     #expect(results.count == 3)
     for block in results {
       #expect(outcome.output.contains(block.lines.joined(separator: "\n")), "\(outcome.output)")

@@ -4,8 +4,8 @@ import Workload
 
 /// One workload on Cairn. Usage: cairn-bench WORKLOAD DIRECTORY [PART]
 ///
-/// W1, W2, W2sync, W7, W8 and grow want the directory empty, the others want what W2 (W10: what W6,
-/// the open workloads: what grow) left in it. W8 can be asked for one of its parts.
+/// W1, W2, W2sync, W7, W8, W11 and grow want the directory empty, the others want what W2 (W10:
+/// what W6, the open workloads: what grow) left in it. W8 can be asked for one of its parts.
 @main
 struct Bench {
   let directory: String
@@ -51,6 +51,7 @@ struct Bench {
     case "W5": try filters()
     case "W6": try updates()
     case "W10": try compaction()
+    case "W11": try constantDatabase()
     case "grow": try grow()
     case "open10k", "open100k", "open1M": try openSized()
     case "base": base()

@@ -25,6 +25,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case folder
   /// CSV and JSON that is to be imported.
   case text
+  /// Constant databases, and their text form.
+  case cdb
 
   /// Runs the target once.
   package func run(_ bytes: [UInt8]) async throws {
@@ -50,6 +52,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .store: try StoreEntry.run(bytes)
     case .folder: throw FuzzFinding("the folder's target needs a task")
     case .text: try TextEntry.run(bytes)
+    case .cdb: try CDBEntry.run(bytes)
     }
   }
 }

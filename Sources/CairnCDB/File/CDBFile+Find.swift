@@ -1,0 +1,176 @@
+internal import Cairn
+internal import CairnBytes
+internal import CairnDisk
+
+extension CDBFile {
+  /// The first record of a key.
+  func find(_ key: Span<UInt8>) throws(CairnError) -> CDBRecord? {
+    try checkOpen()
+    let full = CDBHash.full(key)
+    var probe = CDBProbe(layout, hash: layout.format.hash(full))
+    if let found = try next(&probe, key) { return found }
+    guard let other = Self.otherHash(full, layout.format) else { return nil }
+    probe = CDBProbe(layout, hash: other)
+    return try next(&probe, key)
+  }
+
+  /// All records of a key, in the order of the file.
+  func findAll(_ key: Span<UInt8>) throws(CairnError) -> [CDBRecord] {
+    try checkOpen()
+    let full = CDBHash.full(key)
+    var found: [CDBRecord] = []
+    var hashes = [layout.format.hash(full)]
+    if let other = Self.otherHash(full, layout.format) { hashes.append(other) }
+    for hash in hashes {
+      var probe = CDBProbe(layout, hash: hash)
+      while let record = try next(&probe, key) { found.append(record) }
+    }
+    // A table with slots that wrap around, or repeat, tells nothing about the order.
+    var unique: [CDBRecord] = []
+    for record in found.sorted(by: { $0.position < $1.position })
+    where unique.last != record { unique.append(record) }
+    return unique
+  }
+
+  /// Files with numbers of 64 bits have hashes of 64 or of 32 bits.
+  static func otherHash(_ full: UInt64, _ format: CDBFormat) -> UInt64? {
+    guard format == .cdb64, full > 0xFFFF_FFFF else { return nil }
+    return CDBFormat.cdb64Hash32.hash(full)
+  }
+
+  /// Goes on to the next record of the key. Ends after as many slots as the table has, whatever is
+  /// in them.
+  func next(
+    _ probe: inout CDBProbe, _ key: Span<UInt8>
+  ) throws(CairnError) -> CDBRecord? {
+    while probe.left > 0 {
+      let (hash, position) = try pair(at: probe.slot)
+      probe.advance()
+      if position == 0 {
+        probe.left = 0
+        return nil
+      }
+      if hash == probe.hash, let found = try match(position, key) { return found }
+    }
+    return nil
+  }
+
+  /// The record at a position, if it has that key.
+  private func match(_ position: UInt64, _ key: Span<UInt8>) throws(CairnError) -> CDBRecord? {
+    guard position >= UInt64(layout.format.headerSize), position < bytes.count else {
+      throw .damaged(path, position, "a table points there, where no record can be")
+    }
+    let (keyLength, valueLength) = try pair(at: position)
+    if keyLength != UInt64(key.count) { return nil }
+    guard
+      let record = CDBRecord(
+        position: position, pairSize: layout.format.pairSize, key: keyLength, value: valueLength,
+        limit: bytes.count)
+    else { throw .damaged(path, position, "a record that ends behind the end of the file") }
+    if let isEqual = bytes.equal(at: record.keyStart, key) { return isEqual ? record : nil }
+    return try slowEqual(record, key) ? record : nil
+  }
+
+  /// Two numbers: a slot, or the lengths of a record.
+  @inline(__always)
+  private func pair(at offset: UInt64) throws(CairnError) -> (UInt64, UInt64) {
+    if layout.format == .cdb {
+      if let word = bytes.u64(at: offset) { return (word & 0xFFFF_FFFF, word >> 32) }
+    } else if let first = bytes.u64(at: offset), let second = bytes.u64(at: offset &+ 8) {
+      return (first, second)
+    }
+    return try slowPair(at: offset)
+  }
+
+  /// What is not in memory yet, or not kept there.
+  @inline(never)
+  private func slowPair(at offset: UInt64) throws(CairnError) -> (UInt64, UInt64) {
+    let size = layout.format.pairSize
+    let copy = try part(offset, size)
+    return layout.format == .cdb
+      ? (UInt64(copy.u32(at: 0)), UInt64(copy.u32(at: 4))) : (copy.u64(at: 0), copy.u64(at: 8))
+  }
+
+  @inline(never)
+  private func slowEqual(_ record: CDBRecord, _ key: Span<UInt8>) throws(CairnError) -> Bool {
+    let copy = try part(record.keyStart, key.count)
+    for index in key.indices where copy[index] != key[index] { return false }
+    return true
+  }
+
+  /// A copy of a part, all of it; what may be kept is in memory afterwards.
+  private func part(_ offset: UInt64, _ length: Int) throws(CairnError) -> [UInt8] {
+    let copy: [UInt8]
+    do { copy = try bytes.copy(offset, length) } catch { throw .disk(error, path) }
+    guard copy.count == length else { throw .cutShort(path, offset) }
+    return copy
+  }
+}
+
+/// A walk over the slots in which a key can be.
+struct CDBProbe {
+  let hash: UInt64
+  /// Where the slot is that comes next.
+  var slot: UInt64
+  /// How many slots were not looked at.
+  var left: UInt64
+  private let pairSize: UInt64
+  private let start: UInt64
+  private let end: UInt64
+
+  @inline(__always)
+  init(_ layout: CDBLayout, hash: UInt64) {
+    let table = Int(truncatingIfNeeded: hash & 255)
+    let slots = layout.slots[table]
+    pairSize = UInt64(truncatingIfNeeded: layout.format.pairSize)
+    start = layout.tables[table]
+    // Tables lie in the file, so none of this overflows.
+    end = start &+ slots &* pairSize
+    self.hash = hash
+    left = slots
+    slot = slots == 0 ? start : start &+ Self.remainder(hash >> 8, slots) &* pairSize
+  }
+
+  /// A division of 32 bits takes half as long.
+  @inline(__always)
+  private static func remainder(_ value: UInt64, _ count: UInt64) -> UInt64 {
+    if (value | count) >> 32 == 0 {
+      return UInt64(
+        UInt32(truncatingIfNeeded: value) % UInt32(truncatingIfNeeded: count))
+    }
+    return value % count
+  }
+
+  @inline(__always)
+  mutating func advance() {
+    left &-= 1
+    slot &+= pairSize
+    if slot == end { slot = start }
+  }
+}
+
+extension CDBFile {
+  /// How many slots lie before the one that points to a record, and whether it is the first of its
+  /// key; nil if none points to it.
+  func distance(
+    of record: CDBRecord, _ key: [UInt8]
+  ) throws(CairnError) -> (distance: Int, isFirst: Bool)? {
+    let first = try find(key.span)
+    let full = CDBHash.full(key.span)
+    var hashes = [layout.format.hash(full)]
+    if let other = Self.otherHash(full, layout.format) { hashes.append(other) }
+    for hash in hashes {
+      var probe = CDBProbe(layout, hash: hash)
+      let slots = probe.left
+      while probe.left > 0 {
+        let (found, position) = try pair(at: probe.slot)
+        if position == 0 { break }
+        if found == hash, position == record.position {
+          return (Int(clamping: slots - probe.left), first == record)
+        }
+        probe.advance()
+      }
+    }
+    return nil
+  }
+}

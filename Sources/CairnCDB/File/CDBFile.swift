@@ -1,0 +1,151 @@
+public import Cairn
+internal import CairnBytes
+package import CairnDisk
+internal import Synchronization
+
+/// A cdb file, to be read: any bytes as keys, any bytes as values, found by two looks at the file.
+///
+/// A key may have several values; ``value(for:)`` is the first, ``values(for:)`` are all. The file
+/// is read as it is asked for and what was read is kept, up to a budget, so that values can be
+/// looked at without copying them (``withValue(for:_:)``). It stays the file that was opened when
+/// another one takes its name, as all writers of cdb files do it.
+///
+/// Nothing in a file is trusted: whatever its bytes are, calls end, with a value or with an error.
+/// A file that is cut short under the reader is an error as well. There are no checksums in the
+/// format, though, so bytes that were changed are not always noticed. May be used from any thread.
+public final class CDBFile: Sendable {
+  /// The path by which it was opened.
+  public let path: String
+  let layout: CDBLayout
+  let bytes: FileBytes
+  private let closed = Atomic<Bool>(false)
+  private let tallies = Lock<CDBTally?>(nil)
+
+  /// How much of a file is kept in memory if nobody says otherwise: 64 MiB.
+  public static let defaultCacheBytes = 64 << 20
+
+  /// Opens a file. Reads its first 16 KiB.
+  ///
+  /// - Parameters:
+  ///   - path: a regular file; links are not followed.
+  ///   - format: nil finds it out.
+  ///   - cacheBytes: how much of the file is kept in memory at most, as far as it is read; beyond
+  ///     that, each look-up reads anew. A file that fits is read as a whole once a MiB of it, and a
+  ///     sixteenth, was asked for.
+  /// - Throws: `notFound`, `corrupt` if it is no such file, and what the disk says.
+  public convenience init(
+    _ path: String, format: CDBFormat? = nil, cacheBytes: Int = CDBFile.defaultCacheBytes
+  ) throws(CairnError) {
+    try self.init(disk: Machine.real.disk, path: path, format: format, cacheBytes: cacheBytes)
+  }
+
+  /// The same on any disk.
+  package convenience init(
+    disk: any Disk, path: String, format: CDBFormat? = nil,
+    cacheBytes: Int = CDBFile.defaultCacheBytes
+  ) throws(CairnError) {
+    let file: any DiskFile
+    do { file = try disk.open(path, .read) } catch { throw CairnError(error) }
+    try self.init(file: file, path: path, format: format, cacheBytes: cacheBytes)
+  }
+
+  /// Takes over an open file, which may still have another name.
+  package init(
+    file: any DiskFile, path: String, format: CDBFormat?, cacheBytes: Int
+  ) throws(CairnError) {
+    file.adviseRandom()
+    let bytes: FileBytes
+    let header: [UInt8]
+    do {
+      bytes = try FileBytes(file, budget: max(0, cacheBytes))
+      header = try bytes.copy(0, Int(min(bytes.count, 4096)))
+    } catch { throw .disk(error, path) }
+    self.path = path
+    self.bytes = bytes
+    layout = try CDBLayout.read(header, format: format, length: bytes.count, path: path)
+  }
+
+  /// The file's format.
+  public var format: CDBFormat { layout.format }
+
+  /// The file's length in bytes, when it was opened.
+  public var size: UInt64 { bytes.count }
+
+  /// Closes the file; calls that are under way end as if it were open. Closing twice is fine.
+  public func close() {
+    closed.store(true, ordering: .releasing)
+    bytes.file.close()
+  }
+
+  func checkOpen() throws(CairnError) {
+    if closed.load(ordering: .acquiring) {
+      throw CairnError(.closed, "\"\(path)\" was closed; open it anew", file: path)
+    }
+  }
+
+  // MARK: values
+
+  /// Shows the first value of a key where it lies: a copy is made only if the value is not kept.
+  ///
+  /// - Returns: what `body` returns; nil if there is no such key.
+  /// - Throws: what `body` throws, `corrupt`, `closed`, and what the disk says.
+  public func withValue<R>(
+    for key: Span<UInt8>, _ body: (Span<UInt8>) throws(CairnError) -> R
+  ) throws(CairnError) -> R? {
+    guard let record = try find(key) else { return nil }
+    return try withValue(of: record, body)
+  }
+
+  /// The first value of a key; nil if there is none.
+  public func value(for key: [UInt8]) throws(CairnError) -> [UInt8]? {
+    guard let record = try find(key.span) else { return nil }
+    return try withValue(of: record) { [UInt8](copying: $0) }
+  }
+
+  /// All values of a key, in the order in which they were added.
+  public func values(for key: [UInt8]) throws(CairnError) -> [[UInt8]] {
+    var values: [[UInt8]] = []
+    for record in try findAll(key.span) {
+      values.append(try withValue(of: record) { [UInt8](copying: $0) })
+    }
+    return values
+  }
+
+  /// Whether there is a value for a key.
+  public func contains(_ key: [UInt8]) throws(CairnError) -> Bool { try find(key.span) != nil }
+
+  /// A walk over all records, in the order in which they were added.
+  public func records() throws(CairnError) -> CDBCursor {
+    try checkOpen()
+    return CDBCursor(self)
+  }
+
+  func withValue<R>(
+    of record: CDBRecord, _ body: (Span<UInt8>) throws(CairnError) -> R
+  ) throws(CairnError) -> R {
+    guard let length = Int(exactly: record.valueLength) else {
+      throw .damaged(path, record.position, "a value of \(record.valueLength) bytes")
+    }
+    if let result = try bytes.withSpan(at: record.valueStart, count: length, body) {
+      return result
+    }
+    let copy: [UInt8]?
+    do { copy = try bytes.fetch(record.valueStart, length) } catch { throw .disk(error, path) }
+    if let copy {
+      guard copy.count == length else { throw .cutShort(path, record.end) }
+      return try body(copy.span)
+    }
+    guard let result = try bytes.withSpan(at: record.valueStart, count: length, body) else {
+      throw .cutShort(path, record.end)
+    }
+    return result
+  }
+
+  /// Counts records and keys, once.
+  func tally() throws(CairnError) -> CDBTally {
+    if let known = tallies.withLock({ $0 }) { return known }
+    let found = try CDBTally(of: self)
+    tallies.withLock { $0 = found }
+    return found
+  }
+}

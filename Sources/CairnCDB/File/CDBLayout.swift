@@ -1,0 +1,84 @@
+internal import Cairn
+internal import CairnBytes
+
+/// The 256 pointers with which a file begins: where the hash tables are.
+struct CDBLayout: Sendable {
+  let format: CDBFormat
+  /// Where each table begins.
+  let tables: [UInt64]
+  /// How many slots each has.
+  let slots: [UInt64]
+  /// Where the records end.
+  let recordsEnd: UInt64
+
+  /// Reads the beginning of a file of `length` bytes. Nil if it is no file of this format.
+  ///
+  /// All writers put the tables one behind the other at the end of the file; then `isExact` is
+  /// true. The format asks for less, only that they lie in the file, and so does this.
+  private init?(_ header: [UInt8], _ format: CDBFormat, length: UInt64, isExact: inout Bool) {
+    guard header.count >= format.headerSize else { return nil }
+    var tables: [UInt64] = []
+    var slots: [UInt64] = []
+    tables.reserveCapacity(256)
+    slots.reserveCapacity(256)
+    var end: UInt64?
+    var first = length
+    isExact = true
+    for number in 0..<256 {
+      let place = number * format.pairSize
+      let table: UInt64
+      let count: UInt64
+      if format == .cdb {
+        table = UInt64(header.u32(at: place))
+        count = UInt64(header.u32(at: place + 4))
+      } else {
+        table = header.u64(at: place)
+        count = header.u64(at: place + 8)
+      }
+      tables.append(table)
+      slots.append(count)
+      if let end, table != end { isExact = false }
+      let isInside = table >= UInt64(format.headerSize) && table <= length
+      if isInside { first = min(first, table) }
+      if count == 0 {
+        end = table
+        continue
+      }
+      guard isInside, count <= (length - table) / UInt64(format.pairSize) else { return nil }
+      end = table + count * UInt64(format.pairSize)
+    }
+    if end != length { isExact = false }
+    // The first half of a cdb64 looks like a cdb of which all tables are empty; what is empty is as
+    // long as its pointers, and these lead nowhere else.
+    let isEmpty = slots.allSatisfy { $0 == 0 }
+    if isEmpty, length != UInt64(format.headerSize) || tables.contains(where: { $0 > length }) {
+      return nil
+    }
+    self.format = format
+    self.tables = tables
+    self.slots = slots
+    recordsEnd = first
+  }
+
+  /// Finds out the format, if it isn't given. `header` are the first bytes, 4096 if there are so
+  /// many.
+  static func read(
+    _ header: [UInt8], format: CDBFormat?, length: UInt64, path: String
+  ) throws(CairnError) -> CDBLayout {
+    var inexact: CDBLayout?
+    for candidate in format.map({ [$0] }) ?? [.cdb, .cdb64] {
+      var isExact = false
+      guard let found = CDBLayout(header, candidate, length: length, isExact: &isExact) else {
+        continue
+      }
+      if isExact { return found }
+      inexact = inexact ?? found
+    }
+    if let inexact { return inexact }
+    throw CairnError(
+      .corrupt,
+      "\"\(path)\" is no \(format?.rawValue ?? "cdb") file, or part of one: its \(length) bytes do "
+        + "not hold the tables that its beginning names; make it anew, or restore a copy",
+      file: path, offset: 0)
+  }
+}
