@@ -5,7 +5,7 @@ import Testing
 @testable import Cairn
 
 /// Who is told of which changes, and when.
-@Suite struct ChangesTests {
+@Suite(.timeLimit(.minutes(20))) struct ChangesTests {
   private let bench: FolderWorkbench
 
   init() throws { bench = try FolderWorkbench() }
