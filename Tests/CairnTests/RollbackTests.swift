@@ -39,8 +39,8 @@ import Testing
     try bench.expectEqual([a, c, late])
   }
 
-  @Test func `what the own log has lost comes back from the folder`() async throws {
-    let bench = IdentityBench()
+  /// A device that has lost its last delta, which is published.
+  private func loser(_ bench: IdentityBench) async throws -> Datastore {
     let first = try bench.open("a")
     for id in ["kept", "lost"] {
       try first.add(id)
@@ -54,13 +54,30 @@ import Testing
     let a = try bench.open("a")
     #expect(a.recoveryNotes.count == 1)
     #expect(try a.ids() == ["kept"])
-    let b = try bench.open("b")
+    return a
+  }
+
+  @Test func `what the own log has lost comes back from the folder`() async throws {
+    let bench = IdentityBench()
+    let (a, b) = (try await loser(bench), try bench.open("b"))
     #expect(try await bench.settle([a, b]))
     #expect(try a.ids() == ["kept", "lost"])
     try a.add("next")
     #expect(try await bench.settle([a, b]))
     #expect(try b.ids() == ["kept", "lost", "next"])
     try bench.expectEqual([a, b])
+  }
+
+  @Test func `a commit over what the own log has lost is published, too`() async throws {
+    let bench = IdentityBench()
+    let (a, b) = (try await loser(bench), try bench.open("b"))
+    try a.add("next")
+    // The own head is compared by its number only, and the new delta has that of the lost one.
+    await withKnownIssue {
+      _ = try await bench.settle([a, b])
+      #expect(try a.ids() == ["kept", "lost", "next"])
+      #expect(try b.ids() == ["kept", "lost", "next"])
+    }
   }
 
   @Test func `a lost file is written again under its name, byte for byte`() async throws {
