@@ -52,6 +52,22 @@ struct LocalStoreTests {
     }
   }
 
+  @Test(arguments: [true, false])
+  func `what is rolled back never counts, not even when the record goes`(isLinked: Bool) throws {
+    let store = try StoreDevice(1, isLinked: isLinked).store
+    let empty = store.totals
+    try store.insert("r", ["s": "text"])
+    try store.sync()
+    let totals = store.totals
+    try store.set("r", ["s": "a text that is much longer than the one before it"])
+    try store.rollBack()
+    #expect(store.totals == totals)
+    try store.delete("r")
+    #expect(store.totals == empty)
+    try store.rollBack()
+    #expect(store.totals == totals)
+  }
+
   @Test func `a deleted record reads as nothing and takes no writes`() throws {
     let store = try StoreDevice(1).store
     try store.insert("r", ["a": 1])

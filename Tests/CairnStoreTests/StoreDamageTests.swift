@@ -147,6 +147,29 @@ struct StoreDamageTests {
     #expect(failures > reads / 2)
   }
 
+  @Test func `a closed segment that has lost its end is damage, with nothing behind it, too`()
+    throws
+  {
+    let device = try StoreDevice(1) { $0.segmentBytes = 200 }
+    let second = StoreDevice.directory + "/log/0000000000000002.seg"
+    var count = 0
+    while device.disk.bytes(second) == nil, count < 10_000 {
+      try device.store.insert("r\(count)")
+      try device.store.sync()
+      count += 1
+    }
+    try device.store.close()
+    // As a crash leaves it before the first frame: no delta says what was before it.
+    let header = try #require(device.disk.bytes(second)).prefix(SegmentHeader.size)
+    try device.disk.setBytes(second, Array(header))
+    let whole = try #require(device.disk.bytes(Self.segment))
+    let last = try #require(try offsets(device).last)
+    try device.disk.setBytes(Self.segment, Array(whole[..<last]))
+    let error = failure(device)
+    #expect(error?.path == Self.segment && error?.reason == .truncated)
+    #expect(device.disk.bytes(Self.segment) == Array(whole[..<last]))
+  }
+
   @Test func `a header of zeros before frames is damage, and the frames stay`() throws {
     let device = try sample()
     var bytes = try #require(device.disk.bytes(Self.segment))

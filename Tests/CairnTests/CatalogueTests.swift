@@ -43,6 +43,23 @@ import Testing
     #expect(bench.catalogues.count == 2)
   }
 
+  @Test func `an older file of a device that comes back says nothing`() async throws {
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    try await a.with("n") { try $0.setTitle("old") }
+    try await a.refresh()
+    let path = "/folder/catalogue/" + (try #require(bench.catalogues.first))
+    let old = try #require(bench.disk.bytes(path))
+    bench.clock.advance(by: 10)
+    try await a.with("n") { try $0.setTitle("new") }
+    try await a.refresh()
+    try await b.refresh()
+    #expect(try b.datastoreInfos()["n"]?.title == "new")
+    bench.clock.advance(by: 10)
+    try bench.disk.setBytes(path, old)
+    try await b.refresh()
+    #expect(try b.datastoreInfos()["n"]?.title == "new")
+  }
+
   @Test func `lists work offline and right after the start`() async throws {
     let (a, b) = (bench.manager("a"), bench.manager("b"))
     try await a.with("x") { try $0.setTitle("X") }

@@ -109,6 +109,7 @@ import Testing
     case "noise": lie.pack = SeededRandom(2).bytes(1000)
     case "half its deltas": lie.pack.removeLast(lie.pack.count / 2)
     case "another datastore": lie.datastore ^= 1
+    case "another history": lie.chainAfter ^= 1
     default: lie.pack[lie.pack.count / 2] ^= 0x80
     }
     return lie
@@ -116,7 +117,7 @@ import Testing
 
   @Test(arguments: [
     "a bomb", "a bomb above the limit", "no deltas", "noise", "half its deltas",
-    "another datastore", "a changed byte",
+    "another datastore", "another history", "a changed byte",
   ])
   func `what is wrong behind good checksums is refused as a whole`(kind: String) async throws {
     let a = try await bench.publisher("a")
