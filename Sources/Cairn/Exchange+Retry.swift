@@ -22,6 +22,14 @@ struct Retry: Equatable {
     failures += 1
   }
 
+  /// The same for a file of a listing; a new version of it begins anew.
+  static func fail(_ entry: FolderEntry, in retries: inout [String: Retry]) {
+    var retry = retries[entry.name] ?? Retry(version: entry.version)
+    if retry.version != entry.version { retry = Retry(version: entry.version) }
+    retry.fail()
+    retries[entry.name] = retry
+  }
+
   /// Asked once a round: whether it is to be read in this one.
   mutating func isDue() -> Bool {
     if skip == 0 { return true }
@@ -44,10 +52,7 @@ extension Exchange {
   func refuse(_ entry: FolderEntry, _ reason: String) {
     memory.withLock { memory in
       memory.foreign[entry.name] = (entry.version, reason)
-      var retry = memory.retries[entry.name] ?? Retry(version: entry.version)
-      if retry.version != entry.version { retry = Retry(version: entry.version) }
-      retry.fail()
-      memory.retries[entry.name] = retry
+      Retry.fail(entry, in: &memory.retries)
     }
   }
 

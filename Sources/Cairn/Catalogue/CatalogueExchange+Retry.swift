@@ -19,10 +19,7 @@ extension CatalogueExchange {
   func refuse(_ entry: FolderEntry, _ verdict: Verdict) {
     memory.withLock { memory in
       memory.refused[entry.name] = (entry.version, verdict)
-      var retry = memory.retries[entry.name] ?? Retry(version: entry.version)
-      if retry.version != entry.version { retry = Retry(version: entry.version) }
-      retry.fail()
-      memory.retries[entry.name] = retry
+      Retry.fail(entry, in: &memory.retries)
     }
   }
 
