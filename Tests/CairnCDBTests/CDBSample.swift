@@ -69,32 +69,6 @@ enum CDBSample {
   }
 }
 
-/// A file that is only read, in memory.
-final class BytesFile: DiskFile {
-  let path = "/bytes"
-  private let bytes: [UInt8]
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  func size() throws(DiskError) -> UInt64 { UInt64(bytes.count) }
-
-  func read(at offset: UInt64, count: Int) throws(DiskError) -> [UInt8] {
-    let start = Int(clamping: min(offset, UInt64(bytes.count)))
-    return Array(bytes[start..<(start + max(0, min(count, bytes.count - start)))])
-  }
-
-  func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskError) { throw refusal }
-  func sync() throws(DiskError) { throw refusal }
-  func preallocate(to length: UInt64) throws(DiskError) { throw refusal }
-  func truncate(to length: UInt64) throws(DiskError) { throw refusal }
-  func adviseRandom() {}
-  func close() {}
-
-  private var refusal: DiskError {
-    DiskError(reason: .readOnly, operation: "change", path: path)
-  }
-}
-
 extension CDBFile {
   /// A file that is these bytes.
   convenience init(

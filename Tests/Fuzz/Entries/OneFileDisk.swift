@@ -1,4 +1,5 @@
 package import CairnDisk
+internal import TestSupport
 
 /// A disk that holds one file, to be read and nothing else: no bookkeeping, so that millions of
 /// files can be read from memory. Whatever path is opened, it is that file.
@@ -9,7 +10,7 @@ package struct OneFileDisk: Disk {
 
   package func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
     guard mode == .read else { throw refusal("open", path) }
-    return OneFile(path: path, bytes: bytes)
+    return BytesFile(bytes, path: path)
   }
 
   package func info(_ path: String) throws(DiskError) -> FileInfo? {
@@ -31,33 +32,5 @@ package struct OneFileDisk: Disk {
 
   private func refusal(_ operation: String, _ path: String) -> DiskError {
     DiskError(reason: .readOnly, operation: operation, path: path)
-  }
-}
-
-private final class OneFile: DiskFile {
-  let path: String
-  private let bytes: [UInt8]
-
-  init(path: String, bytes: [UInt8]) {
-    self.path = path
-    self.bytes = bytes
-  }
-
-  func size() throws(DiskError) -> UInt64 { UInt64(bytes.count) }
-
-  func read(at offset: UInt64, count: Int) throws(DiskError) -> [UInt8] {
-    let start = Int(clamping: min(offset, UInt64(bytes.count)))
-    return Array(bytes[start..<(start + max(0, min(count, bytes.count - start)))])
-  }
-
-  func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskError) { throw refusal }
-  func sync() throws(DiskError) { throw refusal }
-  func preallocate(to length: UInt64) throws(DiskError) { throw refusal }
-  func truncate(to length: UInt64) throws(DiskError) { throw refusal }
-  func adviseRandom() {}
-  func close() {}
-
-  private var refusal: DiskError {
-    DiskError(reason: .readOnly, operation: "change", path: path)
   }
 }
