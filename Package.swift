@@ -77,6 +77,9 @@ let package = Package(
     .executableTarget(
       name: "GlossaryExample", dependencies: ["Cairn", "CairnCDB"],
       path: "Tools/Examples/Glossary", swiftSettings: settings),
+    .executableTarget(
+      name: "ObjectsExample", dependencies: ["Cairn"], path: "Tools/Examples/Objects",
+      swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
       path: "Tests/Support", swiftSettings: settings),

@@ -110,11 +110,12 @@ final class Exchange: Sendable {
     noteInbox()
   }
 
-  /// One round, after those that were asked for before.
-  func run() async throws(CairnError) -> ExchangeReport {
+  /// One round, after those that were asked for before. `publishes`: otherwise it looks and
+  /// fetches only.
+  func run(publishes: Bool = true) async throws(CairnError) -> ExchangeReport {
     try await run { () async throws(CairnError) in
       var audit: FolderRepair?
-      return try await self.round(&audit)
+      return try await self.round(&audit, publishes: publishes)
     }
   }
 
@@ -151,7 +152,9 @@ final class Exchange: Sendable {
     throw CairnError(ending)
   }
 
-  private func round(_ audit: inout FolderRepair?) async throws(CairnError) -> ExchangeReport {
+  private func round(
+    _ audit: inout FolderRepair?, publishes: Bool = true
+  ) async throws(CairnError) -> ExchangeReport {
     try checkOpen()
     // What is remembered of the own head may be of one that the folder has lost since.
     if audit != nil { memory.withLock { $0.isOwnVerified = false } }
@@ -171,6 +174,7 @@ final class Exchange: Sendable {
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
+    if !publishes { return report }
     do throws(CairnError) {
       try await self.audit(found.listing, &audit, &report)
       switch found.publishing {

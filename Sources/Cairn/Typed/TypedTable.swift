@@ -25,12 +25,11 @@ internal import CairnStore
 public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
   /// The same table without the type.
   public let table: Table
-  /// Whether the model's `id` is the record's.
-  let carriesID: Bool
+  private let coder: ModelCoder<Model>
 
   init(table: Table) {
     self.table = table
-    carriesID = Model.self is any Identifiable<RecordID>.Type
+    coder = ModelCoder(table: table.id)
   }
 
   // MARK: reading
@@ -148,33 +147,14 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
   }
 
   func decode(_ fields: [(String, FieldValue)], _ id: RecordID) throws(CairnError) -> Model {
-    let decoder = RecordDecoder(fields, at: place(id), carriesID: carriesID)
-    do { return try Model(from: decoder) } catch {
-      throw CairnError(coding: error, at: decoder.place)
-    }
+    try coder.decode(fields, id)
   }
 
   /// The fields that the model has now, nil for those that are absent.
   func encode(_ model: Model, _ id: RecordID) throws(CairnError) -> RecordFields {
-    let encoder = RecordEncoder(at: place(id), carriesID: carriesID)
-    do {
-      try model.encode(to: encoder)
-      let fields = try encoder.finish()
-      if let own = encoder.id ?? ownID(of: model), own != id {
-        throw encoder.place.error(
-          .illegalArgument, "the model's id is \(own); a record's id can't be another, nor change")
-      }
-      return fields
-    } catch {
-      throw CairnError(coding: error, at: encoder.place)
-    }
+    try coder.encode(model, id)
   }
 
-  private func place(_ id: RecordID) -> FieldPlace {
-    FieldPlace(model: Model.self, table: table.id, record: id)
-  }
-
-  private func ownID(of model: Model) -> RecordID? {
-    carriesID ? (model as? any Identifiable<RecordID>)?.id : nil
-  }
+  /// The id that the model carries, nil if it carries none.
+  func ownID(of model: Model) -> RecordID? { coder.ownID(of: model) }
 }

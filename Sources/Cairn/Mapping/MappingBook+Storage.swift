@@ -1,0 +1,216 @@
+internal import CairnBytes
+internal import CairnMerge
+internal import CairnStore
+
+/// Where the book is kept: in tables of the library's own in the datastore of the objects, so that
+/// it changes with them, as one delta.
+///
+/// | table | a record for | fields |
+/// |---|---|---|
+/// | `:map.state` | the store, as `state` | `installation`, `version` |
+/// | `:map.routes` | each route | `device:sequence` texts in `vector` |
+/// | `:map.sets` | each change set | `id`, `route`; later `device`, `sequence`, `published` |
+/// | `:map.changes` | each change in one | `set`, `kind`, `fields`, and of what: below |
+/// | `:map.originals` | the same, if there is anything | the fields as they were |
+/// | `:map.links` | each link | `table`, `object`; `route`, `record`, `detached` |
+///
+/// A change names its object (`table`, `object`) and its record (`recordTable`, `record`). A link's
+/// record is named by the hash of table and object.
+extension MappingBook {
+  enum Place {
+    static let state = ":map.state"
+    static let routes = ":map.routes"
+    static let batches = ":map.sets"
+    static let entries = ":map.changes"
+    static let originals = ":map.originals"
+    static let links = ":map.links"
+    /// In a datastore that syncs: by installation, the set that was committed last.
+    static let sent = ":map.sent"
+  }
+
+  private static let stateRecord = RecordName("state")
+
+  // MARK: reading
+
+  init(_ store: Store) throws(StoreError) {
+    self.init()
+    if let fields = try store.fields(table: Place.state, id: MappingBook.stateRecord) {
+      let state = ObjectFields(fields)
+      version = state.text("version")
+      if let text = state.text("installation") { installation = RecordID(text) }
+    } else {
+      hasChangedState = true
+    }
+    for (name, fields) in try MappingBook.all(Place.routes, store) {
+      followed[name.text] = VersionVector(fields.texts("vector").compactMap(MappingBook.dot))
+    }
+    for (name, fields) in try MappingBook.all(Place.batches, store) {
+      guard let number = UInt64(name.text, radix: 16) else { continue }
+      var batch = OutboxBook.Batch(
+        number: number, id: RecordID(fields.text("id") ?? ""), route: fields.text("route") ?? "")
+      batch.device = fields.text("device") ?? ""
+      batch.sequence = UInt64(clamping: fields.integer("sequence"))
+      batch.isPublished = fields.integer("published") != 0
+      outbox.load(batch)
+    }
+    let originals = Dictionary(try MappingBook.all(Place.originals, store)) { first, _ in first }
+    for (name, fields) in try MappingBook.all(Place.entries, store) {
+      guard let entry = OutboxBook.Entry(name, fields, originals[name] ?? [:]) else { continue }
+      outbox.load(entry)
+    }
+    for (_, fields) in try MappingBook.all(Place.links, store) {
+      guard let table = fields.text("table"), let object = fields.text("object") else { continue }
+      load(
+        Link(
+          route: fields.text("route"), record: fields.text("record").map { RecordID($0) },
+          isDetached: fields.integer("detached") != 0),
+        of: ObjectKey(table: table, id: RecordID(object)))
+    }
+  }
+
+  private static func all(
+    _ table: String, _ store: Store
+  ) throws(StoreError) -> [(RecordName, ObjectFields)] {
+    var result: [(RecordName, ObjectFields)] = []
+    for name in try store.query(table: table, []) {
+      if let fields = try store.fields(table: table, id: name) {
+        result.append((name, ObjectFields(fields)))
+      }
+    }
+    return result
+  }
+
+  private static func dot(_ text: String) -> Dot? {
+    let parts = text.split(separator: ":")
+    guard parts.count == 2, let device = UInt64(parts[0], radix: 16),
+      let sequence = UInt64(parts[1])
+    else { return nil }
+    return Dot(device: DeviceID(rawValue: device), sequence: sequence)
+  }
+
+  // MARK: writing
+
+  /// Writes what has changed into the datastore; its next commit has it.
+  mutating func store(in store: Store) throws(StoreError) {
+    outbox.dropEmpty()
+    if hasChangedState {
+      var state: ObjectFields = ["installation": .string(installation.description)]
+      if let version { state["version"] = .string(version) }
+      try MappingBook.put(state, Place.state, MappingBook.stateRecord, store)
+    }
+    for route in changedRoutes.sorted() {
+      let dots = (followed[route]?.entries ?? []).map { dot in
+        FieldValue.string("\(String(dot.device.rawValue, radix: 16)):\(dot.sequence)")
+      }
+      try MappingBook.put(["vector": .list(dots)], Place.routes, RecordName(route), store)
+    }
+    for number in outbox.changedBatches.sorted() {
+      try MappingBook.put(
+        outbox.batches[number]?.fields, Place.batches, MappingBook.name(number), store)
+    }
+    for number in outbox.changedEntries.sorted() {
+      let entry = outbox.entries[number]
+      let name = MappingBook.name(number)
+      try MappingBook.put(entry?.fieldsStored, Place.entries, name, store)
+      let originals = entry.flatMap { $0.originals.isEmpty ? nil : $0.originals }
+      try MappingBook.put(originals, Place.originals, name, store)
+    }
+    for key in changedLinks.sorted() {
+      try MappingBook.put(
+        links[key]?.fields(key), Place.links, MappingBook.linkName(key), store)
+    }
+    noteStored()
+  }
+
+  private static func name(_ number: UInt64) -> RecordName {
+    RecordName(String(number, radix: 16))
+  }
+
+  private static func linkName(_ key: ObjectKey) -> RecordName {
+    let hash = XXH3.hash128(Array("\(key.table)/\(key.id)".utf8))
+    return .packed(UInt64(truncatingIfNeeded: hash >> 64), UInt64(truncatingIfNeeded: hash))
+  }
+
+  /// Makes a record what it is to be; nil: gone.
+  static func put(
+    _ fields: ObjectFields?, _ table: String, _ id: RecordName, _ store: Store
+  ) throws(StoreError) {
+    let now = try store.fields(table: table, id: id).map { ObjectFields($0) }
+    guard let fields else {
+      if now != nil { try store.delete(table: table, id: id) }
+      return
+    }
+    guard let now else {
+      try store.insert(table: table, id: id, fields.inOrder.map { ($0.0, $0.1) })
+      return
+    }
+    let changed = ObjectFields.differences(now, fields).sorted()
+    if changed.isEmpty { return }
+    try store.update(table: table, id: id, changed.map { ($0, fields[$0]) })
+  }
+}
+
+extension OutboxBook.Batch {
+  fileprivate var fields: ObjectFields {
+    var fields: ObjectFields = ["id": .string(id.description), "route": .string(route)]
+    if !isQueued {
+      fields["device"] = .string(device)
+      fields["sequence"] = .int(Int64(clamping: sequence))
+    }
+    if isPublished { fields["published"] = .int(1) }
+    return fields
+  }
+}
+
+extension OutboxBook.Entry {
+  fileprivate init?(_ name: RecordName, _ fields: ObjectFields, _ originals: ObjectFields) {
+    guard let number = UInt64(name.text, radix: 16),
+      let kind = Kind(rawValue: fields.integer("kind")),
+      let table = fields.text("table"), let object = fields.text("object"),
+      let recordTable = fields.text("recordTable"), let record = fields.text("record")
+    else { return nil }
+    self.init(
+      number: number, batch: UInt64(clamping: fields.integer("set")),
+      object: ObjectKey(table: table, id: RecordID(object)), table: recordTable,
+      record: RecordID(record), kind: kind, fields: Set(fields.texts("fields")),
+      originals: originals)
+  }
+
+  fileprivate var fieldsStored: ObjectFields {
+    [
+      "set": .int(Int64(clamping: batch)), "table": .string(object.table),
+      "object": .string(object.id.description), "recordTable": .string(table),
+      "record": .string(record.description), "kind": .int(kind.rawValue),
+      "fields": .list(fields.sorted().map { .string($0) }),
+    ]
+  }
+}
+
+extension MappingBook.Link {
+  fileprivate func fields(_ key: ObjectKey) -> ObjectFields {
+    var fields: ObjectFields = [
+      "table": .string(key.table), "object": .string(key.id.description),
+    ]
+    if let route { fields["route"] = .string(route) }
+    if let record { fields["record"] = .string(record.description) }
+    if isDetached { fields["detached"] = .int(1) }
+    return fields
+  }
+}
+
+extension ObjectFields {
+  func text(_ field: String) -> String? {
+    if case .string(let text)? = self[field] { text } else { nil }
+  }
+
+  func integer(_ field: String) -> Int64 {
+    if case .int(let value)? = self[field] { value } else { 0 }
+  }
+
+  func texts(_ field: String) -> [String] {
+    guard case .list(let items)? = self[field] else { return [] }
+    return items.compactMap { item -> String? in
+      if case .string(let text) = item { text } else { nil }
+    }
+  }
+}

@@ -1,0 +1,173 @@
+internal import CairnDisk
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Rounds with the folders.
+extension ObjectStore {
+  /// One round with the folder of each route: fetches what is new, lets the objects follow, merges
+  /// it with what is pending, uploads the queue, and publishes. While the queue is suspended it
+  /// fetches, merges and rewrites what is pending, and nothing leaves.
+  ///
+  /// - Throws: errors of folders and datastores, the first of them after all routes had their
+  ///   turn. If it was in uploading, the queue has been suspended because of it, what has arrived
+  ///   is out of the queue, and the failure handler was called.
+  @discardableResult
+  public func exchange() async throws(CairnError) -> ObjectReport {
+    try await exchange(remotes.keys.sorted())
+  }
+
+  func exchange(_ routes: [String]) async throws(CairnError) -> ObjectReport {
+    try checkUsable()
+    let (report, failures, error) = await turn.run { await self.rounds(routes) }
+    // Not in the turn: handlers may exchange.
+    if let onFailure { for failure in failures { await onFailure(failure) } }
+    if let error { throw error }
+    return report
+  }
+
+  private func rounds(
+    _ routes: [String]
+  ) async -> (ObjectReport, [UploadFailure], CairnError?) {
+    var report = ObjectReport()
+    var failures: [UploadFailure] = []
+    var first: CairnError?
+    for route in routes {
+      do throws(CairnError) {
+        guard let failure = try await round(route, &report) else { continue }
+        failures.append(failure)
+        first = first ?? failure.error
+      } catch { first = first ?? error }
+    }
+    return (report, failures, first)
+  }
+
+  /// Throws if looking and fetching fail; a failed upload is returned.
+  private func round(
+    _ route: String, _ report: inout ObjectReport
+  ) async throws(CairnError) -> UploadFailure? {
+    guard let remote = remotes[route], let exchanger = remote.exchanger else { return nil }
+    let hasUploads = !book.outbox.list(route) { !$0.isPublished }.isEmpty
+    if hasUploads || gate.status.isSuspended {
+      // What others did comes first: it may have to be merged with what is to be uploaded.
+      report.exchanges[route] = try await exchanger.run(publishes: false)
+      try checkUsable()
+      try follow(route, &report)
+    }
+    if gate.status.isSuspended { return nil }
+    let arrivedBefore = report.arrived.count
+    var refused: (batch: RecordID?, error: CairnError)?
+    for batch in book.outbox.list(route, where: \.isQueued) where !gate.status.isSuspended {
+      do throws(CairnError) { try upload(batch, &report) } catch {
+        refused = (batch.id, error)
+        break
+      }
+    }
+    do throws(CairnError) {
+      // Also if a set was refused: those before it are on their way.
+      report.exchanges[route] = try await remote.exchange()
+    } catch {
+      if !hasUploads { throw error }
+      refused = refused ?? (nil, error)
+    }
+    if refused != nil { _ = gate.suspend(by: 1) }
+    try checkUsable()
+    report.arrived += try noteArrived(route)
+    if let refused {
+      return UploadFailure(
+        route: route, changeSet: refused.batch, error: refused.error,
+        arrived: Array(report.arrived[arrivedBefore...]))
+    }
+    try follow(route, &report)
+    return nil
+  }
+
+  // MARK: suspension
+
+  /// Uploading waits until it was resumed as often as it was suspended. Changes are recorded,
+  /// fetched and merged all the same. Returns the new count.
+  ///
+  /// A set that is on its way at this moment goes on, those behind it wait.
+  ///
+  /// - Parameter count: How often; 0 only asks. The count ends at the largest integer.
+  @discardableResult
+  public nonisolated func suspend(count: Int = 1) -> Int { gate.suspend(by: max(0, count)) }
+
+  /// Takes one suspension back; at 0 it has no effect. Returns the new count.
+  @discardableResult
+  public nonisolated func resume() -> Int {
+    let count = gate.suspend(by: -1)
+    if count == 0 { hint() }
+    return count
+  }
+
+  // MARK: in the background
+
+  /// Exchanges by itself from now on: at once, after each commit that queues something, when a
+  /// folder changes, and at intervals that grow while nothing happens. `onReport` is called after
+  /// each round of a route, on no particular thread.
+  public func startExchanging(
+    onReport: @escaping @Sendable (Result<ObjectReport, CairnError>) -> Void = { _ in }
+  ) throws(CairnError) {
+    try checkUsable()
+    let remotes = remotes
+    background.withLock { running in
+      if running.isRunning { return }
+      running.start(remotes) { [weak self] route in
+        guard let self else { return .stop }
+        return await self.roundOfItsOwn(route, onReport)
+      }
+    }
+  }
+
+  private func roundOfItsOwn(
+    _ route: String, _ onReport: @Sendable (Result<ObjectReport, CairnError>) -> Void
+  ) async -> BackgroundRounds.Outcome {
+    do throws(CairnError) {
+      let report = try await exchange([route])
+      onReport(.success(report))
+      let isIdle = report.exchanges.values.allSatisfy(\.isIdle) && report.changes.isEmpty
+      return isIdle ? .idle : .moved
+    } catch {
+      switch error.code {
+      case .closed, .shutdown, .deleted: return .stop
+      default:
+        onReport(.failure(error))
+        return .idle
+      }
+    }
+  }
+
+  /// Ends what `startExchanging` began. A round that is under way ends by itself.
+  public nonisolated func stopExchanging() { background.withLock { $0.stop() } }
+
+  /// There may be something to upload.
+  nonisolated func hint() { background.withLock { $0.hint() } }
+}
+
+/// The rounds of all routes, each with its pauses.
+struct ObjectRounds: Sendable {
+  private var rounds: [BackgroundRounds] = []
+
+  var isRunning: Bool { !rounds.isEmpty }
+
+  mutating func start(
+    _ remotes: [String: Datastore],
+    _ round: @escaping @Sendable (String) async -> BackgroundRounds.Outcome
+  ) {
+    rounds = remotes.sorted { $0.key < $1.key }.map { route, remote in
+      let folder = remote.exchanger?.folder.base as? DirectoryFolder
+      let watched = folder.map { $0.path + "/" + (remote.exchanger?.directory ?? "") }
+      return BackgroundRounds(
+        watching: watched, pollSeconds: remote.manager.options.pollSeconds
+      ) { await round(route) }
+    }
+  }
+
+  func hint() { for round in rounds { round.hint() } }
+
+  mutating func stop() {
+    for round in rounds { round.stop() }
+    rounds = []
+  }
+}

@@ -1,0 +1,157 @@
+internal import CairnMerge
+internal import CairnStore
+
+/// From the datastores to the objects.
+extension ObjectStore {
+  /// Makes what was fetched visible, in the datastores and in the objects. Never waits for a
+  /// folder.
+  ///
+  /// `exchange` does so by itself; this is for datastores that exchange in some other way.
+  ///
+  /// - Throws: as `Datastore.sync`.
+  @discardableResult
+  public func sync() throws(CairnError) -> ObjectReport {
+    var report = ObjectReport()
+    for route in remotes.keys.sorted() { try follow(route, &report) }
+    return report
+  }
+
+  /// Commits and incorporates in one route's datastore, and lets the objects follow.
+  func follow(_ route: String, _ report: inout ObjectReport) throws(CairnError) {
+    guard let remote = remotes[route] else { return }
+    try checkUsable()
+    let (before, device) = (remote.store.vector, remote.store.device)
+    let isKnown = book.followed[route] == before
+    let result = try remote.sync()
+    try settle(route)
+    report.massDeletes[route] = result.massDelete
+    let after = remote.store.vector
+    if isKnown, !result.committed, result.newDevice == nil {
+      if before == after { return }
+      try take(result, route, through: after, &report)
+    } else {
+      // Somebody else has made changes visible there, or made some: nobody told which.
+      let renamed = result.newDevice == nil ? nil : device
+      try takeAll(route, through: after, renamed: renamed, &report)
+    }
+  }
+
+  /// Lets objects follow the records that a sync has changed.
+  func take(
+    _ result: SyncResult, _ route: String, through vector: VersionVector,
+    _ report: inout ObjectReport
+  ) throws(CairnError) {
+    let lost = losses(result.conflicts, route)
+    var addresses = Set(result.changes.map { RecordAddress(table: $0.table, id: $0.id) })
+    addresses.formUnion(lost.keys)
+    try take(addresses.sorted(), isNews: true, lost: lost, route, through: vector, &report)
+  }
+
+  /// Lets all objects of a route follow, whatever has changed. `renamed`: the name that this device
+  /// had before; what it had committed is under another one.
+  private func takeAll(
+    _ route: String, through vector: VersionVector, renamed: DeviceID?,
+    _ report: inout ObjectReport
+  ) throws(CairnError) {
+    guard let remote = remotes[route] else { return }
+    let mayDelete = isContinued(route, by: vector, but: renamed)
+    var addresses: [RecordAddress] = []
+    for mapping in mappings.values {
+      guard let table = mapping.recordTable else { continue }
+      for record in try remote.table(table).query() {
+        addresses.append(RecordAddress(table: table, id: record.id))
+      }
+      if !mayDelete { continue }
+      // Objects whose records are gone. Where the datastore is another one than before, or the
+      // mapping, an object without a record is one that was never uploaded.
+      for object in try local.table(mapping.table).query() {
+        let key = ObjectKey(table: mapping.table, id: object.id)
+        let record = book.place(key).record
+        if try self.record(route, table, record) == nil {
+          addresses.append(RecordAddress(table: table, id: record))
+        }
+      }
+    }
+    try take(addresses.sorted(), isNews: false, lost: [:], route, through: vector, &report)
+  }
+
+  /// Whether what the datastore has is all that the objects had followed, and more.
+  private func isContinued(
+    _ route: String, by vector: VersionVector, but renamed: DeviceID?
+  ) -> Bool {
+    guard var followed = book.followed[route], book.version == version.tag else { return false }
+    if let renamed { followed[renamed] = 0 }
+    return vector.covers(followed)
+  }
+
+  private func take(
+    _ addresses: [RecordAddress], isNews: Bool, lost: [RecordAddress: PendingFields],
+    _ route: String, through vector: VersionVector, _ report: inout ObjectReport
+  ) throws(CairnError) {
+    var sets = BatchNames()
+    var rest = addresses[...]
+    while true {
+      // In parts that a delta can hold. The last one says that it was the last.
+      rest = try changing { () throws(CairnError) in
+        var rest = rest
+        while let address = rest.popFirst() {
+          try take(address, isNews: isNews, lost[address] ?? [:], route, &sets, &report)
+          if try isFull() { break }
+        }
+        if rest.isEmpty { book.note(vector, followedOn: route) }
+        try commit()
+        return rest
+      }
+      if rest.isEmpty { return }
+    }
+  }
+
+  /// Whether it is time to commit, lest the next change break the limit.
+  func isFull() throws(CairnError) -> Bool {
+    try wrapped { () throws(StoreError) in try book.store(in: local.store) }
+    return local.unsyncedChangesSize > local.manager.options.limits.deltaBytes / 4
+  }
+
+  private func take(
+    _ address: RecordAddress, isNews: Bool, _ lost: PendingFields, _ route: String,
+    _ sets: inout BatchNames, _ report: inout ObjectReport
+  ) throws(CairnError) {
+    guard let mapping = mappings.values.first(where: { $0.recordTable == address.table }),
+      let key = book.object(
+        MappingBook.Address(route: route, record: address.id), table: mapping.table),
+      book[link: key]?.isDetached != true
+    else { return }
+    do throws(CairnError) {
+      let isMerge = try absorb(
+        key, mapping, route, address.id, isNews: isNews, lost: lost, &sets, &report.changes)
+      if isMerge { report.merges += 1 }
+    } catch {
+      guard error.code == .badType || error.code == .illegalArgument else { throw error }
+      report.unreadable.append(
+        ObjectReport.Unreadable(
+          route: route, table: address.table, record: address.id, error: error))
+    }
+  }
+
+  /// What this device wrote and lost at the same moment, and still knows the originals of.
+  private func losses(
+    _ conflicts: [SyncResult.Conflict], _ route: String
+  ) -> [RecordAddress: PendingFields] {
+    guard let device = remotes[route]?.device else { return [:] }
+    var result: [RecordAddress: PendingFields] = [:]
+    for conflict in conflicts {
+      guard let own = conflict.losers.first(where: { $0.device == device }) else { continue }
+      let address = RecordAddress(table: conflict.table, id: conflict.id)
+      result[address, default: [:]].updateValue(own.value?.stored, forKey: conflict.field)
+    }
+    return result
+  }
+}
+
+/// A record of a route's datastore.
+struct RecordAddress: Hashable, Comparable, Sendable {
+  var table: String
+  var id: RecordID
+
+  static func < (a: RecordAddress, b: RecordAddress) -> Bool { (a.table, a.id) < (b.table, b.id) }
+}

@@ -1,0 +1,198 @@
+internal import CairnMerge
+internal import CairnStore
+
+/// Changes of the app's.
+extension ObjectStore {
+  /// Changes objects: all that the closure does, or nothing if it throws.
+  ///
+  /// When it returns, the objects, what has to be uploaded because of them, and what changed fields
+  /// were before are durable as one delta. What differs from before is found out by mapping each
+  /// object that was touched as it was and as it is: a change set for each route that is concerned.
+  ///
+  /// The closure runs inside of the store: it should do nothing but use its argument.
+  ///
+  /// - Throws: what the closure throws; what mappings throw; `illegalArgument` if a mapping names a
+  ///   route that does not exist; errors of limits and of the disk, as `Datastore.sync`.
+  @discardableResult
+  public func write<Result: Sendable>(
+    _ body: @Sendable (inout ObjectTransaction) throws(CairnError) -> Result
+  ) throws(CairnError) -> Result {
+    let result = try changing { () throws(CairnError) in
+      var transaction = ObjectTransaction(local, tables: Set(mappings.keys))
+      let result = try body(&transaction)
+      try record(transaction.touched, transaction.ties)
+      try commit()
+      return result
+    }
+    if gate.status.queued > 0 { hint() }
+    return result
+  }
+
+  private func record(
+    _ touched: [ObjectKey: ObjectFields?], _ ties: [ObjectKey: ObjectTransaction.Tie]
+  ) throws(CairnError) {
+    var sets = BatchNames()
+    for (key, before) in touched.sorted(by: { $0.key < $1.key }) {
+      let after = try fields(key)
+      if let tie = ties[key] {
+        try self.tie(key, after, tie, &sets)
+      } else if before != after {
+        try note(key, from: before, to: after, &sets)
+      }
+    }
+  }
+
+  /// The sets of one commit, made when they are needed.
+  struct BatchNames {
+    private var numbers: [String: UInt64] = [:]
+
+    mutating func number(_ route: String, _ outbox: inout OutboxBook) -> UInt64 {
+      // One that nothing came into is dropped when the book is stored.
+      if let known = numbers[route], outbox.batches[known] != nil { return known }
+      let number = outbox.begin(route, id: .random())
+      numbers[route] = number
+      return number
+    }
+  }
+
+  /// Queues what a change of an object means for its record.
+  private func note(
+    _ key: ObjectKey, from before: ObjectFields?, to after: ObjectFields?, _ sets: inout BatchNames
+  ) throws(CairnError) {
+    guard let table = mappings[key.table]?.recordTable else { return }
+    if book[link: key]?.isDetached == true {
+      if after == nil { book[link: key] = nil }
+      return
+    }
+    var old: ShapedObject?
+    // Where the record is, if there is one.
+    var routes: [String] = []
+    if let before {
+      do throws(CairnError) {
+        old = try shape(key, before)
+        if let old { routes = [old.route] }
+      } catch {
+        // Another version of the app left what this one can't read: it is looked for.
+        guard error.code == .badType else { throw error }
+        routes = try self.routes(of: key, table)
+      }
+    }
+    let new = try after.flatMap { after throws(CairnError) in try shape(key, after) }
+    for route in routes where route != new?.route {
+      try save(nil, key, table, route, &sets, changed: [])
+    }
+    guard let new else {
+      book[link: key] = nil
+      return
+    }
+    let changed =
+      old?.route == new.route
+      ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
+    try save(new, key, table, new.route, &sets, changed: changed)
+  }
+
+  /// The routes on which an object has a record, or is to have one.
+  func routes(of key: ObjectKey, _ table: String) throws(CairnError) -> [String] {
+    if let route = book[link: key]?.route { return [route] }
+    var routes = book.outbox.routes(of: key)
+    for route in remotes.keys where try record(route, table, book.place(key).record) != nil {
+      routes.insert(route)
+    }
+    return routes.sorted()
+  }
+
+  /// Queues a record that is to be as given, or to go.
+  func save(
+    _ new: ShapedObject?, _ key: ObjectKey, _ table: String, _ route: String,
+    _ sets: inout BatchNames, changed: Set<String>
+  ) throws(CairnError) {
+    _ = try remote(route, for: key)
+    let record = book.place(key).record
+    let target = OutboxBook.Target(
+      object: key, route: route, table: table, record: record,
+      base: try self.record(route, table, record))
+    let batch = sets.number(route, &book.outbox)
+    if let new {
+      book.outbox.save(target, changed, now: new.fields, known: new.known, in: batch)
+    } else {
+      book.outbox.delete(target, in: batch)
+    }
+  }
+
+  /// Brings an object and a record together, or takes them apart.
+  private func tie(
+    _ key: ObjectKey, _ after: ObjectFields?, _ tie: ObjectTransaction.Tie,
+    _ sets: inout BatchNames
+  ) throws(CairnError) {
+    guard let mapping = mappings[key.table], let table = mapping.recordTable else {
+      throw CairnError(
+        .invalidOperation, "objects of the table \(key.table) stay on this device; they have no "
+          + "records", id: key.table)
+    }
+    switch tie {
+    case .detach(let deletesRecord):
+      if book[link: key]?.isDetached == true { return }
+      for route in try routes(of: key, table) {
+        if deletesRecord {
+          try save(nil, key, table, route, &sets, changed: [])
+        } else {
+          book.outbox.drop(key, route)
+        }
+      }
+      book[link: key] = after == nil ? nil : MappingBook.Link(isDetached: true)
+    case .attach(let record, let route, let uploads):
+      try attach(key, after, mapping, table, record, route, uploads: uploads, &sets)
+    }
+  }
+
+  private func attach(
+    _ key: ObjectKey, _ after: ObjectFields?, _ mapping: ObjectMapping, _ table: String,
+    _ record: RecordID, _ route: String, uploads: Bool, _ sets: inout BatchNames
+  ) throws(CairnError) {
+    _ = try remote(route, for: key)
+    let address = MappingBook.Address(route: route, record: record)
+    try checkFree(key, address, table)
+    let base = try self.record(route, table, record)
+    book[link: key] = MappingBook.Link(route: route, record: record)
+    guard uploads else {
+      guard base != nil else {
+        throw CairnError(
+          .notFound, "there is no record \(record) of the table \(table) on the route \(route) for "
+            + "the object \(key.id) to follow", id: record.description)
+      }
+      book.outbox.drop(key, route)
+      var changes: [ObjectChange] = []
+      try absorb(key, mapping, route, record, &sets, &changes)
+      return
+    }
+    guard let after, let new = try shape(key, after) else {
+      throw CairnError(
+        .notFound, "there is no object \(key.id) of the table \(key.table) that could be a record",
+        id: key.id.description)
+    }
+    book.outbox.drop(key, route)
+    let changed = new.known.filter { base?[$0] != new.fields[$0] }
+    try save(new, key, table, route, &sets, changed: changed)
+  }
+
+  /// An object has one record at most, and a record one object.
+  private func checkFree(
+    _ key: ObjectKey, _ address: MappingBook.Address, _ table: String
+  ) throws(CairnError) {
+    if book[link: key]?.isDetached != true {
+      let own = book.place(key).record
+      for route in try routes(of: key, table)
+      where route != address.route || own != address.record {
+        throw CairnError(
+          .exists, "the object \(key.id) of the table \(key.table) has the record \(own) on the "
+            + "route \(route); detach it first", id: key.id.description)
+      }
+    }
+    guard let other = book.object(address, table: key.table), other != key,
+      book[link: other]?.isDetached != true, try fields(other) != nil
+    else { return }
+    throw CairnError(
+      .exists, "the record \(address.record) on the route \(address.route) belongs to the object "
+        + "\(other.id); detach that one first", id: address.record.description)
+  }
+}

@@ -1,0 +1,101 @@
+internal import CairnMerge
+
+/// What a commit does to the queue: later changes take over from earlier ones.
+extension OutboxBook {
+  /// A record of an object, where it is.
+  struct Target: Sendable {
+    var object: ObjectKey
+    var route: String
+    var table: String
+    var record: RecordID
+    /// The record as it is there, nil if there is none.
+    var base: ObjectFields?
+  }
+
+  /// An object's record is to have other values in some fields. `now`: all that it is to be;
+  /// `known`: the fields that the object has a say in. `batch`: the set that it goes into.
+  mutating func save(
+    _ target: Target, _ changed: Set<String>, now: ObjectFields, known: Set<String>,
+    in batch: UInt64
+  ) {
+    var queued = queued(target.object, target.route)
+    var changed = changed
+    if let deleted = queued.first(where: { $0.kind == .delete }) {
+      // Deleted and there again: it has only become what it is now.
+      remove(deleted)
+      queued.removeAll { $0.kind == .delete }
+      changed = ObjectFields.differences(deleted.originals, now).intersection(known)
+      if target.base != nil, changed.isEmpty { return }
+    }
+    let isInserted = queued.contains { $0.kind == .insert }
+    let isNew = target.base == nil && !isInserted
+    if isNew { changed = Set(now.keys) }
+    guard isNew || !changed.isEmpty else { return }
+    var originals: ObjectFields = [:]
+    for field in changed {
+      let earlier = queued.first { $0.fields.contains(field) }
+      originals[field] = earlier == nil ? target.base?[field] : earlier?.originals[field]
+    }
+    take(changed, from: queued)
+    if var same = self.queued(target.object, target.route).first(where: { $0.batch == batch }) {
+      same.fields.formUnion(changed)
+      same.originals.merge(originals) { _, new in new }
+      put(same)
+      return
+    }
+    add(
+      isNew ? .insert : .update, target.object, table: target.table, target.record,
+      fields: changed, originals: originals, in: batch)
+  }
+
+  /// An object's record is to go. What was to be written to it before goes at once.
+  mutating func delete(_ target: Target, in batch: UInt64) {
+    let queued = queued(target.object, target.route)
+    if queued.contains(where: { $0.kind == .delete }) { return }
+    for entry in queued { remove(entry) }
+    guard let base = target.base else { return }
+    add(
+      .delete, target.object, table: target.table, target.record, fields: [], originals: base,
+      in: batch)
+  }
+
+  /// After a merge: these fields are pending, over what the record says now, and no others.
+  mutating func rebase(_ target: Target, still: Set<String>, in batch: UInt64) {
+    let queued = queued(target.object, target.route)
+    let base = target.base ?? [:]
+    var missing = still
+    for var entry in queued where entry.kind != .delete {
+      entry.fields.formIntersection(still)
+      missing.subtract(entry.fields)
+      entry.originals = base.filter { entry.fields.contains($0.key) }
+      // Somebody has inserted it.
+      if target.base != nil { entry.kind = .update }
+      if entry.fields.isEmpty, entry.kind == .update { remove(entry) } else { put(entry) }
+    }
+    if missing.isEmpty { return }
+    let originals = base.filter { missing.contains($0.key) }
+    if var last = self.queued(target.object, target.route).last(where: { $0.kind != .delete }) {
+      last.fields.formUnion(missing)
+      last.originals.merge(originals) { _, new in new }
+      put(last)
+    } else {
+      add(
+        .update, target.object, table: target.table, target.record, fields: missing,
+        originals: originals, in: batch)
+    }
+  }
+
+  /// Forgets what is queued of an object.
+  mutating func drop(_ object: ObjectKey, _ route: String) {
+    for entry in queued(object, route) { remove(entry) }
+  }
+
+  // MARK: on its way
+
+  /// A queued set is committed where it belongs.
+  mutating func noteCommitted(_ batch: Batch, device: String, sequence: UInt64) {
+    var batch = batch
+    (batch.device, batch.sequence) = (device, sequence)
+    put(batch)
+  }
+}

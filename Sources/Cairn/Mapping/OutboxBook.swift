@@ -1,0 +1,175 @@
+internal import CairnMerge
+
+/// The change sets that have not arrived in a folder yet: which fields of which records, and what
+/// they were before. Values are not in it, the objects have them.
+///
+/// For each object, each pending field is in one queued set only: the newest that changed it, with
+/// what it was before the oldest.
+struct OutboxBook: Sendable {
+  /// One commit's changes for one route.
+  struct Batch: Sendable, Equatable {
+    var number: UInt64
+    var id: RecordID
+    var route: String
+    /// The device under whose name its delta was committed, empty as long as it is queued.
+    var device = ""
+    /// The delta's number.
+    var sequence: UInt64 = 0
+    /// It has arrived, and is kept for those who were not seen to know it yet.
+    var isPublished = false
+
+    var isQueued: Bool { device.isEmpty }
+  }
+
+  /// What is pending of one record in one set.
+  struct Entry: Sendable, Equatable {
+    enum Kind: Int64, Sendable { case update, insert, delete }
+    var number: UInt64
+    var batch: UInt64
+    var object: ObjectKey
+    var table: String
+    var record: RecordID
+    var kind: Kind
+    /// Names of the fields that are written.
+    var fields: Set<String>
+    /// What they were; of a delete: all of the record.
+    var originals: ObjectFields
+  }
+
+  /// By number.
+  private(set) var batches: [UInt64: Batch] = [:]
+  private(set) var entries: [UInt64: Entry] = [:]
+  private var byObject: [ObjectKey: Set<UInt64>] = [:]
+  private var byBatch: [UInt64: Set<UInt64>] = [:]
+  /// Sets that have lost their last entry.
+  private var emptied: Set<UInt64> = []
+  private(set) var queuedCount = 0
+  private(set) var inFlightCount = 0
+  private var nextNumber: UInt64 = 1
+  /// What storage does not have as it is here.
+  private(set) var changedBatches: Set<UInt64> = []
+  private(set) var changedEntries: Set<UInt64> = []
+
+  // MARK: looking
+
+  /// Oldest first.
+  func list(_ route: String? = nil, where isWanted: (Batch) -> Bool) -> [Batch] {
+    batches.values.filter { (route == nil || $0.route == route) && isWanted($0) }
+      .sorted { $0.number < $1.number }
+  }
+
+  func changes(in batch: Batch) -> [Entry] {
+    (byBatch[batch.number] ?? []).sorted().compactMap { entries[$0] }
+  }
+
+  /// What is pending of an object, oldest first.
+  func changes(_ object: ObjectKey, _ route: String, where isWanted: (Batch) -> Bool) -> [Entry] {
+    guard let numbers = byObject[object] else { return [] }
+    return numbers.sorted().compactMap { entries[$0] }.filter { entry in
+      batches[entry.batch].map { $0.route == route && isWanted($0) } ?? false
+    }
+  }
+
+  func queued(_ object: ObjectKey, _ route: String) -> [Entry] {
+    changes(object, route) { $0.isQueued }
+  }
+
+  /// Routes on which something of an object is queued.
+  func routes(of object: ObjectKey) -> Set<String> {
+    Set((byObject[object] ?? []).compactMap { entries[$0].flatMap { batches[$0.batch] } }
+      .filter(\.isQueued).map(\.route))
+  }
+
+  // MARK: storage
+
+  mutating func load(_ batch: Batch) {
+    if let old = batches[batch.number] { count(old, -1) }
+    batches[batch.number] = batch
+    count(batch, 1)
+    nextNumber = max(nextNumber, batch.number &+ 1)
+  }
+
+  private mutating func count(_ batch: Batch, _ difference: Int) {
+    if batch.isQueued {
+      queuedCount += difference
+    } else if !batch.isPublished {
+      inFlightCount += difference
+    }
+  }
+
+  mutating func load(_ entry: Entry) {
+    entries[entry.number] = entry
+    byObject[entry.object, default: []].insert(entry.number)
+    byBatch[entry.batch, default: []].insert(entry.number)
+    nextNumber = max(nextNumber, entry.number &+ 1)
+  }
+
+  mutating func noteStored() {
+    changedBatches = []
+    changedEntries = []
+  }
+
+  // MARK: changing
+
+  mutating func begin(_ route: String, id: RecordID) -> UInt64 {
+    let number = nextNumber
+    put(Batch(number: number, id: id, route: route))
+    emptied.insert(number)
+    return number
+  }
+
+  mutating func put(_ batch: Batch) {
+    load(batch)
+    changedBatches.insert(batch.number)
+  }
+
+  mutating func put(_ entry: Entry) {
+    load(entry)
+    changedEntries.insert(entry.number)
+  }
+
+  mutating func add(
+    _ kind: Entry.Kind, _ object: ObjectKey, table: String, _ record: RecordID,
+    fields: Set<String>, originals: ObjectFields, in batch: UInt64
+  ) {
+    put(
+      Entry(
+        number: nextNumber, batch: batch, object: object, table: table, record: record, kind: kind,
+        fields: fields, originals: originals))
+  }
+
+  mutating func remove(_ entry: Entry) {
+    entries[entry.number] = nil
+    byObject[entry.object]?.remove(entry.number)
+    if byObject[entry.object]?.isEmpty == true { byObject[entry.object] = nil }
+    byBatch[entry.batch]?.remove(entry.number)
+    if byBatch[entry.batch]?.isEmpty == true {
+      byBatch[entry.batch] = nil
+      emptied.insert(entry.batch)
+    }
+    changedEntries.insert(entry.number)
+  }
+
+  mutating func remove(_ batch: Batch) {
+    for entry in changes(in: batch) { remove(entry) }
+    if let old = batches.removeValue(forKey: batch.number) { count(old, -1) }
+    changedBatches.insert(batch.number)
+  }
+
+  /// A queued set without changes is none.
+  mutating func dropEmpty() {
+    for number in emptied {
+      if let batch = batches[number], batch.isQueued, byBatch[number] == nil { remove(batch) }
+    }
+    emptied = []
+  }
+
+  /// Takes fields out of entries; those that have none left go, unless they insert the record.
+  mutating func take(_ fields: Set<String>, from entries: [Entry]) {
+    for var entry in entries where !entry.fields.isDisjoint(with: fields) {
+      entry.fields.subtract(fields)
+      entry.originals = entry.originals.filter { entry.fields.contains($0.key) }
+      if entry.fields.isEmpty, entry.kind == .update { remove(entry) } else { put(entry) }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import Cairn
+import TestSupport
+import Testing
+
+/// Object stores used by many tasks at once.
+@Suite struct MappingConcurrencyTests {
+  typealias Note = MappingBench.Note
+
+  @Test func `writes, rounds, suspensions and looks at once lose nothing`() async throws {
+    let bench = MappingBench()
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    try await a.insert(Note(text: "w"), "n")
+    try await bench.settle([a, b])
+    let (tasks, rounds) = (4, 25)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for task in 0..<tasks {
+        let store = task.isMultiple(of: 2) ? a.store : b.store
+        group.addTask {
+          for round in 0..<rounds {
+            try await store.write { objects throws(CairnError) in
+              try objects.update(Note.self, "n") { $0.stars += 1 }
+              try objects.insert(Note(text: "x"), id: RecordID("t\(task)r\(round)"))
+            }
+          }
+        }
+      }
+      for store in [a.store, b.store] {
+        group.addTask { for _ in 0..<rounds { try await store.exchange() } }
+        group.addTask {
+          for _ in 0..<rounds {
+            store.suspend()
+            _ = try await store.pendingChangeSets()
+            #expect(store.outbox.pending >= 0)
+            #expect(try store.objects(Note.self).get("n") != nil)
+            store.resume()
+            await Task.yield()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await bench.settle([a, b]))
+    #expect(try a.note("n")?.stars == tasks * rounds)
+    #expect(try a.notes().count == tasks * rounds + 1)
+    #expect(try a.notes() == b.notes())
+    #expect(a.store.outbox == OutboxStatus())
+  }
+
+  @Test func `in the background objects find their way, and a close ends it`() async throws {
+    let bench = MappingBench()
+    bench.options.pollSeconds = 0.01...0.02
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    try await a.store.startExchanging()
+    try await b.store.startExchanging()
+    var news = b.store.changes.makeAsyncIterator()
+    try await a.insert(Note(text: "x"), "n")
+    while try b.note("n") == nil { #expect(await news.next() != nil) }
+    #expect(try b.note("n") == Note(text: "x"))
+    try await a.close()
+    try await b.close()
+    while await news.next() != nil {}
+    #expect(!a.store.isOpen && !b.store.isOpen)
+    let error = await #expect(throws: CairnError.self) { _ = try await a.store.exchange() }
+    #expect(error?.code == .closed)
+  }
+
+  @Test func `a failure handler may exchange`() async throws {
+    let bench = MappingBench()
+    let store = Shared<ObjectStore?>(nil)
+    let told = Told<Bool>()
+    let hook = bench.hook
+    let device = try await bench.open("a") { _ in
+      guard let store = store.withLock({ $0 }) else { return }
+      hook.refusesWrites.clear()
+      store.resume()
+      do {
+        _ = try await store.exchange()
+        told.add(true)
+      } catch { told.add(false) }
+    }
+    store.withLock { $0 = device.store }
+    try await device.insert(Note(text: "x"), "n")
+    bench.hook.refusesWrites.set()
+    await #expect(throws: CairnError.self) { _ = try await device.exchange() }
+    #expect(told.all == [true])
+    #expect(device.store.outbox == OutboxStatus())
+  }
+}

@@ -1,0 +1,129 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// All objects are mapped once when the mappings have a new version.
+@Suite struct MappingVersionTests {
+  typealias Note = MappingBench.Note
+
+  struct SharedNote: TableModel {
+    static let table = "notes"
+    var text: String
+    var shout: String?
+  }
+
+  /// The second version of a mapping says more of a note than the first.
+  private func mapping(_ number: Int, _ told: Told<MappingPass> = Told()) -> ObjectMapping {
+    ObjectMapping(
+      Note.self, as: SharedNote.self,
+      map: { note, pass in
+        told.add(pass)
+        var shared = SharedNote(text: note.text)
+        if number > 1 { shared.shout = note.text.uppercased() }
+        return MappedRecord(shared)
+      },
+      update: { note, shared, _ in
+        note = note ?? Note(text: "")
+        note?.text = shared.text
+      })
+  }
+
+  @Test func `all objects are enumerated once for a new version, with its info`() async throws {
+    let bench = MappingBench()
+    var device = try await bench.open("a", [mapping(1)])
+    for id: RecordID in ["m", "n"] { try await device.insert(Note(text: "of \(id)"), id) }
+    _ = try await device.exchange()
+    try await device.close()
+    let told = Told<MappingPass>()
+    let version = MappingVersion("2", info: ["since": 2])
+    device = try await bench.open("a", [mapping(2, told)], version: version)
+    let population = MappingPass.population(info: ["since": 2])
+    #expect(told.all.count { $0 == population } == 2)
+    #expect(try await device.queue() == [["m.shout", "n.shout"]], "and nothing that is there")
+    _ = try await device.exchange()
+    #expect(try device.record("n")?["shout"] == "OF N")
+    try await device.close()
+    let again = Told<MappingPass>()
+    device = try await bench.open("a", [mapping(2, again)], version: version)
+    #expect(!again.all.contains(population))
+    #expect(device.store.outbox.pending == 0)
+  }
+
+  @Test func `with the same version an object gets the new shape when it changes`() async throws {
+    let bench = MappingBench()
+    var device = try await bench.open("a", [mapping(1)])
+    for id: RecordID in ["m", "n"] { try await device.insert(Note(text: "of \(id)"), id) }
+    _ = try await device.exchange()
+    try await device.close()
+    device = try await bench.open("a", [mapping(2)])
+    #expect(device.store.outbox.pending == 0)
+    try await device.update("n") { $0.text = "new" }
+    #expect(try await device.queue() == [["n.shout", "n.text"]])
+  }
+
+  @Test func `objects that were there before their mapping become records`() async throws {
+    let bench = MappingBench()
+    var device = try await bench.open("a", [.local(Note.self)], version: MappingVersion("0"))
+    try await device.insert(Note(text: "old"), "n")
+    #expect(device.store.outbox.pending == 0)
+    try await device.close()
+    // On the other side there is one of that id already.
+    let other = try await bench.open("b")
+    try await other.insert(Note(text: "of b", stars: 4), "n")
+    _ = try await other.exchange()
+    device = try await bench.open("a")
+    #expect(try await device.queue() == [["+n"]])
+    try await bench.settle([device, other])
+    #expect(try device.notes() == other.notes())
+    #expect(try device.note("n")?.text == "of b", "who was there first")
+  }
+
+  @Test func `a route that leads to another datastore gets all objects, and takes none away`()
+    async throws
+  {
+    let bench = MappingBench()
+    var device = try await bench.open("a")
+    for id: RecordID in ["m", "n"] { try await device.insert(Note(text: "x"), id) }
+    _ = try await device.exchange()
+    try await device.delete("m")
+    _ = try await device.exchange()
+    try await device.close()
+    let remote = try bench.remote("a", "elsewhere")
+    let store = try await ObjectStore.open(
+      in: bench.local("a"), remotes: ["main": remote], mappings: [MappingBench.note],
+      version: MappingVersion("1"))
+    device = MappingDevice(bench: bench, name: "a", store: store, remotes: ["main": remote])
+    #expect(try device.notes().count == 1)
+    #expect(try await device.queue() == [["+n"]])
+    _ = try await device.exchange()
+    #expect(try device.record("n")?["text"] == "x")
+  }
+
+  @Test func `a kill while objects are enumerated does it again`() async throws {
+    let bench = MappingBench()
+    bench.options.limits.deltaBytes = 8000
+    var device = try await bench.open("a", [mapping(1)])
+    for index in 0..<40 {
+      try await device.insert(Note(text: "note \(index)"), RecordID("n\(index)"))
+      if index % 10 == 9 { _ = try await device.exchange() }
+    }
+    try await device.close()
+    let before = bench.disk("a").snapshot()
+    device = try await bench.open("a", [mapping(2)], version: MappingVersion("2"))
+    let count = bench.disk("a").operations
+    #expect(device.store.outbox.queued > 1, "in parts that fit")
+    for step in stride(from: before.operations + 1, through: count, by: 7) {
+      let home = before.snapshot()
+      bench.use(home, for: "a")
+      home.powerOff(before: step)
+      do {
+        _ = try await bench.open("a", [mapping(2)], version: MappingVersion("2"))
+      } catch { try #require(home.isOff, "\(error)") }
+      bench.use(home.crash(keep: .subset(UInt64(step))), for: "a")
+      device = try await bench.open("a", [mapping(2)], version: MappingVersion("2"))
+      let fields = try await device.queue().joined()
+      #expect(fields.count == 40 && Set(fields).count == 40, "cut before step \(step)")
+    }
+  }
+}

@@ -1,0 +1,204 @@
+import Cairn
+import TestSupport
+import Testing
+
+/// Objects and records are brought together and taken apart.
+@Suite struct ObjectAttachTests {
+  typealias Note = MappingBench.Note
+
+  private func attach(
+    _ device: MappingDevice, _ id: RecordID, to record: RecordID, uploads: Bool
+  ) async throws {
+    try await device.store.write { objects throws(CairnError) in
+      try objects.attach(Note.self, id, to: record, uploads: uploads)
+    }
+  }
+
+  private func detach(
+    _ device: MappingDevice, _ id: RecordID, deletesRecord: Bool
+  ) async throws {
+    try await device.store.write { objects throws(CairnError) in
+      try objects.detach(Note.self, id, deletesRecord: deletesRecord)
+    }
+  }
+
+  /// Changes a record as another device would.
+  private func write(
+    _ device: MappingDevice, _ id: RecordID, _ fields: [String: Value]
+  ) async throws {
+    let table = try device.main.table("notes")
+    if let record = try table.record(id) {
+      try record.update(fields.mapValues { $0 })
+    } else {
+      try table.insert(fields: fields, id: id)
+    }
+    try device.main.sync()
+    try await device.store.sync()
+  }
+
+  @Test func `an object adopts a record of another id, and follows it`() async throws {
+    let bench = MappingBench()
+    let device = try await bench.open("a")
+    try device.main.table("notes").insert(["text": "old data", "stars": 2], id: "r")
+    try device.main.sync()
+    // Attached before anybody has made an object of it.
+    try await attach(device, "mine", to: "r", uploads: false)
+    #expect(try device.note("mine") == Note(text: "old data", stars: 2))
+    #expect(device.store.outbox.pending == 0)
+    try await device.store.sync()
+    #expect(try device.note("r") == nil, "a record is one object")
+    try await write(device, "r", ["text": "from elsewhere"])
+    #expect(try device.note("mine")?.text == "from elsewhere")
+    try await device.update("mine") { $0.text = "from here" }
+    let change = try #require(try await device.store.pendingChangeSets().first?.changes.first)
+    #expect(change.object == "mine" && change.record == "r")
+    _ = try await device.exchange()
+    #expect(try device.record("r")?["text"] == "from here")
+    let found = try #require(try await device.store.object(of: "r", in: "notes"))
+    #expect(found.table == "notes" && found.id == "mine")
+    #expect(try await device.store.object(of: "mine", in: "notes") == nil)
+    try await device.close()
+    let again = try await bench.open("a")
+    #expect(try await again.store.state(of: Note.self, "mine")?.record == "r")
+    try await again.delete("mine")
+    _ = try await again.exchange()
+    #expect(try again.record("r") == nil)
+  }
+
+  @Test func `an object is attached, and what differs is uploaded`() async throws {
+    let device = try await MappingBench().open("a")
+    try await device.store.write { objects throws(CairnError) in
+      try objects.insert(Note(text: "mine", stars: 1), id: "n")
+      try objects.detach(Note.self, "n", deletesRecord: false)
+    }
+    #expect(device.store.outbox.pending == 0)
+    try device.main.table("notes").insert(
+      ["text": "old data", "stars": 1, "tags": [], "other": true], id: "r")
+    try device.main.sync()
+    try await attach(device, "n", to: "r", uploads: true)
+    #expect(try await device.queue() == [["n.text"]])
+    _ = try await device.exchange()
+    #expect(
+      try device.record("r") == ["text": "mine", "stars": 1, "tags": [], "other": true])
+    #expect(try device.record("n") == nil)
+  }
+
+  @Test func `an object has one record, and a record one object`() async throws {
+    let device = try await MappingBench().open("a")
+    for id: RecordID in ["m", "n"] { try await device.insert(Note(text: "x"), id) }
+    _ = try await device.exchange()
+    for (object, record) in [("m", "new"), ("new", "n"), ("m", "n")] {
+      let error = await #expect(throws: CairnError.self) {
+        try await attach(device, RecordID(object), to: RecordID(record), uploads: false)
+      }
+      #expect(error?.code == .exists, "\(object) to \(record)")
+    }
+    let error = await #expect(throws: CairnError.self) {
+      try await attach(device, "new", to: "newer", uploads: false)
+    }
+    #expect(error?.code == .notFound)
+    let nothing = await #expect(throws: CairnError.self) {
+      try await attach(device, "new", to: "newer", uploads: true)
+    }
+    #expect(nothing?.code == .notFound)
+    let missing = await #expect(throws: CairnError.self) {
+      try await device.store.write { objects throws(CairnError) in
+        try objects.attach(Note.self, "new", to: "n", route: "work", uploads: true)
+      }
+    }
+    #expect(missing?.code == .illegalArgument)
+    #expect(try device.notes().count == 2)
+    #expect(device.store.outbox.pending == 0)
+  }
+
+  @Test(arguments: [true, false])
+  func `a detached object stays here, and its record as long as it is wanted`(
+    deletes: Bool
+  ) async throws {
+    let bench = MappingBench()
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    for id: RecordID in ["m", "n"] { try await a.insert(Note(text: "x"), id) }
+    try await bench.settle([a, b])
+    try await a.update("n") { $0.text = "not yet uploaded" }
+    try await detach(a, "n", deletesRecord: deletes)
+    #expect(try await a.queue() == (deletes ? [["-n"]] : []))
+    try await bench.settle([a, b])
+    #expect(try b.note("n")?.text == (deletes ? nil : "x"))
+    #expect(try a.note("n")?.text == "not yet uploaded")
+    let state = try #require(try await a.store.state(of: Note.self, "n"))
+    #expect(state.isDetached && state.hasRecord == !deletes && state.pendingFields.isEmpty)
+    // Neither follows the other.
+    try await a.update("n") { $0.text = "of a" }
+    #expect(a.store.outbox.pending == 0)
+    if !deletes { try await b.update("n") { $0.text = "of b" } }
+    try await bench.settle([a, b])
+    #expect(try a.note("n")?.text == "of a")
+    try await a.close()
+    let again = try await bench.open("a", version: MappingVersion("2"))
+    #expect(again.store.outbox.pending == 0, "also when all objects are enumerated")
+    // Together again, and the object counts.
+    try await attach(again, "n", to: "n", uploads: true)
+    try await bench.settle([again, b])
+    #expect(try b.note("n")?.text == "of a")
+  }
+
+  @Test func `a deleted record takes its object along, and nothing is uploaded for it`()
+    async throws
+  {
+    let bench = MappingBench()
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    for id: RecordID in ["m", "n"] { try await a.insert(Note(text: "x"), id) }
+    try await bench.settle([a, b])
+    try await b.delete("n")
+    _ = try await b.exchange()
+    let report = try await a.exchange()
+    #expect(report.changes == [ObjectChange(table: "notes", id: "n", isDeleted: true)])
+    #expect(a.store.outbox.pending == 0)
+    #expect(try await a.store.state(of: Note.self, "n") == nil)
+  }
+
+  @Test func `an object says how it stands to its record`() async throws {
+    let device = try await MappingBench().open("a")
+    #expect(try await device.store.state(of: Note.self, "n") == nil)
+    try await device.insert(Note(text: "x"), "n")
+    var state = try #require(try await device.store.state(of: Note.self, "n"))
+    #expect(state.route == "main" && state.recordTable == "notes" && state.record == "n")
+    #expect(!state.hasRecord && state.pendingFields == ["stars", "tags", "text"])
+    _ = try await device.exchange()
+    state = try #require(try await device.store.state(of: Note.self, "n"))
+    #expect(state.hasRecord && state.pendingFields.isEmpty && !state.hasPendingDelete)
+    try await device.delete("n")
+    state = try #require(try await device.store.state(of: Note.self, "n"))
+    #expect(state.hasRecord && state.hasPendingDelete)
+  }
+
+  @Test func `own changes do not come back as those of others`() async throws {
+    let bench = MappingBench()
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    try await a.insert(Note(text: "x"), "n")
+    var report = try await a.exchange()
+    #expect(report.changes.isEmpty)
+    report = try await b.exchange()
+    #expect(report.changes.map(\.id) == ["n"])
+    for device in [a, b, a, b] {
+      let report = try await device.exchange()
+      #expect(report.changes.isEmpty && report.merges == 0)
+    }
+  }
+
+  @Test func `a record that is no object is left alone and told`() async throws {
+    let bench = MappingBench()
+    let device = try await bench.open("a")
+    try device.main.table("notes").insert(["text": 5], id: "odd")
+    try device.main.table("notes").insert(["text": "x", "stars": 0, "tags": []], id: "n")
+    try device.main.sync()
+    let report = try await device.store.sync()
+    #expect(report.unreadable.map(\.record) == ["odd"])
+    #expect(report.unreadable.first?.error.code == .badType)
+    #expect(try device.notes().keys.map { $0 } == ["n"])
+    #expect(try device.record("odd") == ["text": 5])
+  }
+}

@@ -1,0 +1,213 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// What becomes of pending changes when others have changed the same.
+@Suite struct ObjectMergeTests {
+  typealias Note = MappingBench.Note
+
+  /// Joins the words that both sides have added, in an order that both agree on.
+  static func joinTexts(_ merge: inout ObjectMerge) {
+    guard merge.conflicts.contains("text"), case .string(let theirs)? = merge.remote?["text"],
+      case .string(let ours)?? = merge.pending["text"]
+    else { return }
+    let words = Set(theirs.split(separator: " ")).union(ours.split(separator: " "))
+    merge.keep("text", .string(words.sorted().joined(separator: " ")))
+  }
+
+  static let joining: ObjectMapping = .synced(Note.self, merge: joinTexts)
+
+  /// Two devices that have one note, "w", and have changed its text apart.
+  private func apart(
+    _ bench: MappingBench, _ mapping: ObjectMapping = joining
+  ) async throws -> (a: MappingDevice, b: MappingDevice) {
+    let a = try await bench.open("a", [mapping])
+    let b = try await bench.open("b", [mapping])
+    try await a.insert(Note(text: "w"), "n")
+    try await bench.settle([a, b])
+    try await a.update("n") { $0.text = "a w" }
+    try await b.update("n") { $0.text = "b w" }
+    return (a, b)
+  }
+
+  @Test(arguments: [true, false])
+  func `two devices with a merge of their own converge, whoever comes first`(
+    aFirst: Bool
+  ) async throws {
+    let bench = MappingBench()
+    let (a, b) = try await apart(bench)
+    #expect(try await bench.settle(aFirst ? [a, b] : [b, a]))
+    #expect(try a.note("n")?.text == "a b w")
+    #expect(try b.note("n")?.text == "a b w")
+    #expect(try a.record("n") == b.record("n"))
+    #expect(a.store.outbox.pending == 0 && b.store.outbox.pending == 0)
+  }
+
+  @Test func `only the device whose changes are pending is asked, with all three values`()
+    async throws
+  {
+    let told = Told<(String, ObjectMerge)>()
+    func mapping(_ name: String) -> ObjectMapping {
+      .synced(Note.self) { merge in
+        told.add((name, merge))
+        merge.keep("text", "decided by \(name)")
+      }
+    }
+    let bench = MappingBench()
+    let a = try await bench.open("a", [mapping("a")])
+    let b = try await bench.open("b", [mapping("b")])
+    try await a.insert(Note(text: "w"), "n")
+    try await bench.settle([a, b])
+    try await a.update("n") { ($0.text, $0.stars) = ("of a", 2) }
+    try await b.update("n") { ($0.text, $0.tags) = ("of b", ["b"]) }
+    _ = try await a.exchange()
+    let report = try await b.exchange()
+    #expect(report.merges == 1 && report.changes.map(\.id) == ["n"])
+    try await bench.settle([a, b])
+    let (name, merge) = try #require(told.all.first)
+    #expect(told.all.count == 1 && name == "b")
+    #expect(merge.table == "notes" && merge.object == "n" && merge.record == "n")
+    #expect(merge.route == "main" && !merge.isPendingDelete && !merge.isDeleted)
+    #expect(merge.original == ["text": "w", "tags": []])
+    #expect(merge.remote == ["text": "of a", "stars": 2, "tags": []])
+    #expect(merge.pending == ["text": "of b", "tags": ["b"]])
+    #expect(merge.conflicts == ["text"])
+    #expect(merge.stillPending == ["tags": ["b"]], "the rule: who was there first")
+    let expected = Note(text: "decided by b", stars: 2, tags: ["b"])
+    #expect(try a.note("n") == expected)
+    #expect(try b.note("n") == expected)
+  }
+
+  @Test func `without a handler the rules decide, as if both had committed`() async throws {
+    let bench = MappingBench()
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    try await a.insert(Note(text: "w", stars: 10, best: 5, tags: ["1", "2", "3"]), "n")
+    try await bench.settle([a, b])
+    try await a.update("n") {
+      ($0.text, $0.stars, $0.best, $0.tags) = ("of a", 12, 4, ["0", "1", "3"])
+    }
+    try await b.update("n") {
+      ($0.text, $0.stars, $0.best, $0.tags) = ("of b", 7, 6, ["1", "2", "2b", "3", "4"])
+    }
+    try await bench.settle([a, b])
+    let expected = Note(text: "of a", stars: 9, best: 6, tags: ["0", "1", "2b", "3", "4"])
+    #expect(try a.note("n") == expected)
+    #expect(try b.note("n") == expected)
+    #expect(try a.record("n") == b.record("n"))
+  }
+
+  @Test func `what a handler keeps of other fields is uploaded, too`() async throws {
+    let bench = MappingBench()
+    let mapping: ObjectMapping = .synced(Note.self) { merge in
+      merge.takeRemote("text")
+      merge.keep("place", "merged")
+    }
+    let (a, b) = try await apart(bench, mapping)
+    try await bench.settle([a, b])
+    let expected = Note(text: "a w", place: "merged")
+    #expect(try a.note("n") == expected)
+    #expect(try b.note("n") == expected)
+  }
+
+  // MARK: deletes
+
+  @Test(arguments: [true, false])
+  func `a record that others have deleted is gone, unless the handler keeps it`(
+    keeps: Bool
+  ) async throws {
+    let bench = MappingBench()
+    let mapping: ObjectMapping = .synced(Note.self) { merge in
+      if merge.remote == nil, keeps { merge.isDeleted = false }
+    }
+    let a = try await bench.open("a", [mapping])
+    let b = try await bench.open("b", [mapping])
+    for id: RecordID in ["n", "m", "o"] { try await a.insert(Note(text: "w", stars: 1), id) }
+    try await bench.settle([a, b])
+    try await a.delete("n")
+    try await b.update("n") { $0.text = "still wanted" }
+    try await bench.settle([a, b])
+    let expected = keeps ? Note(text: "still wanted", stars: 1) : nil
+    #expect(try a.note("n") == expected)
+    #expect(try b.note("n") == expected)
+  }
+
+  @Test(arguments: [true, false])
+  func `a pending delete stays, unless the handler takes it back`(restores: Bool) async throws {
+    let bench = MappingBench()
+    let told = Told<ObjectMerge>()
+    let mapping: ObjectMapping = .synced(Note.self) { merge in
+      told.add(merge)
+      if merge.isPendingDelete, restores {
+        merge.isDeleted = false
+        merge.keep("stars", 7)
+      }
+    }
+    let a = try await bench.open("a", [mapping])
+    let b = try await bench.open("b", [mapping])
+    for id: RecordID in ["n", "m", "o"] { try await a.insert(Note(text: "w"), id) }
+    try await bench.settle([a, b])
+    try await a.update("n") { $0.text = "changed" }
+    try await b.delete("n")
+    try await bench.settle([a, b])
+    #expect(told.all.first?.isPendingDelete == true && told.all.count == 1)
+    #expect(told.all.first?.original == ["text": "w", "stars": 0, "tags": []])
+    let expected = restores ? Note(text: "changed", stars: 7) : nil
+    #expect(try a.note("n") == expected)
+    #expect(try b.note("n") == expected)
+  }
+
+  // MARK: at the same moment
+
+  /// What a sync engine makes of two folders: all files, and of the heads each device's own.
+  private func merge(_ bench: MappingBench, _ a: MappingDevice, _ b: MappingDevice) throws {
+    let folders = [bench.folder("of a"), bench.folder("of b")]
+    let heads = [try a.main.device + ".head", try b.main.device + ".head"]
+    for (from, to) in [(0, 1), (1, 0)] {
+      for path in folders[from].paths() {
+        guard folders[to].bytes(path) == nil || path.hasSuffix(heads[from]) else { continue }
+        try folders[to].setBytes(path, try #require(folders[from].bytes(path)))
+      }
+    }
+  }
+
+  @Test func `of two that publish at the same moment the one that lost is asked`() async throws {
+    let bench = MappingBench()
+    let told = Told<ObjectMerge>()
+    let mapping: ObjectMapping = .synced(Note.self) { merge in
+      told.add(merge)
+      ObjectMergeTests.joinTexts(&merge)
+    }
+    let a = try await bench.open("a", [mapping], account: "of a")
+    try await a.insert(Note(text: "w"), "n")
+    _ = try await a.exchange()
+    bench.use(bench.folder("of a").snapshot(), folder: "of b")
+    let b = try await bench.open("b", [mapping], account: "of b")
+    for _ in 0..<2 {
+      _ = try await b.exchange()
+      try merge(bench, a, b)
+      _ = try await a.exchange()
+      try merge(bench, a, b)
+    }
+    try await a.update("n") { $0.text = "a w" }
+    _ = try await a.exchange()
+    try await b.update("n") { $0.text = "b w" }
+    _ = try await b.exchange()
+    #expect(a.store.outbox.pending == 0 && b.store.outbox.pending == 0, "both have published")
+    #expect(told.all.isEmpty)
+    for _ in 0..<4 {
+      try merge(bench, a, b)
+      _ = try await a.exchange()
+      _ = try await b.exchange()
+    }
+    #expect(try a.note("n")?.text == "a b w")
+    #expect(try b.note("n")?.text == "a b w")
+    #expect(try a.record("n") == b.record("n"))
+    let merge = try #require(told.all.first)
+    #expect(told.all.count == 1)
+    #expect(merge.original == ["text": "w"])
+    #expect(merge.remote?["text"] == "a w" && merge.pending == ["text": "b w"])
+    #expect(merge.conflicts == ["text"] && merge.stillPending.isEmpty, "the rule has decided")
+  }
+}
