@@ -154,7 +154,7 @@ import Testing
     try await b.delete("n")
     _ = try await b.exchange()
     let report = try await a.exchange()
-    #expect(report.changes == [ObjectChange(table: "notes", id: "n", isDeleted: true)])
+    #expect(report.changes == [SyncResult.Change(table: "notes", id: "n", isDeleted: true)])
     #expect(a.store.outbox.pending == 0)
     #expect(try await a.store.state(of: Note.self, "n") == nil)
   }

@@ -1,13 +1,3 @@
-/// An object that became another because of its record.
-public struct ObjectChange: Hashable, Sendable {
-  /// The object's table.
-  public var table: String
-  /// The object's id.
-  public var id: RecordID
-  /// It is gone.
-  public var isDeleted: Bool
-}
-
 /// What an exchange or a sync did for objects.
 public struct ObjectReport: Sendable {
   /// A record that could not become an object, and is left as it is; the object too.
@@ -25,7 +15,7 @@ public struct ObjectReport: Sendable {
   /// What happened in the folder, by route: the last round of each.
   public var exchanges: [String: ExchangeReport] = [:]
   /// Objects that other devices have changed, in the order in which that was found out.
-  public var changes: [ObjectChange] = []
+  public var changes: [SyncResult.Change] = []
   /// How often a change of another device met pending ones.
   public var merges = 0
   /// Records that are no objects to this version of the app.

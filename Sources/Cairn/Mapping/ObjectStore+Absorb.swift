@@ -29,7 +29,7 @@ extension ObjectStore {
   func absorb(
     _ key: ObjectKey, _ mapping: ObjectMapping, _ route: String, _ record: RecordID,
     isNews: Bool = false, lost: PendingFields = [:], _ sets: inout BatchNames,
-    _ changes: inout [ObjectChange]
+    _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     let meeting = Meeting(
       isNews: isNews, key: key, mapping: mapping, route: route, record: record,
@@ -52,7 +52,7 @@ extension ObjectStore {
 
   private func merge(
     _ meeting: Meeting, _ remote: ObjectFields, _ shaped: ShapedObject, lost: PendingFields,
-    _ sets: inout BatchNames, _ changes: inout [ObjectChange]
+    _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     var originals: ObjectFields = [:]
     var pending: PendingFields = [:]
@@ -130,7 +130,7 @@ extension ObjectStore {
 
   /// The record is gone.
   private func absorbDelete(
-    _ meeting: Meeting, _ sets: inout BatchNames, _ changes: inout [ObjectChange]
+    _ meeting: Meeting, _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     guard let object = meeting.object else {
       book.outbox.drop(meeting.key, meeting.route)
@@ -165,7 +165,7 @@ extension ObjectStore {
   /// Inserts the record again, with all that the object is.
   private func keep(
     _ meeting: Meeting, _ shaped: ShapedObject, _ still: PendingFields,
-    _ sets: inout BatchNames, _ changes: inout [ObjectChange]
+    _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) {
     book.outbox.drop(meeting.key, meeting.route)
     var result = shaped.fields
@@ -180,7 +180,7 @@ extension ObjectStore {
   /// The object was deleted here, and the record has changed.
   private func restore(
     _ meeting: Meeting, _ remote: ObjectFields, _ delete: OutboxBook.Entry,
-    _ sets: inout BatchNames, _ changes: inout [ObjectChange]
+    _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     // Detached, and its record deleted: the object has no say in it.
     if delete.originals == remote || meeting.object != nil { return false }
@@ -208,7 +208,7 @@ extension ObjectStore {
   }
 
   private func deleteBoth(
-    _ meeting: Meeting, _ sets: inout BatchNames, _ changes: inout [ObjectChange]
+    _ meeting: Meeting, _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) {
     let batch = sets.number(meeting.route, &book.outbox)
     book.outbox.delete(meeting.target, in: batch)
@@ -218,23 +218,25 @@ extension ObjectStore {
   // MARK: objects
 
   private func make(
-    _ meeting: Meeting, _ record: ObjectFields, _ changes: inout [ObjectChange]
+    _ meeting: Meeting, _ record: ObjectFields, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) {
     let place = ObjectPlace(object: meeting.key.id, record: meeting.record)
     guard let fields = try meeting.mapping.absorb(record, nil, place) else { return }
+    // Before anything is changed: it may throw.
+    let wanted = try shape(meeting.key, fields)?.route
     let (table, id) = (meeting.key.table, meeting.key.id.name)
     try wrapped { () throws(StoreError) in
       try local.store.insert(table: table, id: id, fields.inOrder.map { ($0.0, $0.1) })
     }
-    changes.append(ObjectChange(table: table, id: meeting.key.id, isDeleted: false))
+    changes.append(SyncResult.Change(table: table, id: meeting.key.id, isDeleted: false))
     // It stays where it came from, also if the mapping would say another route.
-    if book[link: meeting.key] == nil, try shape(meeting.key, fields)?.route != meeting.route {
+    if book[link: meeting.key] == nil, wanted != meeting.route {
       book[link: meeting.key] = MappingBook.Link(route: meeting.route, record: meeting.record)
     }
   }
 
   private func put(
-    _ meeting: Meeting, _ record: ObjectFields, _ changes: inout [ObjectChange]
+    _ meeting: Meeting, _ record: ObjectFields, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) {
     guard let now = meeting.object else { return try make(meeting, record, &changes) }
     let place = ObjectPlace(object: meeting.key.id, record: meeting.record)
@@ -245,17 +247,17 @@ extension ObjectStore {
     try wrapped { () throws(StoreError) in
       try local.store.update(table: table, id: id, changed.map { ($0, fields[$0]) })
     }
-    changes.append(ObjectChange(table: table, id: meeting.key.id, isDeleted: false))
+    changes.append(SyncResult.Change(table: table, id: meeting.key.id, isDeleted: false))
   }
 
   private func remove(
-    _ meeting: Meeting, _ changes: inout [ObjectChange]
+    _ meeting: Meeting, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) {
     guard meeting.object != nil else { return }
     let (table, id) = (meeting.key.table, meeting.key.id.name)
     try wrapped { () throws(StoreError) in try local.store.delete(table: table, id: id) }
     book[link: meeting.key] = nil
-    changes.append(ObjectChange(table: table, id: meeting.key.id, isDeleted: true))
+    changes.append(SyncResult.Change(table: table, id: meeting.key.id, isDeleted: true))
   }
 }
 

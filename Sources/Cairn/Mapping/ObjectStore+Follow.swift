@@ -22,7 +22,7 @@ extension ObjectStore {
     try checkUsable()
     let (before, device) = (remote.store.vector, remote.store.device)
     let isKnown = book.followed[route] == before
-    let result = try remote.sync()
+    let result = try syncDurably(remote)
     try settle(route)
     report.massDeletes[route] = result.massDelete
     let after = remote.store.vector
@@ -34,6 +34,14 @@ extension ObjectStore {
       let renamed = result.newDevice == nil ? nil : device
       try takeAll(route, through: after, renamed: renamed, &report)
     }
+  }
+
+  /// What the objects and the queue go by must outlast a power cut, whatever the durability of the
+  /// datastore: the queue lets go of what is committed.
+  func syncDurably(_ remote: Datastore) throws(CairnError) -> SyncResult {
+    let result = try remote.sync()
+    try wrapped { () throws(StoreError) in try remote.store.flush() }
+    return result
   }
 
   /// Lets objects follow the records that a sync has changed.

@@ -29,7 +29,7 @@ extension ObjectStore {
     }
     let result: SyncResult
     let own = remote.store.device
-    do throws(CairnError) { result = try remote.sync() } catch {
+    do throws(CairnError) { result = try syncDurably(remote) } catch {
       // If what failed came after the commit, the next round finds that out.
       if remote.isOpen, error.code != .syncFailed { try remote.rollback() }
       throw error

@@ -161,7 +161,7 @@ extension ObjectStore {
             + "the object \(key.id) to follow", id: record.description)
       }
       book.outbox.drop(key, route)
-      var changes: [ObjectChange] = []
+      var changes: [SyncResult.Change] = []
       try absorb(key, mapping, route, record, &sets, &changes)
       return
     }
