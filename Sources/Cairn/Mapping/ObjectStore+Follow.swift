@@ -96,12 +96,13 @@ extension ObjectStore {
     _ addresses: [RecordAddress], isNews: Bool, lost: [RecordAddress: PendingFields],
     _ route: String, through vector: VersionVector, _ report: inout ObjectReport
   ) throws(CairnError) {
-    var sets = BatchNames()
     var rest = addresses[...]
     while true {
-      // In parts that a delta can hold. The last one says that it was the last.
+      // In parts that a delta can hold, here and when they are uploaded. The last one says that it
+      // was the last.
       rest = try changing { () throws(CairnError) in
         var rest = rest
+        var sets = BatchNames()
         while let address = rest.popFirst() {
           try take(address, isNews: isNews, lost[address] ?? [:], route, &sets, &report)
           if try isFull() { break }

@@ -14,6 +14,8 @@ extension ObjectStore {
     guard let remote = remotes[batch.route] else { return }
     try mergeAgain(batch, &report)
     guard let batch = book.outbox.batches[batch.number], batch.isQueued else { return }
+    // The datastore has a note of the last set only: what became of those before has to last.
+    try wrapped { () throws(StoreError) in try local.store.flush() }
     let before = remote.store.vector
     do throws(CairnError) {
       for entry in book.outbox.changes(in: batch) { try write(entry, to: remote) }

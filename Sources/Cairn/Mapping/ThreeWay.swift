@@ -14,8 +14,8 @@ struct ThreeWay: Equatable {
     original: FieldValue?, remote: FieldValue?, pending: FieldValue?, rule: Rule,
     isSet: Bool = false
   ) {
-    if pending == remote || pending == original {
-      // Both did the same, or this device has taken its change back.
+    if pending == original || pending == remote && rule != .sum {
+      // This device has taken its change back, or both did the same; of sums both count.
       (value, isPending) = (remote, false)
       return
     }
@@ -23,7 +23,7 @@ struct ThreeWay: Equatable {
       (value, isPending) = (pending, true)
       return
     }
-    isConflict = true
+    isConflict = pending != remote
     value = ThreeWay.decide(original, remote, pending, rule, isSet: isSet)
     isPending = value != remote
   }
