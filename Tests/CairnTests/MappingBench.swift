@@ -31,7 +31,8 @@ final class MappingBench {
   private(set) var disks: [String: MemoryDisk] = [:]
   /// By the name of the folder.
   private(set) var folders: [String: MemoryDisk] = [:]
-  let hook = Hook()
+  /// Before each request to a folder.
+  let hook = HookedFolder.Switch()
   var options = Options()
   private var seed: UInt64
 
@@ -63,41 +64,6 @@ final class MappingBench {
     return Machine(disk: disk, clock: clock, random: SeededRandom(seed))
   }
 
-  /// Lets requests of a folder fail.
-  final class Hook: Sendable {
-    let isBroken = Shared(false)
-    let refusesWrites = Shared(false)
-  }
-
-  private struct BenchFolder: Folder {
-    let base: DirectoryFolder
-    let hook: Hook
-
-    private func check(_ isBroken: Bool, _ path: String) throws(CairnError) {
-      if isBroken { throw CairnError(.noConnection, "no way to \(path)") }
-    }
-
-    func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
-      try check(hook.isBroken.isSet, directory)
-      return try await base.list(directory)
-    }
-
-    func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
-      try check(hook.isBroken.isSet, path)
-      return try await base.read(path, limit: limit)
-    }
-
-    func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
-      try check(hook.isBroken.isSet || hook.refusesWrites.isSet, path)
-      return try await base.write(path, bytes)
-    }
-
-    func remove(_ path: String) async throws(CairnError) {
-      try check(hook.isBroken.isSet, path)
-      try await base.remove(path)
-    }
-  }
-
   /// The datastore of a device in a folder.
   func remote(
     _ name: String, _ folder: String = "main", of account: String? = nil
@@ -106,7 +72,7 @@ final class MappingBench {
     let hook = hook
     return try DatastoreManager(
       root: "/" + folder, account: Account(user: name, folder: .directory("/folder")),
-      folder: { BenchFolder(base: DirectoryFolder("/folder", machine: place), hook: hook) },
+      folder: { HookedFolder(base: DirectoryFolder("/folder", machine: place), hook: hook) },
       options: options, machine: machine(disk(name))
     ).openOrCreateDatastore("shared")
   }
@@ -214,10 +180,4 @@ struct MappingDevice {
     let all = try store.objects(Note.self).objects()
     return Dictionary(all.map { ($0.id, $0.object) }) { first, _ in first }
   }
-}
-
-extension Shared where Value == Bool {
-  var isSet: Bool { withLock { $0 } }
-  func set() { withLock { $0 = true } }
-  func clear() { withLock { $0 = false } }
 }

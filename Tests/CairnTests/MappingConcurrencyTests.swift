@@ -73,7 +73,7 @@ import Testing
     let hook = bench.hook
     let device = try await bench.open("a") { _ in
       guard let store = store.withLock({ $0 }) else { return }
-      hook.refusesWrites.clear()
+      hook.set(nil)
       store.resume()
       do {
         _ = try await store.exchange()
@@ -82,7 +82,7 @@ import Testing
     }
     store.withLock { $0 = device.store }
     try await device.insert(Note(text: "x"), "n")
-    bench.hook.refusesWrites.set()
+    bench.hook.fail([.write], .noConnection)
     await #expect(throws: CairnError.self) { _ = try await device.exchange() }
     #expect(told.all == [true])
     #expect(device.store.outbox == OutboxStatus())

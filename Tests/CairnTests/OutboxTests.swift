@@ -139,7 +139,7 @@ import Testing
     #expect(await news.next()?.queued == 2)
     let next = try #require(try await device.store.currentChangeSet())
     #expect(!next.isInFlight && next.savedCount == 1 && next.deletedCount == 0)
-    bench.hook.refusesWrites.set()
+    bench.hook.fail([.write], .noConnection)
     device.store.resume()
     await #expect(throws: CairnError.self) { _ = try await device.exchange() }
     var status = OutboxStatus()
@@ -149,7 +149,7 @@ import Testing
     #expect(await news.next() == status)
     let current = try #require(try await device.store.currentChangeSet())
     #expect(current.id == next.id && current.isInFlight, "the same set, on its way")
-    bench.hook.refusesWrites.clear()
+    bench.hook.set(nil)
     device.store.resume()
     let report = try await device.exchange()
     #expect(report.arrived.first == next.id && report.arrived.count == 2)
@@ -202,11 +202,11 @@ import Testing
     let bench = MappingBench()
     let device = try await bench.open("a")
     try await device.insert(Note(text: "x"), "n")
-    bench.hook.isBroken.set()
+    bench.hook.fail([.list, .read, .write, .remove], .noConnection)
     let error = await #expect(throws: CairnError.self) { _ = try await device.exchange() }
     #expect(error?.code == .noConnection)
     #expect(!device.store.outbox.isSuspended && device.store.outbox.queued == 1)
-    bench.hook.isBroken.clear()
+    bench.hook.set(nil)
     _ = try await device.exchange()
     #expect(device.store.outbox == OutboxStatus())
   }
