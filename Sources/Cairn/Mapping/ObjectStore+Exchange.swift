@@ -71,8 +71,13 @@ extension ObjectStore {
       refused = refused ?? (nil, error)
     }
     if refused != nil { _ = gate.suspend(by: 1) }
-    try checkUsable()
-    report.arrived += try noteArrived(route)
+    do throws(CairnError) {
+      try checkUsable()
+      report.arrived += try noteArrived(route)
+    } catch {
+      // The first error says more. What has arrived is found out by the next round.
+      if refused == nil { throw error }
+    }
     if let refused {
       return UploadFailure(
         route: route, changeSet: refused.batch, error: refused.error,

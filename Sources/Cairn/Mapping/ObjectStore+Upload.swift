@@ -106,8 +106,8 @@ extension ObjectStore {
     }
     if !isDone {
       throw CairnError(
-        .retryLater, "the record \(entry.record) of the table \(table) was changed meanwhile; the "
-          + "next exchange uploads it", id: entry.record.description)
+        .retryLater, "the record \(entry.record) of the table \(table) was changed meanwhile; "
+          + "resume the queue and exchange again", id: entry.record.description)
     }
   }
 
