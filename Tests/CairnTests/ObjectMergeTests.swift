@@ -161,7 +161,7 @@ import Testing
   // MARK: at the same moment
 
   /// What a sync engine makes of two folders: all files, and of the heads each device's own.
-  private func merge(_ bench: MappingBench, _ a: MappingDevice, _ b: MappingDevice) throws {
+  private func mergeFolders(_ bench: MappingBench, _ a: MappingDevice, _ b: MappingDevice) throws {
     let folders = [bench.folder("of a"), bench.folder("of b")]
     let heads = [try a.main.device + ".head", try b.main.device + ".head"]
     for (from, to) in [(0, 1), (1, 0)] {
@@ -186,9 +186,9 @@ import Testing
     let b = try await bench.open("b", [mapping], account: "of b")
     for _ in 0..<2 {
       _ = try await b.exchange()
-      try merge(bench, a, b)
+      try mergeFolders(bench, a, b)
       _ = try await a.exchange()
-      try merge(bench, a, b)
+      try mergeFolders(bench, a, b)
     }
     try await a.update("n") { $0.text = "a w" }
     _ = try await a.exchange()
@@ -197,7 +197,7 @@ import Testing
     #expect(a.store.outbox.pending == 0 && b.store.outbox.pending == 0, "both have published")
     #expect(told.all.isEmpty)
     for _ in 0..<4 {
-      try merge(bench, a, b)
+      try mergeFolders(bench, a, b)
       _ = try await a.exchange()
       _ = try await b.exchange()
     }

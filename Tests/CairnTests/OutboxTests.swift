@@ -7,7 +7,7 @@ import Testing
   typealias Note = MappingBench.Note
 
   /// A device whose notes are in the folder, and whose queue is suspended.
-  private func device(
+  private func suspended(
     _ bench: MappingBench, _ ids: [RecordID] = ["n"]
   ) async throws -> MappingDevice {
     let device = try await bench.open("a")
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test func `what is pending has what was before beside it`() async throws {
-    let device = try await device(MappingBench())
+    let device = try await suspended(MappingBench())
     try await device.update("n") { $0.text = "new" }
     try await device.update("n") { $0.text = "newer" }
     try await device.update("n") { $0.best = 3 }
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test func `a later change takes a field over, and earlier sets lose it`() async throws {
-    let device = try await device(MappingBench(), ["n", "m"])
+    let device = try await suspended(MappingBench(), ["n", "m"])
     try await device.store.write { objects throws(CairnError) in
       try objects.update(Note.self, "n") { ($0.text, $0.stars) = ("1", 1) }
       try objects.update(Note.self, "m") { $0.text = "1" }
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test func `a delete takes earlier changes out, of an insert nothing is left`() async throws {
-    let device = try await device(MappingBench())
+    let device = try await suspended(MappingBench())
     try await device.update("n") { $0.text = "new" }
     try await device.insert(Note(text: "x"), "x")
     #expect(try await device.queue() == [["n.text"], ["+x"]])
@@ -68,7 +68,7 @@ import Testing
     async throws
   {
     let bench = MappingBench()
-    let device = try await device(bench)
+    let device = try await suspended(bench)
     try await device.update("n") { $0.text = "a text that is in one place only" }
     try await device.close()
     let text = Array("a text that is in one place only".utf8)
@@ -109,7 +109,7 @@ import Testing
     async throws
   {
     let bench = MappingBench()
-    let a = try await device(bench)
+    let a = try await suspended(bench)
     let b = try await bench.open("b")
     try await bench.settle([b])
     try await a.update("n") { ($0.text, $0.best) = ("of a", 1) }
@@ -131,7 +131,7 @@ import Testing
 
   @Test func `sets in flight and queued are counted and told`() async throws {
     let bench = MappingBench()
-    let device = try await device(bench)
+    let device = try await suspended(bench)
     var news = device.store.outboxChanges.makeAsyncIterator()
     #expect(await news.next()?.isSuspended == true)
     try await device.update("n") { $0.text = "1" }
