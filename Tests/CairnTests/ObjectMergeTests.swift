@@ -51,7 +51,7 @@ import Testing
     func mapping(_ name: String) -> ObjectMapping {
       .synced(Note.self) { merge in
         told.add((name, merge))
-        merge.keep("text", "decided by \(name)")
+        merge.keep("text", .string("decided by \(name)"))
       }
     }
     let bench = MappingBench()
