@@ -52,10 +52,7 @@ import Testing
           count += 1
           let way = ThreeWay(original: original, remote: remote, pending: pending, rule: rule)
           let expected = met(original, remote, pending, rule)
-          #expect(
-            way.value == expected,
-            "\(rule): \(String(describing: original)), \(String(describing: remote)), "
-              + "\(String(describing: pending))")
+          #expect(way.value == expected, "\(rule): \([original, remote, pending])")
           #expect(way.isPending == (way.value != remote))
         }
       }
