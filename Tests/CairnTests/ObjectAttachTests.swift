@@ -39,7 +39,8 @@ import Testing
   @Test func `an object adopts a record of another id, and follows it`() async throws {
     let bench = MappingBench()
     let device = try await bench.open("a")
-    try device.main.table("notes").insert(["text": "old data", "stars": 2], id: "r")
+    try device.main.table("notes").insert(
+      ["text": "old data", "stars": 2, "tags": []], id: "r")
     try device.main.sync()
     // Attached before anybody has made an object of it.
     try await attach(device, "mine", to: "r", uploads: false)
