@@ -81,6 +81,8 @@ import Testing
       } catch { told.add(false) }
     }
     store.withLock { $0 = device.store }
+    // A folder has to be begun: until then a refused write is no failure of an upload.
+    _ = try await device.exchange()
     try await device.insert(Note(text: "x"), "n")
     bench.hook.fail([.write], .noConnection)
     await #expect(throws: CairnError.self) { _ = try await device.exchange() }

@@ -45,10 +45,12 @@ import Testing
 
   @Test(arguments: [Rule.remote, .local, .max, .min, .sum])
   func `a field becomes what two commits would have made of it`(rule: Rule) {
+    // Integers wrap: beside a double, what comes of that depends on the order of additions.
+    let values = rule == .sum ? Self.values.filter { $0 != .int(.max) } : Self.values
     var count = 0
-    for original in Self.values {
-      for remote in Self.values {
-        for pending in Self.values {
+    for original in values {
+      for remote in values {
+        for pending in values {
           count += 1
           let way = ThreeWay(original: original, remote: remote, pending: pending, rule: rule)
           let expected = met(original, remote, pending, rule)
