@@ -75,13 +75,18 @@ extension Exchange {
   private func hasOwnHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
     report.requests += 1
     let name = directory + "/" + FileName.head(device: store.device.rawValue)
-    let publication = memory.withLock { $0.publication }
+    let (publication, own) = memory.withLock { ($0.publication, $0.own) }
     guard let bytes = try await folder.read(name, limit: Head.bytesMax), let publication else {
       return false
     }
     do throws(LogError) {
       let head = try Head(bytes, name: name, datastore: store.datastore)
-      return head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
+      if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
+        return true
+      }
+      // Of two copies of this datastore the other one has gone on from what is known here. A folder
+      // that was left for this one has less than was published since.
+      return head.generation >= own.generation && head.last >= own.last
     } catch {
       // Damaged or half there: nobody else has a file of that name. It is written again.
       if error.reason != .foreign { return true }

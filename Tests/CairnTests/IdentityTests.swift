@@ -1,6 +1,7 @@
-import Cairn
 import TestSupport
 import Testing
+
+@testable import Cairn
 
 /// Copies of a device that go on by themselves become devices of their own, and nothing that either
 /// has acknowledged is lost.
@@ -193,5 +194,40 @@ import Testing
     #expect(try again.ids() == ["a", "c", "of-a", "of-b", "later"])
     #expect(try await bench.settle([again, b, c]))
     try bench.expectEqual([again, b, c])
+  }
+
+  @Test func `a clone finds its folder when another device's cairn.json has won`() async throws {
+    let bench = IdentityBench()
+    let a = try bench.open("a")
+    try a.add("a")
+    try await a.exchange()
+    try a.close()
+    bench.clone("a", as: "b")
+    // Another device had made the folder at the same time.
+    try bench.folder.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
+    let (again, b) = (try bench.open("a"), try bench.open("b"))
+    try again.add("of-a")
+    try await again.exchange()
+    try b.add("of-b")
+    #expect(try await bench.settle([again, b]))
+    #expect(again.device != b.device)
+    try bench.expectEqual([again, b])
+    #expect(try b.ids() == ["a", "of-a", "of-b"])
+  }
+
+  @Test func `a folder that was left long ago is another one`() async throws {
+    let bench = IdentityBench()
+    let a = try bench.open("a")
+    try a.add("a")
+    try await a.exchange()
+    let left = bench.folder.snapshot()
+    try left.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
+    try a.add("more")
+    try await a.exchange()
+    try a.close()
+    bench.useFolder(left)
+    let again = try bench.open("a")
+    let error = await #expect(throws: CairnError.self) { try await again.exchange() }
+    #expect(error?.code == .disallowed)
   }
 }
