@@ -80,6 +80,9 @@ let package = Package(
     .executableTarget(
       name: "ObjectsExample", dependencies: ["Cairn"], path: "Tools/Examples/Objects",
       swiftSettings: settings),
+    .executableTarget(
+      name: "PhotosExample", dependencies: ["Cairn"], path: "Tools/Examples/Photos",
+      swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
       path: "Tests/Support", swiftSettings: settings),

@@ -14,7 +14,9 @@ final class BackgroundExchange: Sendable {
         let report = try await round()
         onReport(.success(report))
         // What is only waited for is looked at less and less often, too.
-        let moved = report.publishedFiles + report.fetchedFiles + report.mergedFiles
+        let moved =
+          report.publishedFiles + report.fetchedFiles + report.mergedFiles
+          + report.publishedAttachments + report.fetchedAttachments
         return moved == 0 ? .idle : .moved
       } catch {
         switch error.code {

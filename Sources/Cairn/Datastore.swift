@@ -25,6 +25,8 @@ public final class Datastore: Sendable {
   /// Present if others can be given access to it.
   let roleNote: RoleNote?
   let observers: DatastoreObservers
+  /// The contents of attachments that are here.
+  let blobs: BlobStore
   private let background = Lock<BackgroundExchange?>(nil)
 
   init(
@@ -42,6 +44,10 @@ public final class Datastore: Sendable {
         datastore: DatastoreManager.identity(of: id, generation: generation), isLinked: isLinked,
         options: options.stored, machine: machine)
     }
+    blobs = BlobStore(
+      store: directory, machine: machine, isDurable: options.durability != .none,
+      limit: options.limits.attachmentBytes)
+    blobs.sweep()
     let isShared = isLinked && id.hasPrefix(".")
     roleNote =
       isShared ? RoleNote(directory: directory, machine: machine, store: store) : nil
@@ -53,7 +59,13 @@ public final class Datastore: Sendable {
           directory: FileName.directory(datastore: id, generation: generation),
           user: account.user, folder: folder(),
           graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
-          massDeleteLimit: options.massDeleteLimit, tuning: options.tuning, machine: machine)
+          massDeleteLimit: options.massDeleteLimit, tuning: options.tuning, machine: machine,
+          blobs: (
+            blobs,
+            BlobExchange.Choice(
+              policy: options.attachments,
+              graceMilliseconds: options.attachmentGraceMilliseconds)
+          ))
         // A new one is in the account's list at once, empty.
         info.notePublished(store.published)
       } else {

@@ -170,7 +170,22 @@ public final class DatastoreInspector {
       progress(report.bytes, snapshotBytes + logBytes)
     }
     try verifyOtherFiles(&report)
+    try verifyBlobs(&report)
     return report
+  }
+
+  /// The contents of attachments must be what their names say.
+  private func verifyBlobs(_ report: inout VerifyReport) throws(CairnError) {
+    let directory = inspection.directory + "/" + FileName.blobs
+    do throws(DiskError) {
+      for file in try BlobCheck.files(directory, disk: Machine.real.disk) {
+        report.files += 1
+        report.bytes += file.bytes
+        guard let problem = file.problem else { continue }
+        report.problems.append(
+          VerifyReport.Problem(file: file.path, offset: nil, message: problem, isDamage: true))
+      }
+    } catch { throw CairnError(error) }
   }
 
   private func verifyOtherFiles(_ report: inout VerifyReport) throws(CairnError) {

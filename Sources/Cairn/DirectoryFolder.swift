@@ -79,9 +79,79 @@ public struct DirectoryFolder: Folder {
     do {
       try DurableFile.replace(directory: directory, name: name, bytes: bytes, machine: machine)
     } catch { throw CairnError(error) }
+    return try written(directory, name, UInt64(bytes.count))
+  }
+
+  /// The bytes of a file from a place on, in pieces of 256 KiB; false if it is not there.
+  public func read(
+    _ file: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(CairnError) -> Bool {
+    let opened: any DiskFile
+    do throws(DiskError) { opened = try machine.disk.open(join(file), .read) } catch {
+      if error.reason == .notFound { return false }
+      throw CairnError(error)
+    }
+    defer { opened.close() }
+    var place = offset
+    while true {
+      let bytes: [UInt8]
+      do throws(DiskError) {
+        bytes = try opened.read(at: place, count: BlobStore.chunkBytes)
+      } catch { throw CairnError(error) }
+      if bytes.isEmpty { return true }
+      try body(bytes)
+      place += UInt64(bytes.count)
+    }
+  }
+
+  /// Writes the pieces under another name, syncs and renames, so that nobody sees half a file.
+  public func write(
+    _ file: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+  ) async throws(CairnError) -> FolderEntry {
+    let parts = file.split(separator: "/")
+    guard let name = parts.last.map(String.init) else {
+      throw CairnError(.illegalArgument, "a file in a folder needs a name")
+    }
+    let directory = join(parts.dropLast().joined(separator: "/"))
+    let temporary = directory + "/" + FileName.temporary(machine.random.next())
+    do throws(DiskError) {
+      if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
+    } catch { throw CairnError(error) }
+    do throws(CairnError) {
+      try put(next, at: temporary)
+      do throws(DiskError) {
+        try machine.disk.rename(temporary, to: directory + "/" + name)
+        try machine.disk.syncDirectory(directory)
+      } catch { throw CairnError(error) }
+    } catch {
+      // The first error says more than what removing might add.
+      do { try machine.disk.remove(temporary) } catch {}
+      throw error
+    }
+    return try written(directory, name, length)
+  }
+
+  private func put(
+    _ next: () throws(CairnError) -> [UInt8]?, at path: String
+  ) throws(CairnError) {
+    let new: any DiskFile
+    do { new = try machine.disk.open(path, .create) } catch { throw CairnError(error) }
+    defer { new.close() }
+    var place: UInt64 = 0
+    while let bytes = try next() {
+      do { try new.write(bytes.span, at: place) } catch { throw CairnError(error) }
+      place += UInt64(bytes.count)
+    }
+    do { try new.sync() } catch { throw CairnError(error) }
+  }
+
+  /// What was just written, if it looks so.
+  private func written(
+    _ directory: String, _ name: String, _ length: UInt64
+  ) throws(CairnError) -> FolderEntry {
     let info: FileInfo?
     do { info = try machine.disk.info(directory + "/" + name) } catch { throw CairnError(error) }
-    guard let info, info.size == UInt64(bytes.count) else {
+    guard let info, info.size == length else {
       throw CairnError(
         .fileIO, "\(directory)/\(name) is not what was just written there; is the disk full?",
         file: directory + "/" + name)

@@ -208,14 +208,18 @@ extension Exchange {
   /// would delete too much at once stays there, unless that is allowed.
   func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncOutcome {
     defer { noteInbox() }
-    if let outcome = try rejoinIfReady() { return outcome }
+    if let outcome = try rejoinIfReady() {
+      blobs?.noteWhole()
+      return outcome
+    }
     if isRejoining {
       // What the folder has comes with the rest.
       return try wrapped { () throws(StoreError) in try store.sync() }
     }
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
-    if let joined = try joinSnapshot() { merge(joined, into: &outcome) }
+    let joined = try joinSnapshot()
+    if let joined { merge(joined, into: &outcome) }
     // A device that has just begun has nothing to lose.
     try judgeDeletes(allowing: allowingMassDelete || snapshot != nil)
     var hasProgress = true
@@ -235,6 +239,7 @@ extension Exchange {
     }
     dropSeen()
     inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
+    if snapshot != nil || joined != nil { blobs?.noteWhole() }
     if let snapshot {
       try wrapped { () throws(StoreError) in try store.reportAll(&outcome) }
       outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
@@ -347,6 +352,7 @@ extension Exchange {
       if bytes >= Exchange.batchBytes || index == items.count - 1, !packs.isEmpty {
         let batch = packs
         let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch) }
+        noteBlobs(batch, part)
         merge(part, into: &outcome)
         // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
         for failed in part.failures.keys { inbox.withLock { $0.remove(taken[failed]) } }

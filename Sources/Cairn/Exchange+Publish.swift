@@ -74,6 +74,7 @@ extension Exchange {
         try store.ownPack(after: after, through: last, limit: tuning.packBytes)
       }
       guard let found else { return }
+      try await blobs?.publish(found.pack, &report)
       let chains = try chains(of: found.pack, after: head.chain)
       let segment = PublishedSegment(
         datastore: store.datastore, device: store.device.rawValue, first: found.first,

@@ -22,6 +22,8 @@ final class Exchange: Sendable {
   let machine: Machine
   let quarantine: Quarantine
   let inbox: Lock<Inbox>
+  /// The contents of attachments; nil for a store that is only put together.
+  let blobs: BlobExchange?
   private let turn = ExchangeTurn()
   let memory: Lock<Memory>
   /// Whether the store is being put together anew.
@@ -66,13 +68,20 @@ final class Exchange: Sendable {
   init(
     store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
     graceMilliseconds: Int64, massDeleteLimit: MassDeleteLimit? = MassDeleteLimit(),
-    tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil
+    tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil,
+    blobs: (home: BlobStore, options: BlobExchange.Choice)? = nil
   ) throws(CairnError) {
     self.store = store
     self.datastoreID = datastoreID
     self.directory = directory
     self.user = user
-    self.folder = ObservedFolder(base: folder, condition: condition)
+    let observed = ObservedFolder(base: folder, condition: condition)
+    self.folder = observed
+    self.blobs = blobs.map {
+      BlobExchange(
+        store: store, home: $0.home, folder: observed,
+        directory: FileName.blobDirectory(directory), options: $0.options, tuning: tuning)
+    }
     self.graceMilliseconds = graceMilliseconds
     self.tuning = tuning
     self.massDeleteLimit = massDeleteLimit
@@ -115,7 +124,7 @@ final class Exchange: Sendable {
   func run(publishes: Bool = true) async throws(CairnError) -> ExchangeReport {
     try await run { () async throws(CairnError) in
       var audit: FolderRepair?
-      return try await self.round(&audit, publishes: publishes)
+      return try await self.round(&audit, publishes: publishes).report
     }
   }
 
@@ -124,14 +133,14 @@ final class Exchange: Sendable {
   func repair() async throws(CairnError) -> FolderRepair {
     try await run { () async throws(CairnError) in
       var audit: FolderRepair? = FolderRepair()
-      let report = try await self.round(&audit)
+      let report = try await self.round(&audit).report
       var result = audit ?? FolderRepair()
       result.exchange = report
       return result
     }
   }
 
-  private func run<R: Sendable>(
+  func run<R: Sendable>(
     _ body: @escaping @Sendable () async throws(CairnError) -> R
   ) async throws(CairnError) -> R {
     condition.update { $0.rounds += 1 }
@@ -152,17 +161,19 @@ final class Exchange: Sendable {
     throw CairnError(ending)
   }
 
-  private func round(
-    _ audit: inout FolderRepair?, publishes: Bool = true
-  ) async throws(CairnError) -> ExchangeReport {
+  func round(
+    _ audit: inout FolderRepair?, _ request: BlobExchange.Request = BlobExchange.Request(),
+    publishes: Bool = true
+  ) async throws(CairnError) -> (report: ExchangeReport, collection: AttachmentCollection) {
     try checkOpen()
+    blobs?.beginRound()
     // What is remembered of the own head may be of one that the folder has lost since.
     if audit != nil { memory.withLock { $0.isOwnVerified = false } }
     var report = ExchangeReport()
     // A sync is about to make the store another one: the next round looks at that.
     guard pauseRejoining() else {
       report.isRejoining = true
-      return report
+      return (report, AttachmentCollection())
     }
     defer { saveHistories() }
     let found: Found
@@ -187,10 +198,14 @@ final class Exchange: Sendable {
       throw error
     }
     condition.notePublished()
+    var collection = AttachmentCollection()
+    if found.publishing == .all {
+      collection = try await settleBlobs(request, found.listing, &audit, &report)
+    }
     report.devices = memory.withLock { memory in
       memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
     }
-    return report
+    return (report, collection)
   }
 
   /// Fetches what there is and publishes nothing: for a store that is only being put together.

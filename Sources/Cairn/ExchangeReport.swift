@@ -55,6 +55,17 @@ public struct ExchangeReport: Hashable, Sendable {
   public var isRejoining = false
   /// Devices that have published here, this one included.
   public var devices = 0
+  /// Contents of attachments that were written into the folder.
+  public var publishedAttachments = 0
+  /// Their bytes.
+  public var publishedAttachmentBytes: UInt64 = 0
+  /// Contents of attachments that were fetched; they can be read at once.
+  public var fetchedAttachments = 0
+  /// Their bytes.
+  public var fetchedAttachmentBytes: UInt64 = 0
+  /// Contents that the policy wants, and that are neither here nor in the folder (yet). That is no
+  /// reason for anything else to wait.
+  public var missingAttachments = 0
 
   /// A report of nothing.
   public init() {}
@@ -62,7 +73,7 @@ public struct ExchangeReport: Hashable, Sendable {
   /// Nothing was published, fetched or missed.
   public var isIdle: Bool {
     publishedFiles == 0 && fetchedFiles == 0 && waiting.isEmpty && mergedFiles == 0
-      && republishedFiles == 0
+      && republishedFiles == 0 && publishedAttachments == 0 && fetchedAttachments == 0
   }
 }
 

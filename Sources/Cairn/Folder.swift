@@ -17,6 +17,46 @@ public protocol Folder: Sendable {
 
   /// Removes a file; one that is not there is removed already.
   func remove(_ path: String) async throws(CairnError)
+
+  /// Calls `body` with the bytes of a file from a place on, piece by piece; false if it is not
+  /// there. For files of any size; a folder that has nothing of its own for that reads them whole,
+  /// and only up to 1 GiB.
+  func read(
+    _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(CairnError) -> Bool
+
+  /// The same as `write`, for a file of any size, whose bytes come from `next` piece by piece, until
+  /// that returns nil. If `next` throws, nothing must be left of the file. A folder that has nothing
+  /// of its own for that writes it whole.
+  func write(
+    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+  ) async throws(CairnError) -> FolderEntry
+}
+
+/// What a folder need not have for itself.
+extension Folder {
+  /// Reads the whole file, and gives it out in pieces.
+  public func read(
+    _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(CairnError) -> Bool {
+    guard let bytes = try await read(path, limit: 1 << 30) else { return false }
+    var place = Int(clamping: offset)
+    while place < bytes.count {
+      let end = min(bytes.count, place + (256 << 10))
+      try body([UInt8](bytes[place..<end]))
+      place = end
+    }
+    return true
+  }
+
+  /// Puts the pieces together, and writes the whole file.
+  public func write(
+    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+  ) async throws(CairnError) -> FolderEntry {
+    var bytes: [UInt8] = []
+    while let piece = try next() { bytes += piece }
+    return try await write(path, bytes)
+  }
 }
 
 /// A file in a folder's listing.

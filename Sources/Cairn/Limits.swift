@@ -12,16 +12,20 @@ public struct Limits: Hashable, Sendable {
   public var datastoreBytes: Int
   /// Bytes of the changes between two syncs. Default 2 MiB; at most 32 MiB.
   public var deltaBytes: Int
+  /// Bytes of one attachment's content. Default 1 GiB. Longer ones of other devices are carried,
+  /// and not fetched.
+  public var attachmentBytes: Int
 
   /// The defaults, but for what is given.
   public init(
     recordBytes: Int = 100 << 10, recordCount: Int = 100_000, datastoreBytes: Int = 10 << 20,
-    deltaBytes: Int = 2 << 20
+    deltaBytes: Int = 2 << 20, attachmentBytes: Int = 1 << 30
   ) {
     self.recordBytes = recordBytes
     self.recordCount = recordCount
     self.datastoreBytes = datastoreBytes
     self.deltaBytes = deltaBytes
+    self.attachmentBytes = attachmentBytes
   }
 
   /// Size that an empty datastore counts with.

@@ -25,6 +25,22 @@ struct ObservedFolder: Folder {
     do throws(CairnError) { note(try await base.remove(path)) } catch { throw note(error) }
   }
 
+  func read(
+    _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(CairnError) -> Bool {
+    do throws(CairnError) { return note(try await base.read(path, from: offset, body)) } catch {
+      throw note(error)
+    }
+  }
+
+  func write(
+    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+  ) async throws(CairnError) -> FolderEntry {
+    do throws(CairnError) { return note(try await base.write(path, length: length, next)) } catch {
+      throw note(error)
+    }
+  }
+
   private func note<R>(_ answer: R) -> R {
     condition.update { $0.isAnswering = true }
     return answer

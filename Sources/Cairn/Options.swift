@@ -42,6 +42,17 @@ public struct Options: Sendable {
   /// So many bytes of them are kept; the oldest go first. Default 64 MiB.
   public var trashBytes = 64 << 20
 
+  // Contents of attachments:
+  /// Which of them this device fetches by itself. Default: all.
+  public var attachments = AttachmentPolicy.always
+  /// How long a content stays that nothing refers to any more, in seconds, on this device and in
+  /// the folder. Default 30 days, as records in the trash do.
+  public var attachmentGraceSeconds: Double = 30 * 86_400
+
+  var attachmentGraceMilliseconds: Int64 {
+    Int64(max(0, min(attachmentGraceSeconds, 1e9)) * 1000)
+  }
+
   /// What apps have no reason to choose.
   package var tuning = Tuning()
 

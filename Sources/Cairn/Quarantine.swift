@@ -25,6 +25,21 @@ struct Quarantine: Sendable {
     } catch {}
   }
 
+  /// The same for a file that is here, and may be large: it is moved. If it can't be, it is removed:
+  /// it must not be taken for good again.
+  func take(_ path: String, _ name: String, reason: String) {
+    let hash = FileName.hex(XXH3.hash64(Array(name.utf8)))
+    do {
+      try machine.disk.createDirectory(directory)
+      try machine.disk.rename(path, to: directory + "/" + hash + Quarantine.suffix)
+      try DurableFile.replace(
+        directory: directory, name: hash + Quarantine.reasonSuffix,
+        bytes: Array("\(name)\n\(reason)\n".utf8), machine: machine, durable: false)
+    } catch {
+      do { try machine.disk.remove(path) } catch {}
+    }
+  }
+
   /// Removes what crashes left half written. Not while anybody may put something there.
   func sweep() {
     do {

@@ -1,3 +1,4 @@
+internal import CairnLog
 internal import CairnMerge
 internal import CairnStore
 
@@ -99,9 +100,12 @@ extension Record {
     if case .string(let value) = try stored(field) { value } else { nil }
   }
 
-  /// The field as bytes.
+  /// The field as bytes. An attachment is none: see `attachment(_:)`.
   public func bytes(_ field: String) throws(CairnError) -> [UInt8]? {
-    if case .bytes(let value) = try stored(field) { value } else { nil }
+    guard case .bytes(let value) = try stored(field), BlobReference(value) == nil else {
+      return nil
+    }
+    return value
   }
 
   /// The field as a point in time.

@@ -18,6 +18,14 @@ package struct Tuning: Sendable {
   /// Published files are cut at about this size, unpacked.
   package var packBytes = 4 << 20
 
+  /// Contents of attachments that one round fetches by itself: at least one, then up to so many
+  /// bytes. Deltas go on in between.
+  package var blobRoundBytes: UInt64 = 64 << 20
+  /// So many rounds go by before a quiet directory of blobs is listed again.
+  package var blobQuietRounds = 16
+  /// Unused contents are looked for when so much time has passed, in milliseconds.
+  package var blobCollectMilliseconds: Int64 = 86_400_000
+
   package init() {}
 
   func apply(to options: inout StoreOptions) {

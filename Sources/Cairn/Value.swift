@@ -1,3 +1,4 @@
+internal import CairnLog
 internal import CairnMerge
 
 /// What a field can hold. Types stay distinct through storage and sync: `1`, `1.0` and `true` are
@@ -12,6 +13,9 @@ public enum Value: Hashable, Sendable {
   case date(Timestamp)
   /// Items of any type but lists.
   case list([Value])
+  /// A content that is too large for a record: which one, not its bytes. Kept as 64 bytes of a
+  /// form that nothing else has (`Datastore.attach`).
+  case attachment(AttachmentID)
 }
 
 extension Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
@@ -25,8 +29,8 @@ extension Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
 }
 
 extension Value {
-  /// What the value counts with: UTF-8 bytes of text, bytes, 20 and its own size for each item of
-  /// a list, nothing for the rest.
+  /// What the value counts with: UTF-8 bytes of text, bytes, 64 for an attachment, 20 and its own
+  /// size for each item of a list, nothing for the rest.
   public var size: Int { stored.size }
 
   @inline(__always)
@@ -39,6 +43,7 @@ extension Value {
     case .bytes(let value): .bytes(value)
     case .date(let value): .date(value.millisecondsSince1970)
     case .list(let items): .list(items.map(\.stored))
+    case .attachment(let id): .bytes(id.reference.encoded())
     }
   }
 
@@ -48,7 +53,12 @@ extension Value {
     case .int(let value): self = .int(value)
     case .double(let value): self = .double(value)
     case .string(let value): self = .string(value)
-    case .bytes(let value): self = .bytes(value)
+    case .bytes(let value):
+      if let reference = BlobReference(value) {
+        self = .attachment(AttachmentID(reference))
+      } else {
+        self = .bytes(value)
+      }
     case .date(let value): self = .date(Timestamp(millisecondsSince1970: value))
     case .list(let items): self = .list(items.map(Value.init))
     }

@@ -25,6 +25,25 @@ extension [UInt8] {
     }
   }
 
+  /// Where the first eight bytes that are this little-endian word begin, from a place on.
+  package func firstIndex(ofWord word: UInt64, from start: Int) -> Int? {
+    precondition(start >= 0)
+    let first = UInt8(truncatingIfNeeded: word)
+    return unsafe withUnsafeBytes { buffer in
+      var place = start
+      while place &+ 8 <= buffer.count {
+        if unsafe buffer[place] == first,
+          unsafe UInt64(
+            littleEndian: buffer.loadUnaligned(fromByteOffset: place, as: UInt64.self)) == word
+        {
+          return place
+        }
+        place &+= 1
+      }
+      return nil
+    }
+  }
+
   /// The text of a range, or nil if it is not valid UTF-8.
   package func text(_ range: Range<Int>) -> String? {
     precondition(range.lowerBound >= 0 && range.upperBound <= count)

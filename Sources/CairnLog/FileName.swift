@@ -1,4 +1,4 @@
-import CairnBytes
+package import CairnBytes
 
 /// Makes and parses every file name there is. Names are `[a-z0-9._-]` only, so that no file system
 /// or sync engine has a reason to change them; no text of a user ever becomes part of one.
@@ -14,6 +14,10 @@ package enum FileName {
   package static let rejoining = "rejoin"
   /// What is known of the histories of devices.
   package static let chains = "CHAINS"
+  /// Contents that are too large for records.
+  package static let blobs = "blobs"
+  /// Blobs that no record refers to, and since when.
+  package static let unusedBlobs = "UNUSED"
   package static let folderIdentity = "cairn.json"
   package static let accounts = "ACCOUNTS"
   package static let secrets = "secrets"
@@ -39,6 +43,9 @@ package enum FileName {
   private static let temporarySuffix = ".tmp"
   private static let catalogueSuffix = ".cat"
   private static let deletedSuffix = ".del"
+  private static let blobSuffix = ".blob"
+  private static let ownBlobSuffix = ".own"
+  private static let partSuffix = ".part"
 
   // MARK: at home
 
@@ -74,7 +81,43 @@ package enum FileName {
     stem(name, deletedSuffix).flatMap(parseHex)
   }
 
+  /// A blob at home: one that was attached here and is not known to be in the folder under this
+  /// device's name, or any other.
+  package static func blob(_ hash: ContentHash, isOwn: Bool) -> String {
+    hash.hex + (isOwn ? ownBlobSuffix : blobSuffix)
+  }
+
+  package static func blob(_ name: String) -> (hash: ContentHash, isOwn: Bool)? {
+    if let hash = stem(name, blobSuffix).flatMap(ContentHash.init(hex:)) { return (hash, false) }
+    return stem(name, ownBlobSuffix).flatMap(ContentHash.init(hex:)).map { ($0, true) }
+  }
+
+  /// What was fetched so far of a blob.
+  package static func blobPart(_ hash: ContentHash) -> String { hash.hex + partSuffix }
+
+  package static func blobPart(_ name: String) -> ContentHash? {
+    stem(name, partSuffix).flatMap(ContentHash.init(hex:))
+  }
+
   // MARK: in the folder
+
+  /// The directory of a datastore's blobs, beside that of its other files: those who look for
+  /// deltas need not list them.
+  package static func blobDirectory(_ directory: String) -> String { "b-" + directory }
+
+  /// One device's copy of a blob.
+  package static func publishedBlob(device: UInt64, _ hash: ContentHash) -> String {
+    "\(hex(device))-\(hash.hex)\(blobSuffix)"
+  }
+
+  package static func publishedBlob(_ name: String) -> (device: UInt64, hash: ContentHash)? {
+    guard let stem = stem(name, blobSuffix), stem.utf8.count == 16 + 1 + 64,
+      stem.utf8.dropFirst(16).first == UInt8(ascii: "-"),
+      let device = parseHex(String(stem.prefix(16))),
+      let hash = ContentHash(hex: String(stem.dropFirst(17)))
+    else { return nil }
+    return (device, hash)
+  }
 
   package static func head(device: UInt64) -> String { hex(device) + headSuffix }
 

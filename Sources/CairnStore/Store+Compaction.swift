@@ -73,7 +73,7 @@ extension Store {
     return (source, guarded.current.snapshot + 1, guarded.tail.nextNumber)
   }
 
-  private func source(_ guarded: inout Guarded) throws(StoreError) -> SnapshotBuild.Source {
+  func source(_ guarded: inout Guarded) throws(StoreError) -> SnapshotBuild.Source {
     guarded.store.addBaseTables()
     // Pending changes are taken back in a copy: rules among them decide what everything counts
     // with.

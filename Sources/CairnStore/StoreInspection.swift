@@ -42,6 +42,8 @@ package struct StoreInspection {
 
   package func close() { lock?.unlock() }
 
+  var disk: any Disk { machine.disk }
+
   package var snapshotPath: String? {
     current.snapshot == 0
       ? nil : directory + "/" + FileName.snapshots + "/" + FileName.snapshot(current.snapshot)

@@ -45,7 +45,43 @@ import Testing
     try datastore.close()
   }
 
-  @Test(arguments: ["Lists", "MigrationFromDatastoreAPI"])
+  @Test func `the sample of the page about attachments`() async throws {
+    var options = Options()
+    options.attachments = AttachmentPolicy { use in
+      use.field == "thumbnail" ? .always(priority: 1) : .onDemand
+    }
+    let folder = place.path("folder")
+    func open(_ device: String) throws -> Datastore {
+      try DatastoreManager(
+        root: place.path(device), account: Account(user: "ana", folder: .directory(folder)),
+        options: options
+      ).openDefaultDatastore()
+    }
+    let (datastore, phone) = (try open("laptop"), try open("phone"))
+    let photos = try datastore.table("photos")
+    let (jpeg, small) = ([UInt8](repeating: 1, count: 100_000), [UInt8](repeating: 2, count: 100))
+    var shown: [Int] = []
+    // Sample of Attachments.md:
+    let photo = try photos.insert(["title": "The shed"], id: "shed")
+    try photo.attach("thumbnail", small)  // durable when it returns; the record has 64 bytes of it
+    try photo.set("picture", try datastore.attach(jpeg))
+    try datastore.sync()
+    try await datastore.exchange()  // contents first, then the delta that names them
+
+    try await phone.exchange()
+    try phone.sync()  // the record is here
+    try await phone.exchange()  // and so is the thumbnail: this phone wants those at once
+    if let picture = try phone.table("photos")["shed"].attachment("picture") {
+      for try await piece in picture.chunks { shown.append(piece.count) }  // fetches it first
+    }
+    // End of the sample.
+    #expect(shown == [100_000])
+    #expect(try phone.table("photos")["shed"].attachment("thumbnail")?.bytes() == small)
+    try datastore.close()
+    try phone.close()
+  }
+
+  @Test(arguments: ["Lists", "MigrationFromDatastoreAPI", "Attachments"])
   func `the pages show this very code`(_ page: String) throws {
     func lines(_ file: String) throws -> [String] {
       String(decoding: try ProjectFile.bytes(file), as: UTF8.self)

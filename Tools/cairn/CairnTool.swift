@@ -19,7 +19,7 @@ struct CairnTool: AsyncParsableCommand {
         subcommands: [
           ImportCommand.self, ExportCommand.self, TablesCommand.self, QueryCommand.self,
           GetCommand.self, SetCommand.self, DeleteCommand.self, ListFieldCommand.self,
-          RulesCommand.self, CDBCommand.self,
+          BlobCommand.self, RulesCommand.self, CDBCommand.self,
         ]),
       CommandGroup(
         name: "Datastores",

@@ -1,3 +1,5 @@
+import Cairn
+
 #if canImport(Darwin)
   import Darwin
 #else
@@ -49,12 +51,31 @@ enum Descriptor {
 
   /// Puts a file in place whole or not at all: written beside its name, synced, renamed.
   static func replace(_ path: String, with bytes: [UInt8]) throws {
+    try replace(path) { put in try put(bytes) }
+  }
+
+  /// The same for bytes that `write` gives piece by piece.
+  static func replace(
+    _ path: String, _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
+  ) throws {
     let temporary = path + ".partial"
     let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
     let descriptor = unsafe open(temporary, flags, 0o644)
     guard descriptor >= 0 else { throw failure("write", temporary) }
     defer { close(descriptor) }
-    try put(bytes, on: descriptor, name: temporary)
+    var problem: (any Error)?
+    do {
+      try write { bytes throws(CairnError) in
+        do { try put(bytes, on: descriptor, name: temporary) } catch {
+          problem = error
+          throw CairnError(.fileIO, "can't write \(temporary)", file: temporary)
+        }
+      }
+    } catch {
+      // Nothing is left of half a file.
+      _ = unsafe unlink(temporary)
+      throw problem ?? error
+    }
     guard fsync(descriptor) == 0 else { throw failure("sync", temporary) }
     guard unsafe rename(temporary, path) == 0 else { throw failure("rename", temporary) }
   }

@@ -14,7 +14,8 @@ struct FieldAssignment: ExpressibleByArgument {
   static let help = """
     VALUES: field=12 is an integer, 1.5 a double, true and false are booleans, anything else is a \
     string. A value that begins with ", [ or { is JSON: '"12"' is a string, '[1,2]' a list, \
-    '{"$date":0}' a date in milliseconds since 1970, '{"$bytes":"AAE="}' bytes.
+    '{"$date":0}' a date in milliseconds since 1970, '{"$bytes":"AAE="}' bytes. Attachments: see \
+    cairn blob put.
     """
 
   init?(argument: String) {

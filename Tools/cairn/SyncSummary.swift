@@ -21,6 +21,12 @@ struct SyncSummary {
       "merged \(counted(merge.incorporated, "delta")): "
         + "\(counted(merge.changes.count - deleted, "record")) changed, \(deleted) deleted",
     ]
+    if hasAttachments {
+      lines.append(
+        "attachments: \(exchange.publishedAttachments) published "
+          + "(\(exchange.publishedAttachmentBytes) bytes), \(exchange.fetchedAttachments) fetched "
+          + "(\(exchange.fetchedAttachmentBytes) bytes), \(exchange.missingAttachments) missing")
+    }
     if let held = merge.massDelete { lines.append("held: " + held.message) }
     lines += merge.conflicts.map(Self.line)
     lines += exchange.waiting.map { file in
@@ -29,6 +35,10 @@ struct SyncSummary {
     }
     lines += exchange.problems.map { "problem with \($0.name): \($0.reason)" }
     return lines
+  }
+
+  private var hasAttachments: Bool {
+    exchange.publishedAttachments + exchange.fetchedAttachments + exchange.missingAttachments > 0
   }
 
   private static func amount(_ deltas: UInt64, _ files: Int, _ bytes: UInt64) -> String {
@@ -61,6 +71,13 @@ struct SyncSummary {
       "merged": [
         "deltas": .count(merge.incorporated),
         "changed": .count(merge.changes.count - deleted), "deleted": .count(deleted),
+      ],
+      "attachments": [
+        "published": .count(exchange.publishedAttachments),
+        "publishedBytes": .count(exchange.publishedAttachmentBytes),
+        "fetched": .count(exchange.fetchedAttachments),
+        "fetchedBytes": .count(exchange.fetchedAttachmentBytes),
+        "missing": .count(exchange.missingAttachments),
       ],
       "massDelete": merge.massDelete.map(Self.json) ?? .null,
       "conflicts": .array(merge.conflicts.map(Self.json)),

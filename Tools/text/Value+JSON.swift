@@ -1,8 +1,9 @@
 package import Cairn
 
 /// How values are written in JSON. What JSON has no type for is an object with one member:
-/// `{"$date": milliseconds since 1970}`, `{"$bytes": "base 64"}` and `{"$double": "nan"}` (or
-/// `inf`, `-inf`). A field's name can't hold a dollar, so nothing else looks like these.
+/// `{"$date": milliseconds since 1970}`, `{"$bytes": "base 64"}`, `{"$double": "nan"}` (or `inf`,
+/// `-inf`) and `{"$attachment": "SHA-256-length"}`. A field's name can't hold a dollar, so nothing
+/// else looks like these.
 extension Value {
   package var json: JSON {
     switch self {
@@ -15,6 +16,7 @@ extension Value {
     case .bytes(let value): ["$bytes": .string(Base64.encode(value))]
     case .date(let value): ["$date": .int(value.millisecondsSince1970)]
     case .list(let items): .array(items.map(\.json))
+    case .attachment(let id): ["$attachment": .string(id.description)]
     }
   }
 
@@ -48,12 +50,18 @@ extension Value {
     case ("$bytes", .string(let text)):
       guard let bytes = Base64.decode(text) else { throw ValueProblem("this isn't base 64") }
       return .bytes(bytes)
+    case ("$attachment", .string(let text)):
+      guard let id = AttachmentID(text) else {
+        throw ValueProblem("this isn't an attachment: SHA-256 in 64 digits, a dash, its length")
+      }
+      return .attachment(id)
     case ("$double", .string("nan")): return .double(.nan)
     case ("$double", .string("inf")): return .double(.infinity)
     case ("$double", .string("-inf")): return .double(-.infinity)
     default:
       throw ValueProblem(
-        "neither {\"$date\": integer} nor {\"$bytes\": text} nor {\"$double\": text}")
+        "neither {\"$date\": integer} nor {\"$bytes\": text} nor {\"$double\": text} nor "
+          + "{\"$attachment\": text}")
     }
   }
 }

@@ -218,9 +218,26 @@ final class CatalogueExchange: Sendable {
         report.requests += 1
         try await folder.remove(directory + "/" + name)
       }
+      names += try await removeDeadBlobs(of: own, directory, &report)
       report.removedFiles += names.count
       if names.isEmpty { try installation.update { _ = $0.devices.remove(own) } }
     }
+  }
+
+  /// The contents of its attachments; returns what went.
+  private func removeDeadBlobs(
+    of own: InstallationFile.OwnDevice, _ directory: String, _ report: inout CatalogueReport
+  ) async throws(CairnError) -> [String] {
+    let directory = FileName.blobDirectory(directory)
+    report.requests += 1
+    let names = try await folder.list(directory).map(\.name).filter {
+      FileName.publishedBlob($0)?.device == own.device
+    }
+    for name in names {
+      report.requests += 1
+      try await folder.remove(directory + "/" + name)
+    }
+    return names
   }
 
   private func snapshots(

@@ -81,6 +81,8 @@ public struct Doctor: Sendable {
       report.findings += findings
       if isUsable, !examined.isOver, let folder {
         report.findings += await examine(examined, in: folder)
+      } else if folder == nil {
+        report.findings += BlobCheck.missing(examined, elsewhere: [])
       }
     }
     if let id, !report.datastores.contains(id), !isListed(id, root) {
@@ -121,6 +123,7 @@ public struct Doctor: Sendable {
     findings += InboxCheck.run(datastore)
     findings += QuarantineCheck.run(
       datastore.directory, of: datastore.root, datastore: datastore.id)
+    findings += BlobCheck.run(datastore)
     return findings + StoreFilesCheck.run(datastore)
   }
 
@@ -130,7 +133,7 @@ public struct Doctor: Sendable {
       let listing = Dictionary(
         entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
       return await PublishedCheck.compare(datastore, folder, listing)
-        + DevicesCheck.run(datastore, folder, listing)
+        + DevicesCheck.run(datastore, folder, listing) + BlobCheck.compare(datastore, folder)
     } catch {
       return [datastore.finding(FolderCheck.name, .error, error.message, file: datastore.name)]
     }

@@ -10,7 +10,7 @@ enum StoreFilesCheck {
   private static let known: Set<String> = [
     FileName.lock, FileName.current, FileName.publication, FileName.log, FileName.snapshots,
     FileName.inbox, FileName.quarantine, FileName.info, FileName.role, FileName.trash,
-    FileName.chains, FileName.rejoining,
+    FileName.chains, FileName.rejoining, FileName.blobs,
   ]
 
   static func run(_ datastore: ExaminedDatastore) -> [Finding] {

@@ -1,3 +1,4 @@
+internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
 internal import CairnMerge
@@ -37,8 +38,25 @@ struct MigrationStaging: Sendable {
       try target.close()
       return (merge.moved, summary)
     }
+    try copyBlobs(from: source.directory, to: staging)
     try describe(staging, summary)
     return moved
+  }
+
+  /// The contents of attachments, as far as they are not there. Those that nobody has published
+  /// stay such.
+  func copyBlobs(from source: String, to target: String) throws(CairnError) {
+    let (old, new) = (source + "/" + FileName.blobs, target + "/" + FileName.blobs)
+    do throws(DiskError) {
+      guard try machine.disk.info(old) != nil else { return }
+      try machine.disk.createDirectory(new)
+      let there = Set(try machine.disk.list(new).compactMap { FileName.blob($0.name)?.hash })
+      for entry in try machine.disk.list(old) where entry.info.kind == .file {
+        guard let (hash, _) = FileName.blob(entry.name), !there.contains(hash) else { continue }
+        try copyFile(old + "/" + entry.name, new + "/" + entry.name)
+      }
+      try machine.disk.syncDirectory(new)
+    } catch { throw CairnError(error) }
   }
 
   /// So that lists know it before it is opened.

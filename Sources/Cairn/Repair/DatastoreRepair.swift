@@ -80,6 +80,7 @@ struct DatastoreRepair {
       report.device = store.device.description
       report.records = store.totals.records
       let summary = try wrapped { () throws(StoreError) in try store.summary() }
+      try takeBlobs(into: store)
       try wrapped { () throws(StoreError) in try store.close() }
       try staging.describe(path, summary)
     } catch {
@@ -104,6 +105,19 @@ struct DatastoreRepair {
         report.losses += merge.losses.map { RepairReport.Loss($0) }
       }
     } catch { throw CairnError(error) }
+  }
+
+  /// The contents of attachments: those that the damaged copy has, whatever became of its records.
+  private func takeBlobs(into store: Store) throws(CairnError) {
+    try staging.copyBlobs(from: place, to: target)
+    let found = try wrapped { () throws(StoreError) in
+      try store.values(beginningWith: BlobReference.magic).found
+    }
+    if found.isEmpty { return }
+    // What is not here has to be looked for in the folder.
+    do { try machine.disk.createDirectory(target + "/" + FileName.blobs) } catch {
+      throw CairnError(error)
+    }
   }
 
   // MARK: the folder

@@ -1,3 +1,4 @@
+internal import CairnLog
 internal import CairnMerge
 
 /// Where in a table something is that can't be read or written, for messages.
@@ -118,7 +119,8 @@ extension FieldValue {
     case .double(let value): "double \(value)"
     case .string(let value):
       value.utf8.count <= 40 ? "string \"\(value)\"" : "a string of \(value.utf8.count) bytes"
-    case .bytes(let value): "\(value.count) bytes"
+    case .bytes(let value):
+      BlobReference(value) == nil ? "\(value.count) bytes" : "an attachment"
     case .date(let value): "date \(value)"
     case .list(let items): "a list of \(items.count)"
     }

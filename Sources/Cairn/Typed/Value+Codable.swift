@@ -2,7 +2,7 @@
 /// so that no type gets lost: `{"int": 1}`, `{"double": 1}`, `{"date": 1700000000000}`.
 extension Value: Codable {
   private enum CodingKeys: String, CodingKey {
-    case bool, int, double, string, bytes, date, list
+    case bool, int, double, string, bytes, date, list, attachment
   }
 
   /// Writes the value as it is into a record, and with its type elsewhere.
@@ -17,6 +17,7 @@ extension Value: Codable {
     case .bytes(let value): try container.encode(value, forKey: .bytes)
     case .date(let value): try container.encode(value, forKey: .date)
     case .list(let items): try container.encode(items, forKey: .list)
+    case .attachment(let id): try container.encode(id, forKey: .attachment)
     }
   }
 
@@ -40,6 +41,8 @@ extension Value: Codable {
     case .bytes: self = .bytes(try container.decode([UInt8].self, forKey: key))
     case .date: self = .date(try container.decode(Timestamp.self, forKey: key))
     case .list: self = .list(try container.decode([Value].self, forKey: key))
+    case .attachment:
+      self = .attachment(try container.decode(AttachmentID.self, forKey: key))
     }
   }
 }

@@ -1,3 +1,4 @@
+internal import CairnLog
 internal import CairnMerge
 
 /// Makes the value of a field, or of an item of a list, into whatever type the model has there.
@@ -32,9 +33,9 @@ final class ValueDecoder: Decoder, SingleValueDecodingContainer, UnkeyedDecoding
     let place = root.place(field, item: item)
     var given = value
     if type == [UInt8].self {
-      guard case .bytes(let bytes)? = value, let result = bytes as? T else {
-        throw place.mismatch(type, value)
-      }
+      guard case .bytes(let bytes)? = value, BlobReference(bytes) == nil,
+        let result = bytes as? T
+      else { throw place.mismatch(type, value) }
       return result
     }
     // Lists of text are common enough for a way that is shorter.
@@ -47,7 +48,9 @@ final class ValueDecoder: Decoder, SingleValueDecodingContainer, UnkeyedDecoding
       guard case .date(let milliseconds)? = value else { throw place.mismatch(type, value) }
       given = .double(FoundationDate.seconds(milliseconds))
     case .data:
-      guard case .bytes(let bytes)? = value else { throw place.mismatch(type, value) }
+      guard case .bytes(let bytes)? = value, BlobReference(bytes) == nil else {
+        throw place.mismatch(type, value)
+      }
       given = .list(bytes.map { .int(Int64($0)) })
     case .dictionary: throw place.corrupted(place.refusal(of: type))
     }

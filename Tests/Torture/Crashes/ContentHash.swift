@@ -86,6 +86,7 @@ struct ContentHash {
     case .bytes(let value): hash(FieldValue.bytes(value))
     case .date(let value): hash(FieldValue.date(value.millisecondsSince1970))
     case .list(let items): items.reduce(18) { $0 &* 31 &+ hash($1) }
+    case .attachment(let id): XXH3.hash64(id.description, seed: 19)
     @unknown default: 0
     }
   }

@@ -1,0 +1,128 @@
+internal import CairnLog
+
+/// The content of an attachment: a handle by datastore and id, which costs nothing to make.
+///
+/// A content never changes. It is on this device, in the folder, or both; `state` says where.
+/// Contents of any size are read and written in pieces, in bounded memory. Thread-safe.
+public struct Attachment: Hashable, Sendable {
+  /// The datastore that it belongs to.
+  public let datastore: Datastore
+  /// Which content it is: what records hold.
+  public let id: AttachmentID
+
+  /// The value that a record holds of it.
+  public var value: Value { .attachment(id) }
+  /// Bytes of the content.
+  public var length: UInt64 { id.length }
+
+  /// Where the content is. One look at the disk; what it says of the folder is as old as the last
+  /// exchange that looked there.
+  public var state: AttachmentState {
+    get throws(CairnError) {
+      if id.needsNewerVersion { return .needsNewerVersion }
+      try datastore.checkOpen()
+      if try datastore.blobs.find(id.reference) != nil { return .here }
+      return datastore.exchanger?.blobs?.isInFolder(id.reference) ?? (datastore.exchanger != nil)
+        ? .remote : .missing
+    }
+  }
+
+  /// Calls `body` with the content, piece by piece, in order. Nothing is given out before all of it
+  /// was found to be what the id says.
+  ///
+  /// - Throws: `notFound` if it is not on this device (see `fetch()`); `corrupt` if it is damaged
+  ///   here: then it is put into quarantine, and can be fetched again; `needsNewerVersion`; what
+  ///   `body` throws.
+  public func read(_ body: ([UInt8]) throws(CairnError) -> Void) throws(CairnError) {
+    let reader = try open()
+    while let bytes = try reader.next() { try body(bytes) }
+  }
+
+  /// The whole content, if it has at most `limit` bytes.
+  ///
+  /// - Throws: `sizeLimit` if it is longer; what `read(_:)` throws.
+  public func bytes(limit: Int = 64 << 20) throws(CairnError) -> [UInt8] {
+    try checkReadable()
+    guard length <= UInt64(max(0, limit)) else {
+      throw CairnError(
+        .sizeLimit, "the attachment has \(length) bytes, more than the \(limit) that were asked "
+          + "for; read it in pieces", id: id.description)
+    }
+    var result: [UInt8] = []
+    try read { result += $0 }
+    return result
+  }
+
+  /// The content in pieces, fetched first if it is not on this device.
+  public var chunks: AttachmentChunks { AttachmentChunks(attachment: self) }
+
+  /// Makes sure that the content is on this device: returns at once if it is, otherwise when all of
+  /// it came from the folder and was checked. One that was interrupted goes on where it ended.
+  ///
+  /// - Throws: `notFound` if the folder does not have it (yet), or there is none; `disallowed` if
+  ///   the policy says never; `corrupt` if what the folder has is something else; `sizeLimit`;
+  ///   errors of the folder and of the disk.
+  public func fetch() async throws(CairnError) {
+    try checkReadable()
+    try datastore.checkOpen()
+    if try datastore.blobs.find(id.reference) != nil { return }
+    guard let exchange = datastore.exchanger?.blobs else { throw missing("there is no folder") }
+    try await exchange.fetch(id.reference)
+  }
+
+  func open() throws(CairnError) -> BlobReader {
+    try checkReadable()
+    try datastore.checkOpen()
+    guard let file = try datastore.blobs.find(id.reference) else {
+      throw missing("fetch() gets it if the folder has it")
+    }
+    return try BlobReader(datastore.blobs, file, id.reference)
+  }
+
+  private func missing(_ advice: String) -> CairnError {
+    CairnError(
+      .notFound, "the content of attachment \(id) is not on this device; \(advice)",
+      id: id.description)
+  }
+
+  private func checkReadable() throws(CairnError) {
+    guard !id.needsNewerVersion else {
+      throw CairnError(
+        .needsNewerVersion,
+        "a newer version wrote this attachment's reference: it is kept and synced as it is; update "
+          + "the app to read it", id: id.description)
+    }
+  }
+}
+
+/// The pieces of an attachment's content, in order.
+public struct AttachmentChunks: AsyncSequence, Sendable {
+  let attachment: Attachment
+
+  /// Begins at the first piece.
+  public func makeAsyncIterator() -> Iterator { Iterator(attachment: attachment) }
+
+  /// Reads one piece at a time.
+  public struct Iterator: AsyncIteratorProtocol {
+    let attachment: Attachment
+    private var reader: BlobReader?
+
+    init(attachment: Attachment) { self.attachment = attachment }
+
+    /// The next piece; nil at the end.
+    public mutating func next() async throws(CairnError) -> [UInt8]? {
+      try await next(isolation: nil)
+    }
+
+    /// The same, wherever it is called.
+    public mutating func next(
+      isolation actor: isolated (any Actor)?
+    ) async throws(CairnError) -> [UInt8]? {
+      if let reader { return try reader.next() }
+      try await attachment.fetch()
+      let reader = try attachment.open()
+      self.reader = reader
+      return try reader.next()
+    }
+  }
+}

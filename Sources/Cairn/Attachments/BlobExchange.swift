@@ -1,0 +1,246 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// The exchange of contents with the folder, beside that of deltas: each device publishes what its
+/// own deltas name under its own name, before them, and fetches what its policy wants, after them.
+final class BlobExchange: Sendable {
+  let store: Store
+  let home: BlobStore
+  let folder: ObservedFolder
+  /// The directory of the datastore's blobs in the folder.
+  let directory: String
+  let options: Choice
+  let tuning: Tuning
+  let memory: Lock<Memory>
+  /// Contents that are being fetched.
+  let flights = Lock<[ContentHash: Task<Result<Void, CairnError>, Never>]>([:])
+
+  /// What an app has chosen.
+  struct Choice: Sendable {
+    var policy = AttachmentPolicy.always
+    var graceMilliseconds: Int64 = .max
+  }
+
+  /// A file in the folder.
+  struct Copy: Hashable, Sendable {
+    var device: UInt64
+    var entry: FolderEntry
+  }
+
+  /// What rounds remember of one another; nothing here is needed for correctness.
+  struct Memory {
+    /// What the folder had when it was last listed; nil: it never was.
+    var listing: [ContentHash: [Copy]]?
+    /// It was listed in this round.
+    var isFresh = false
+    /// The next round has a reason to list it.
+    var mustLook = false
+    /// Rounds since it was listed.
+    var quiet = 0
+    /// Some record refers to something, for certain.
+    var hasReferences = false
+    /// Whether `known` has everything that records refer to.
+    var isScanned = false
+    /// What records refer to, and what is to be done about it.
+    var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
+    /// Contents that are here and that the folder lacks: how many listings.
+    var lost: [ContentHash: Int] = [:]
+    /// Files whose bytes were wrong, by name.
+    var refused: [String: Retry] = [:]
+    /// When unused contents were last looked for; nil: nobody has asked yet.
+    var collected: Int64?
+  }
+
+  init(
+    store: Store, home: BlobStore, folder: ObservedFolder, directory: String, options: Choice,
+    tuning: Tuning
+  ) {
+    self.store = store
+    self.home = home
+    self.folder = folder
+    self.directory = directory
+    self.options = options
+    self.tuning = tuning
+    var memory = Memory()
+    memory.mustLook = home.isInUse
+    self.memory = Lock(memory)
+  }
+
+  func checkOpen() throws(CairnError) {
+    if let ending = store.ending { throw CairnError(ending) }
+  }
+
+  // MARK: the folder's listing
+
+  /// A round begins: what was listed before is old.
+  func beginRound() { memory.withLock { $0.isFresh = false } }
+
+  /// Whether the folder had a whole copy when it was last listed; nil if it never was.
+  func isInFolder(_ reference: BlobReference) -> Bool? {
+    memory.withLock { memory in
+      memory.listing.map { !BlobExchange.copies(of: reference, in: $0).isEmpty }
+    }
+  }
+
+  /// Copies that have the right length, this device's first.
+  static func copies(
+    of reference: BlobReference, in listing: [ContentHash: [Copy]]
+  ) -> [Copy] {
+    (listing[reference.hash] ?? []).filter { $0.entry.size == reference.length }
+  }
+
+  /// The listing of this round.
+  func listing(
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [ContentHash: [Copy]] {
+    if let fresh = memory.withLock({ $0.isFresh ? $0.listing : nil }) { return fresh }
+    report.requests += 1
+    return try await list()
+  }
+
+  func list() async throws(CairnError) -> [ContentHash: [Copy]] {
+    var listing: [ContentHash: [Copy]] = [:]
+    for entry in try await folder.list(directory) {
+      guard let (device, hash) = FileName.publishedBlob(entry.name) else { continue }
+      listing[hash, default: []].append(Copy(device: device, entry: entry))
+    }
+    let own = store.device.rawValue
+    for hash in listing.keys {
+      listing[hash]?.sort { ($0.device != own ? 1 : 0, $0.device) < ($1.device != own ? 1 : 0, $1.device) }
+    }
+    let found = listing
+    memory.withLock { memory in
+      (memory.listing, memory.isFresh, memory.quiet) = (found, true, 0)
+    }
+    return found
+  }
+
+  // MARK: what records refer to
+
+  /// Looks at everything for what records refer to.
+  @discardableResult
+  func scan() throws(CairnError) -> BlobCollector.Reach {
+    let collector = BlobCollector(store: store, home: home, grace: options.graceMilliseconds)
+    let reach = try collector.reach()
+    var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
+    for use in reach.uses { note(use, in: &known) }
+    let found = known
+    memory.withLock { ($0.known, $0.isScanned) = (found, true) }
+    if !found.isEmpty, !home.isInUse { try home.begin() }
+    return reach
+  }
+
+  private func note(
+    _ use: AttachmentUse, in known: inout [BlobReference: AttachmentPolicy.Fetch]
+  ) {
+    guard use.id.reference.isReadable else { return }
+    let answer = options.policy.fetch(use)
+    known[use.id.reference] = known[use.id.reference]?.merged(with: answer) ?? answer
+  }
+
+  /// Deltas with references among their values have changed these records. What can't be read now
+  /// is looked for in the next round.
+  func note(_ changed: [SyncOutcome.Changed]) {
+    do throws(CairnError) { try take(changed) } catch {
+      memory.withLock { ($0.isScanned, $0.mustLook) = (false, true) }
+    }
+  }
+
+  private func take(_ changed: [SyncOutcome.Changed]) throws(CairnError) {
+    if !home.isInUse { try home.begin() }
+    guard memory.withLock({ $0.isScanned }) else {
+      memory.withLock { ($0.mustLook, $0.hasReferences) = (true, true) }
+      return
+    }
+    var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
+    for record in changed where !record.isDeleted {
+      let found = try wrapped { () throws(StoreError) in
+        try store.values(
+          beginningWith: BlobReference.magic, table: record.table, id: record.id)
+      }
+      for use in found.compactMap(AttachmentUse.init) { note(use, in: &known) }
+    }
+    let found = known
+    memory.withLock { memory in
+      memory.mustLook = true
+      memory.known.merge(found) { $0.merged(with: $1) }
+    }
+  }
+
+  /// The state came as a whole: whether it refers to anything is looked for if the folder has any
+  /// contents, in the next round, or in that of a later process.
+  func noteWhole() {
+    do throws(CairnError) { try home.begin() } catch {
+      // This process looks all the same.
+    }
+    memory.withLock { ($0.isScanned, $0.mustLook) = (false, true) }
+  }
+
+  // MARK: publishing
+
+  /// Before a pack of own deltas goes out: what it names has to be there. A content that is not
+  /// here came with a delta of some device that has published it.
+  func publish(_ pack: [UInt8], _ report: inout ExchangeReport) async throws(CairnError) {
+    guard home.isInUse else { return }
+    for reference in BlobReference.all(in: pack) {
+      memory.withLock { memory in
+        if memory.known[reference] == nil { memory.known[reference] = .onDemand }
+      }
+      guard let file = try home.find(reference) else { continue }
+      let copies = BlobExchange.copies(of: reference, in: try await listing(&report))
+      if copies.contains(where: { $0.device == store.device.rawValue }) {
+        try home.notePublished(file)
+      } else if file.isOwn || copies.isEmpty {
+        try await upload(reference, file, &report)
+      }
+    }
+  }
+
+  /// Writes a content into the folder under this device's name. One that turns out to be damaged
+  /// here never gets there: that is a problem in the report, and no reason for deltas to wait, since
+  /// nobody could mend it by waiting.
+  func upload(
+    _ reference: BlobReference, _ file: BlobStore.File, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    try checkOpen()
+    let name = FileName.publishedBlob(device: store.device.rawValue, reference.hash)
+    var damage: CairnError?
+    let entry: FolderEntry
+    do throws(CairnError) {
+      let reader = try BlobReader(home, file, reference)
+      report.requests += 1
+      entry = try await folder.write(directory + "/" + name, length: reference.length) {
+        () throws(CairnError) in
+        do throws(CairnError) { return try reader.next() } catch {
+          damage = error
+          // Not the folder's fault.
+          throw CairnError(.cancelled, error.message)
+        }
+      }
+    } catch {
+      let cause = damage ?? error
+      guard cause.code == .corrupt || cause.code == .notFound && damage == nil else { throw cause }
+      report.problems.append(ExchangeReport.Problem(name: name, reason: cause.message))
+      return
+    }
+    guard entry.size == reference.length else {
+      throw CairnError(
+        .response, "the folder kept \(entry.size) of \(reference.length) bytes of \(name)",
+        file: name)
+    }
+    try checkOpen()
+    report.publishedAttachments += 1
+    report.publishedAttachmentBytes += reference.length
+    let copy = Copy(device: store.device.rawValue, entry: entry)
+    memory.withLock { memory in
+      memory.listing?[reference.hash, default: []].removeAll { $0.device == copy.device }
+      memory.listing?[reference.hash, default: []].insert(copy, at: 0)
+      memory.lost[reference.hash] = nil
+    }
+    try home.notePublished(file)
+  }
+}

@@ -1,0 +1,194 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import Synchronization
+
+/// The contents of attachments on this device: a file each, named by its hash, in `blobs`. A file
+/// has its name only after its length and hash were found to be right.
+final class BlobStore: Sendable {
+  let directory: String
+  let machine: Machine
+  /// What is attached survives a power cut, as commits do.
+  let isDurable: Bool
+  private let limit: UInt64
+  private let quarantine: Quarantine
+  private let state = Lock(State())
+
+  private struct State {
+    /// Files of which every byte was checked by this process.
+    var verified: [ContentHash: FileInfo] = [:]
+    /// Attached by this process, and in no record yet when that was last looked at.
+    var pinned: Set<ContentHash> = []
+  }
+
+  /// Contents are read and written in pieces of this size.
+  static let chunkBytes = 256 << 10
+
+  struct File: Sendable {
+    var hash: ContentHash
+    var isOwn: Bool
+    var info: FileInfo
+    var path: String
+  }
+
+  init(store directory: String, machine: Machine, isDurable: Bool, limit: Int) {
+    self.directory = directory + "/" + FileName.blobs
+    self.machine = machine
+    self.isDurable = isDurable
+    self.limit = UInt64(max(0, limit))
+    quarantine = Quarantine(directory: directory + "/" + FileName.quarantine, machine: machine)
+  }
+
+  func checkLimit(_ length: UInt64) throws(CairnError) {
+    guard length <= limit else {
+      throw CairnError(
+        .sizeLimit, "an attachment has at most \(limit) bytes; Limits.attachmentBytes raises that")
+    }
+  }
+
+  func isAllowed(_ reference: BlobReference) -> Bool { reference.length <= limit }
+
+  // MARK: what is here
+
+  /// Whether there is anything to look for: the directory comes with the first content, and with
+  /// the first reference that is seen.
+  var isInUse: Bool {
+    // One that can't be looked at is looked at, and what is wrong with it is said then.
+    do { return try machine.disk.info(directory) != nil } catch { return true }
+  }
+
+  func begin() throws(CairnError) {
+    do { try machine.disk.createDirectory(directory) } catch { throw CairnError(error) }
+  }
+
+  /// All contents that are here, sorted by hash. One listing.
+  func list() throws(CairnError) -> [File] {
+    do throws(DiskError) {
+      guard try machine.disk.info(directory) != nil else { return [] }
+      var files: [ContentHash: File] = [:]
+      for entry in try machine.disk.list(directory) where entry.info.kind == .file {
+        guard let (hash, isOwn) = FileName.blob(entry.name) else { continue }
+        // A crash may have left both; the own one says more.
+        if files[hash]?.isOwn == true { continue }
+        files[hash] = File(
+          hash: hash, isOwn: isOwn, info: entry.info, path: directory + "/" + entry.name)
+      }
+      return files.values.sorted { $0.hash < $1.hash }
+    } catch { throw CairnError(error) }
+  }
+
+  /// A content, if it is here with the length that it should have.
+  func find(_ reference: BlobReference) throws(CairnError) -> File? {
+    for isOwn in [true, false] {
+      let path = directory + "/" + FileName.blob(reference.hash, isOwn: isOwn)
+      let info: FileInfo?
+      do { info = try machine.disk.info(path) } catch { throw CairnError(error) }
+      if let info, info.kind == .file, info.size == reference.length {
+        return File(hash: reference.hash, isOwn: isOwn, info: info, path: path)
+      }
+    }
+    return nil
+  }
+
+  // MARK: reading
+
+  /// Gives out a content piece by piece, and nothing of it before all of it was found to be right:
+  /// a file that this process has not checked yet is read twice, unless it is one piece.
+  ///
+  /// - Throws: `corrupt` if it is damaged; it is then in quarantine, and not here any more.
+  func read(
+    _ file: File, _ reference: BlobReference, _ body: ([UInt8]) throws(CairnError) -> Void
+  ) throws(CairnError) {
+    let reader = try BlobReader(self, file, reference)
+    while let bytes = try reader.next() { try body(bytes) }
+  }
+
+  func isVerified(_ file: File) -> Bool {
+    state.withLock { $0.verified[file.hash] == file.info }
+  }
+
+  func noteVerified(_ file: File) {
+    state.withLock { $0.verified[file.hash] = file.info }
+  }
+
+  /// Puts a damaged file aside; returns what to throw.
+  func putAside(_ file: File) -> CairnError {
+    state.withLock { $0.verified[file.hash] = nil }
+    let name = FileName.blob(file.hash, isOwn: file.isOwn)
+    quarantine.take(file.path, name, reason: "its bytes are not those that its name says")
+    return CairnError(
+      .corrupt,
+      "\(file.path) is damaged: its bytes are not those that its name says. It is in quarantine "
+        + "now; fetch the attachment again", file: file.path)
+  }
+
+  // MARK: what comes and goes
+
+  /// Gives a file that is whole and right its name.
+  func adopt(_ path: String, _ reference: BlobReference, isOwn: Bool) throws(CairnError) {
+    let disk = machine.disk
+    let target = directory + "/" + FileName.blob(reference.hash, isOwn: isOwn)
+    // First: from here on nobody takes it for unused.
+    if isOwn { state.withLock { _ = $0.pinned.insert(reference.hash) } }
+    do throws(DiskError) {
+      try disk.rename(path, to: target)
+      // The bytes are those that were hashed on their way: nobody has to read them again.
+      if let info = try disk.info(target) {
+        let file = File(hash: reference.hash, isOwn: isOwn, info: info, path: target)
+        noteVerified(file)
+      }
+      let other = directory + "/" + FileName.blob(reference.hash, isOwn: false)
+      if isOwn, try disk.info(other) != nil { try disk.remove(other) }
+      if isDurable { try disk.syncDirectory(directory) }
+    } catch { throw CairnError(error) }
+  }
+
+  /// It is in the folder under this device's name.
+  func notePublished(_ file: File) throws(CairnError) {
+    guard file.isOwn else { return }
+    let target = directory + "/" + FileName.blob(file.hash, isOwn: false)
+    do throws(DiskError) { try machine.disk.rename(file.path, to: target) } catch {
+      // Attached again, or removed, just now.
+      if error.reason == .notFound { return }
+      throw CairnError(error)
+    }
+    state.withLock { $0.verified[file.hash] = nil }
+  }
+
+  /// Removes a content that nothing refers to, unless it was attached again meanwhile. Returns
+  /// whether it is gone.
+  func remove(_ file: File) throws(CairnError) -> Bool {
+    try state.withLock { state throws(CairnError) in
+      if state.pinned.contains(file.hash) { return false }
+      state.verified[file.hash] = nil
+      do throws(DiskError) { try machine.disk.remove(file.path) } catch {
+        if error.reason != .notFound { throw CairnError(error) }
+      }
+      return true
+    }
+  }
+
+  /// Removes what nobody needs. Best effort: it is in nobody's way.
+  func discard(_ path: String) { do { try machine.disk.remove(path) } catch {} }
+
+  /// Removes what crashes left half written. Not while anybody writes here. What was fetched of a
+  /// content is gone on with.
+  func sweep() {
+    do {
+      guard try machine.disk.info(directory) != nil else { return }
+      for entry in try machine.disk.list(directory) where FileName.isTemporary(entry.name) {
+        try machine.disk.remove(directory + "/" + entry.name)
+      }
+    } catch {
+      // In nobody's way.
+    }
+  }
+
+  // MARK: what is in use
+
+  /// Attached a moment ago: no record may have it yet.
+  var pinned: Set<ContentHash> { state.withLock { $0.pinned } }
+
+  /// A record has them: from now on that is what keeps them.
+  func unpin(_ hashes: Set<ContentHash>) { state.withLock { $0.pinned.subtract(hashes) } }
+}

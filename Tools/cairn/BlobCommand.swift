@@ -1,0 +1,236 @@
+import ArgumentParser
+import Cairn
+import CairnToolText
+
+/// `cairn blob`: contents that are too large for records.
+struct BlobCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "blob",
+    abstract: "Lists, reads, adds, fetches and clears up contents of attachments.",
+    discussion: """
+      A record refers to a content of any size by its SHA-256 and its length. The content is a \
+      file of its own: on this device if it was added or fetched here, and in the shared folder \
+      before the first delta that refers to it. In JSON and in field=value a reference is \
+      {"$attachment": "SHA-256-length"}.
+      """,
+    subcommands: [List.self, Get.self, Put.self, Fetch.self, Collect.self],
+    defaultSubcommand: List.self)
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "Lists the attachments of all records, and where they are.",
+      discussion: """
+        "here": on this device. "remote": in the shared folder, or not looked for yet. "missing": \
+        neither. The folder is not asked.
+        """)
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var report: ReportOptions
+
+    func run() throws {
+      try store.withDatastore { datastore in
+        let uses = try datastore.attachments()
+        var rows: [[String]] = []
+        var list: [JSON] = []
+        for use in uses {
+          let state = try datastore.attachment(use.id).state
+          rows.append([
+            use.id.description, state.rawValue, "\(use.id.length) bytes",
+            "\(use.table)/\(use.record).\(use.field)",
+          ])
+          list.append([
+            "attachment": .string(use.id.description), "state": .string(state.rawValue),
+            "bytes": .count(use.id.length), "table": .string(use.table),
+            "record": .string(use.record.description), "field": .string(use.field),
+          ])
+        }
+        let found = list
+        try report.print(
+          ["attachments": .array(found)],
+          text: columns(rows) + [counted(rows.count, "attachment")])
+      }
+    }
+  }
+
+  struct Get: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "get", abstract: "Writes a content to a file or to standard output.",
+      discussion: "One that is not on this device is fetched from the shared folder.")
+
+    @Argument(help: "An attachment, or table, record and field that have one.")
+    var place: [String]
+
+    @Option(name: .shortAndLong, help: "The file to write (default: standard output).")
+    var output: String?
+
+    @OptionGroup var store: StoreOptions
+
+    func run() async throws {
+      let datastore = try store.open(.writing)
+      do {
+        let attachment = try find(datastore)
+        try await attachment.fetch()
+        if let output {
+          try Descriptor.replace(output) { put in
+            try attachment.read { bytes throws(CairnError) in try put(bytes) }
+          }
+        } else {
+          try attachment.read { bytes throws(CairnError) in
+            do { try Console.put(bytes) } catch {
+              throw CairnError(.fileIO, "can't write to standard output")
+            }
+          }
+        }
+      } catch {
+        // The first error says more than what closing might add.
+        do { try datastore.close() } catch {}
+        throw error
+      }
+      try datastore.close()
+    }
+
+    private func find(_ datastore: Datastore) throws -> Attachment {
+      if place.count == 1, let id = AttachmentID(place[0]) { return datastore.attachment(id) }
+      guard place.count == 3 else {
+        throw ToolError.usage("say which: SHA-256-length, or TABLE RECORD FIELD")
+      }
+      let record = try existingRecord(place[1], of: existingTable(place[0], of: datastore))
+      guard let found = try record.attachment(place[2]) else {
+        throw ToolError.notFound("\(place[0])/\(place[1]) has no attachment \(place[2])")
+      }
+      return found
+    }
+  }
+
+  struct Put: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "put", abstract: "Adds the content of a file, and sets a field to it.",
+      discussion: """
+        Without table, record and field it only prints the attachment; a content that no record \
+        refers to is removed after 30 days.
+        """)
+
+    @Argument(help: "The file, a regular one.")
+    var file: String
+
+    @Argument(help: "Table, record and field.")
+    var place: [String] = []
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var report: ReportOptions
+
+    func validate() throws {
+      guard place.isEmpty || place.count == 3 else {
+        throw ValidationError("say which field: TABLE RECORD FIELD")
+      }
+    }
+
+    func run() throws {
+      try store.withDatastore(.writing) { datastore in
+        let record =
+          place.isEmpty
+          ? nil : try existingRecord(place[1], of: existingTable(place[0], of: datastore))
+        let attachment = try datastore.attach(file: file)
+        if let record {
+          try record.set(place[2], attachment)
+          _ = try datastore.sync()
+        }
+        try report.print(
+          [
+            "attachment": .string(attachment.id.description), "bytes": .count(attachment.length),
+          ], text: [attachment.id.description])
+      }
+    }
+  }
+}
+
+extension BlobCommand {
+  struct Fetch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "fetch", abstract: "Fetches the contents that are not on this device.")
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var report: ReportOptions
+
+    func run() async throws {
+      let datastore = try store.open(.writing)
+      var fetched: [String] = []
+      var problems: [String] = []
+      do {
+        for id in Set(try datastore.attachments().map(\.id)).sorted(by: {
+          $0.description < $1.description
+        }) {
+          let attachment = datastore.attachment(id)
+          if try attachment.state == .here { continue }
+          do {
+            try await attachment.fetch()
+            fetched.append(id.description)
+          } catch { problems.append(error.message) }
+        }
+      } catch {
+        // The first error says more than what closing might add.
+        do { try datastore.close() } catch {}
+        throw error
+      }
+      try datastore.close()
+      try report.print(
+        [
+          "fetched": .array(fetched.map(JSON.string)),
+          "problems": .array(problems.map(JSON.string)),
+        ],
+        text: ["fetched \(counted(fetched.count, "attachment"))"]
+          + problems.map { "problem: " + $0 })
+      if !problems.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
+    }
+  }
+
+  struct Collect: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "gc", abstract: "Removes contents that no record refers to any more.",
+      discussion: """
+        Here, and in the shared folder what this device has put there, once all other devices have \
+        told that they know what this one knows. Records in conflict and in the trash keep theirs.
+        """)
+
+    @Option(name: .long, help: "Days that a content stays after its last use (default: 30).")
+    var graceDays: Double?
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var report: ReportOptions
+
+    func validate() throws {
+      if let graceDays, !(graceDays >= 0 && graceDays <= 10_000) {
+        throw ValidationError("--grace-days is a number from 0 to 10000")
+      }
+    }
+
+    func run() async throws {
+      let datastore = try store.open(.writing)
+      let found: AttachmentCollection
+      do {
+        found = try await datastore.collectAttachments(graceSeconds: graceDays.map { $0 * 86_400 })
+      } catch {
+        // The first error says more than what closing might add.
+        do { try datastore.close() } catch {}
+        throw error
+      }
+      try datastore.close()
+      try report.print(
+        [
+          "removedHere": .count(found.removedHere), "bytesHere": .count(found.bytesHere),
+          "removedInFolder": .count(found.removedInFolder),
+          "bytesInFolder": .count(found.bytesInFolder), "waiting": .count(found.waiting),
+          "unacknowledged": .count(found.unacknowledged),
+          "needsNewerVersion": .bool(found.needsNewerVersion),
+        ],
+        text: [
+          "removed \(counted(found.removedHere, "content")) here (\(found.bytesHere) bytes) and "
+            + "\(found.removedInFolder) in the folder (\(found.bytesInFolder) bytes)",
+          "\(found.waiting) unused and kept for a while, \(found.unacknowledged) until all devices "
+            + "know",
+        ]
+          + (found.needsNewerVersion
+            ? ["nothing was removed: a record has an attachment of a newer version"] : []))
+    }
+  }
+}
