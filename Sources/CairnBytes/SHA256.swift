@@ -3,7 +3,7 @@
 ///
 /// An own one, since swift-crypto brings BoringSSL along: minutes of building for sixty lines. The
 /// loops count by hand and walk over pointers, so that it stays usable without optimisation, too.
-@safe package struct SHA256: Sendable {
+package struct SHA256: Sendable {
   private var state: Words8 = Words8(
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,
     0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19)
@@ -72,8 +72,8 @@
     unsafe bytes.withUnsafeBufferPointer { source in
       unsafe SHA256.constants.withUnsafeBufferPointer { constants in
         unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
-          guard let input = source.baseAddress, let k = constants.baseAddress,
-            let w = schedule.baseAddress
+          guard let input = unsafe source.baseAddress, let k = unsafe constants.baseAddress,
+            let w = unsafe schedule.baseAddress
           else { return }
           var block = 0
           while block < blocks {

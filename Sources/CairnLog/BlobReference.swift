@@ -21,9 +21,13 @@ package struct BlobReference: Hashable, Sendable {
   package let newer: [UInt8]?
 
   package init(length: UInt64, hash: ContentHash) {
+    self.init(length: length, hash: hash, newer: nil)
+  }
+
+  private init(length: UInt64, hash: ContentHash, newer: [UInt8]?) {
     self.length = length
     self.hash = hash
-    newer = nil
+    self.newer = newer
   }
 
   /// The reference that a value of bytes is; nil for all other bytes. They are somebody's data, and
@@ -40,21 +44,16 @@ package struct BlobReference: Hashable, Sendable {
       bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end)
     else { return nil }
     if bytes.u16(at: 10) > FormatVersion.floor {
-      self.init(newer: bytes)
+      let none = ContentHash([UInt8](repeating: 0, count: 32), at: 0)
+      self.init(length: 0, hash: none, newer: bytes)
       return
     }
-    // Longer ones say more than this version knows.
-    length = bytes.u64(at: 16)
+    let length = bytes.u64(at: 16)
     guard length <= BlobReference.lengthMax else { return nil }
-    hash = ContentHash(bytes, at: 24)
-    newer = bytes.count > BlobReference.size || bytes.u16(at: 8) > FormatVersion.current
-      ? bytes : nil
-  }
-
-  private init(newer bytes: [UInt8]) {
-    length = 0
-    hash = ContentHash([UInt8](repeating: 0, count: 32), at: 0)
-    newer = bytes
+    // It may say more than this version knows: that has to stay.
+    let known = BlobReference(length: length, hash: ContentHash(bytes, at: 24))
+    self.init(
+      length: length, hash: known.hash, newer: known.encoded() == bytes ? nil : bytes)
   }
 
   /// Whether this version can tell what it refers to.

@@ -18,16 +18,16 @@ extension Store {
     beginningWith prefix: [UInt8]
   ) throws(StoreError) -> (found: [KeptBytes], vector: VersionVector) {
     var found = BytesFinder(prefix: prefix)
-    let source = try withState { guarded throws(StoreError) -> SnapshotBuild.Source in
+    let frozen = try withState { guarded throws(StoreError) -> SnapshotBuild.Source in
       try guarded.store.findPending(&found)
       return try source(&guarded)
     }
     var fields = FieldNumbers()
-    for table in source.tables {
-      var rows = SnapshotRows(table, of: source, &fields)
+    for table in frozen.tables {
+      var rows = SnapshotRows(table, of: frozen, &fields)
       while try rows.next(&fields) { found.look(at: rows, table.name, fields) }
     }
-    return (found.result, source.description.vector)
+    return (found.result, frozen.description.vector)
   }
 
   /// The same in one record, as far as it is visible.

@@ -103,7 +103,7 @@ public struct AttachmentChunks: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator { Iterator(attachment: attachment) }
 
   /// Reads one piece at a time.
-  public struct Iterator: AsyncIteratorProtocol {
+  public struct Iterator: AsyncIteratorProtocol, Sendable {
     let attachment: Attachment
     private var reader: BlobReader?
 

@@ -1,5 +1,6 @@
 internal import CairnBytes
 internal import CairnLog
+internal import CairnMerge
 
 /// Which content an attachment is: its SHA-256 and its length. Equal contents have equal ids,
 /// wherever and by whomever they were attached.

@@ -59,8 +59,8 @@ struct BlobCollector {
   /// Notes what is unused, and tells of what it has been long enough. `elsewhere` are contents that
   /// this device has in the folder; `mayGo` says whether one that was attached here may go.
   func expired(
-    _ reach: Reach, elsewhere: Set<ContentHash> = [], mayGo: (BlobStore.File) -> Bool = { _ in true },
-    _ result: inout AttachmentCollection
+    _ reach: Reach, elsewhere: Set<ContentHash> = [],
+    mayGo: (BlobStore.File) -> Bool = { _ in true }, _ result: inout AttachmentCollection
   ) throws(CairnError) -> Expired {
     let now = home.machine.clock.now()
     let files = try home.list()

@@ -131,8 +131,13 @@ extension BlobExchange {
           audit?.problems.append("\(copy.entry.name): \(reason), and its content is not here")
           continue
         }
+        let before = report.publishedAttachments
         try await upload(BlobReference(length: file.info.size, hash: hash), file, &report)
-        audit?.written.append(copy.entry.name)
+        if report.publishedAttachments > before {
+          audit?.written.append(copy.entry.name)
+        } else {
+          audit?.problems.append("\(copy.entry.name): \(reason), and so is its content here")
+        }
       }
     }
   }

@@ -109,9 +109,8 @@ final class BlobExchange: Sendable {
       listing[hash, default: []].append(Copy(device: device, entry: entry))
     }
     let own = store.device.rawValue
-    for hash in listing.keys {
-      listing[hash]?.sort { ($0.device != own ? 1 : 0, $0.device) < ($1.device != own ? 1 : 0, $1.device) }
-    }
+    func rank(_ copy: Copy) -> (Int, UInt64) { (copy.device == own ? 0 : 1, copy.device) }
+    for hash in listing.keys { listing[hash]?.sort { rank($0) < rank($1) } }
     let found = listing
     memory.withLock { memory in
       (memory.listing, memory.isFresh, memory.quiet) = (found, true, 0)
@@ -208,23 +207,28 @@ final class BlobExchange: Sendable {
   ) async throws(CairnError) {
     try checkOpen()
     let name = FileName.publishedBlob(device: store.device.rawValue, reference.hash)
-    var damage: CairnError?
+    let reader: BlobReader
+    do throws(CairnError) { reader = try BlobReader(home, file, reference) } catch {
+      // Put aside since it was found, or found to be unused.
+      guard error.code == .notFound else { throw error }
+      report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
+      return
+    }
+    var failure: CairnError?
     let entry: FolderEntry
     do throws(CairnError) {
-      let reader = try BlobReader(home, file, reference)
       report.requests += 1
       entry = try await folder.write(directory + "/" + name, length: reference.length) {
-        () throws(CairnError) in
+        () throws(CairnError) -> [UInt8]? in
         do throws(CairnError) { return try reader.next() } catch {
-          damage = error
+          failure = error
           // Not the folder's fault.
           throw CairnError(.cancelled, error.message)
         }
       }
     } catch {
-      let cause = damage ?? error
-      guard cause.code == .corrupt || cause.code == .notFound && damage == nil else { throw cause }
-      report.problems.append(ExchangeReport.Problem(name: name, reason: cause.message))
+      guard let failure, failure.code == .corrupt else { throw failure ?? error }
+      report.problems.append(ExchangeReport.Problem(name: name, reason: failure.message))
       return
     }
     guard entry.size == reference.length else {

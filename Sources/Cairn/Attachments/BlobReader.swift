@@ -14,7 +14,7 @@ final class BlobReader: Sendable {
 
   private struct State {
     var hash = SHA256()
-    var isChecked: Bool = false
+    var isChecked = false
   }
 
   init(
@@ -30,7 +30,7 @@ final class BlobReader: Sendable {
 
   /// The next piece; nil at the end. An empty content has none.
   func next() throws(CairnError) -> [UInt8]? {
-    try state.withLock { state throws(CairnError) in
+    try state.withLock { state throws(CairnError) -> [UInt8]? in
       if !state.isChecked {
         // One piece is checked in one go below.
         if reference.length > UInt64(BlobStore.chunkBytes), !home.isVerified(file) { try check() }

@@ -92,17 +92,6 @@ final class BlobStore: Sendable {
 
   // MARK: reading
 
-  /// Gives out a content piece by piece, and nothing of it before all of it was found to be right:
-  /// a file that this process has not checked yet is read twice, unless it is one piece.
-  ///
-  /// - Throws: `corrupt` if it is damaged; it is then in quarantine, and not here any more.
-  func read(
-    _ file: File, _ reference: BlobReference, _ body: ([UInt8]) throws(CairnError) -> Void
-  ) throws(CairnError) {
-    let reader = try BlobReader(self, file, reference)
-    while let bytes = try reader.next() { try body(bytes) }
-  }
-
   func isVerified(_ file: File) -> Bool {
     state.withLock { $0.verified[file.hash] == file.info }
   }

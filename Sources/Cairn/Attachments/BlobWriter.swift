@@ -46,7 +46,7 @@ final class BlobWriter: Sendable {
 
   /// Gives the content its name, durably if commits are.
   func finish() throws(CairnError) -> BlobReference {
-    let reference = try state.withLock { state throws(CairnError) in
+    let reference = try state.withLock { state throws(CairnError) -> BlobReference in
       if state.isOver { throw BlobWriter.over }
       state.isOver = true
       return BlobReference(length: state.hash.count, hash: state.hash.digest())
