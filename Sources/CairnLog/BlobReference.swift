@@ -65,13 +65,10 @@ package struct BlobReference: Hashable, Sendable {
   /// As it is kept in a record; one of a newer version byte for byte as it was.
   package func encoded() -> [UInt8] {
     if let newer { return newer }
-    var out = BlobReference.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(BlobReference.magic)
     out.put(length)
     out += hash.bytes
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 

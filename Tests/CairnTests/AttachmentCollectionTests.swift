@@ -208,3 +208,21 @@ import Testing
     #expect(try bench.blobs().count == 1, "it went up with the delta")
   }
 }
+
+/// The file that says since when contents are unused.
+struct BlobLedgerTests {
+  @Test func `the page's example`() throws {
+    let bytes = try FormatPage.example("unused")
+    var ledger = BlobLedger()
+    ledger.looked = 1_700_000_000_000
+    ledger.since[SHA256.hash(Array("hello".utf8))] = 1_690_000_000_000
+    #expect(ledger.encoded() == bytes)
+    #expect(try BlobLedger(bytes, path: "x") == ledger)
+    for index in bytes.indices {
+      #expect(throws: LogError.self) { try BlobLedger(bytes.flipped(at: index), path: "x") }
+    }
+    for length in bytes.indices {
+      #expect(throws: LogError.self) { try BlobLedger([UInt8](bytes[..<length]), path: "x") }
+    }
+  }
+}

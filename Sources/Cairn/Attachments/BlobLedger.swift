@@ -17,35 +17,22 @@ struct BlobLedger: Equatable, Sendable {
   init() {}
 
   func encoded() -> [UInt8] {
-    var out = BlobLedger.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
-    out.put(UInt32(0))
+    var out = SealedFile.begin(BlobLedger.magic)
     out.put(UInt64(bitPattern: looked))
     out.putVarint(since.count)
     for (hash, time) in since.sorted(by: { $0.key < $1.key }) {
       out += hash.bytes
       out.put(UInt64(bitPattern: time))
     }
-    out.put(XXH3.hash64(out))
+    SealedFile.seal(&out)
     return out
   }
 
   init(_ bytes: [UInt8], path: String) throws(LogError) {
-    guard bytes.count >= 24 + 1 + 8 else {
-      throw LogError(.truncated, path, at: UInt64(bytes.count), "too short")
-    }
-    guard bytes.starts(with: BlobLedger.magic) else {
-      throw LogError(.foreign, path, at: 0, "not a list of unused blobs")
-    }
-    let end = bytes.count - 8
-    guard bytes.u64(at: end) == XXH3.hash64(bytes, 0..<end) else {
-      throw LogError(.corrupt, path, at: 0, "the checksum does not match")
-    }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
-    looked = Int64(bitPattern: bytes.u64(at: 16))
-    var reader = ByteReader(bytes, 24..<end)
+    var reader = try SealedFile.open(
+      bytes, magic: BlobLedger.magic, least: 9, what: "a list of unused contents", path: path)
     do throws(DecodeError) {
+      looked = Int64(bitPattern: try reader.u64())
       for _ in 0..<(try reader.count(minimumSize: 40)) {
         let place = try reader.skip(32).lowerBound
         since[ContentHash(bytes, at: place)] = Int64(bitPattern: try reader.u64())
