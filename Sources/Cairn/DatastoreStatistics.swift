@@ -13,15 +13,21 @@ public struct DatastoreStatistics: Hashable, Sendable {
   public var liveBytes: UInt64
   /// Bytes that a compaction would free.
   public var deadBytes: UInt64 { bytes > liveBytes ? bytes - liveBytes : 0 }
+  /// Contents of attachments that are on this device, in use or not. They are not in `bytes`.
+  public var attachmentCount = 0
+  /// Their bytes.
+  public var attachmentBytes: UInt64 = 0
 }
 
 extension Datastore {
   /// Files, live and dead bytes. Builds a snapshot in thought: some milliseconds a megabyte.
   public func statistics() throws(CairnError) -> DatastoreStatistics {
     let preview = try compactionPreview()
+    let contents = try blobs.list()
     return DatastoreStatistics(
       recordCount: recordCount, size: size, bytes: preview.bytesBefore,
-      liveBytes: preview.bytesAfter)
+      liveBytes: preview.bytesAfter, attachmentCount: contents.count,
+      attachmentBytes: contents.reduce(0) { $0 + $1.info.size })
   }
 
   /// What `compact()` would do, without doing it.

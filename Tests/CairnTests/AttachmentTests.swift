@@ -78,6 +78,8 @@ import Testing
     let copied = try datastore.attach(file: path)
     #expect(Set([whole, pieces, streamed, copied]).count == 1)
     #expect(try names() == [whole.id.sha256 + ".own"])
+    let statistics = try datastore.statistics()
+    #expect(statistics.attachmentCount == 1 && statistics.attachmentBytes == 700_000)
     var chunks: [UInt8] = []
     for try await chunk in copied.chunks { chunks += chunk }
     #expect(chunks == bytes)

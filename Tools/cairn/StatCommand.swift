@@ -21,6 +21,8 @@ struct StatCommand: ParsableCommand {
         "records": .count(statistics.recordCount), "size": .count(statistics.size),
         "bytes": .count(statistics.bytes), "live": .count(statistics.liveBytes),
         "dead": .count(statistics.deadBytes),
+        "attachments": .count(statistics.attachmentCount),
+        "attachmentBytes": .count(statistics.attachmentBytes),
       ],
       text: columns([
         ["records", "\(statistics.recordCount)"],
@@ -28,6 +30,7 @@ struct StatCommand: ParsableCommand {
         ["on disk", "\(statistics.bytes) bytes"],
         ["live", "\(statistics.liveBytes) bytes"],
         ["dead", "\(statistics.deadBytes) bytes"],
+        ["attachments", "\(statistics.attachmentCount), \(statistics.attachmentBytes) bytes"],
       ]))
   }
 }

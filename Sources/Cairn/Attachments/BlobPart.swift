@@ -25,8 +25,8 @@ final class BlobPart: Sendable {
     self.reference = reference
     path = home.directory + "/" + FileName.blobPart(reference.hash)
     let disk = home.machine.disk
+    try home.begin()
     do throws(DiskError) {
-      try disk.createDirectory(home.directory)
       let isThere = try disk.info(path) != nil
       file = try disk.open(path, isThere ? .readWrite : .create)
       if isThere, try file.size() > reference.length { try file.truncate(to: 0) }

@@ -7,6 +7,8 @@ internal import Synchronization
 /// has its name only after its length and hash were found to be right.
 final class BlobStore: Sendable {
   let directory: String
+  /// That of the datastore.
+  private let store: String
   let machine: Machine
   /// What is attached survives a power cut, as commits do.
   let isDurable: Bool
@@ -15,6 +17,7 @@ final class BlobStore: Sendable {
   private let state = Lock(State())
 
   private struct State {
+    var hasDirectory = false
     /// Files of which every byte was checked by this process.
     var verified: [ContentHash: FileInfo] = [:]
     /// Attached by this process, and in no record yet when that was last looked at.
@@ -32,6 +35,7 @@ final class BlobStore: Sendable {
   }
 
   init(store directory: String, machine: Machine, isDurable: Bool, limit: Int) {
+    store = directory
     self.directory = directory + "/" + FileName.blobs
     self.machine = machine
     self.isDurable = isDurable
@@ -57,8 +61,17 @@ final class BlobStore: Sendable {
     do { return try machine.disk.info(directory) != nil } catch { return true }
   }
 
+  /// Makes the directory, durably. Not for a datastore that is gone meanwhile.
   func begin() throws(CairnError) {
-    do { try machine.disk.createDirectory(directory) } catch { throw CairnError(error) }
+    if state.withLock({ $0.hasDirectory }) { return }
+    do throws(DiskError) {
+      if try machine.disk.info(store) == nil {
+        throw DiskError(reason: .notFound, operation: "attach in", path: store)
+      }
+      // Also if it is there: whoever made it may have been killed before it was durable.
+      try machine.disk.createDirectory(directory)
+    } catch { throw CairnError(error) }
+    state.withLock { $0.hasDirectory = true }
   }
 
   /// All contents that are here, sorted by hash. One listing.

@@ -19,10 +19,8 @@ final class BlobWriter: Sendable {
   init(_ home: BlobStore) throws(CairnError) {
     self.home = home
     path = home.directory + "/" + FileName.temporary(home.machine.random.next())
-    do throws(DiskError) {
-      try home.machine.disk.createDirectory(home.directory)
-      file = try home.machine.disk.open(path, .create)
-    } catch { throw CairnError(error) }
+    try home.begin()
+    do { file = try home.machine.disk.open(path, .create) } catch { throw CairnError(error) }
   }
 
   deinit { cancel() }
