@@ -319,6 +319,27 @@ import Testing
     #expect(Set(asked.all).isSuperset(of: ["t/r0.photo", "t/r5.photo"]))
   }
 
+  @Test func `a content makes room only if the folder has all of it`() async throws {
+    let a = try bench.open("a", .onDemand)
+    let photo = try a.addPhoto("r", sample(1))
+    let early = await #expect(throws: CairnError.self) { try await photo.evict() }
+    #expect(early?.code == .invalidOperation)
+    try await a.exchange()
+    let path = try bench.blobs + "/" + bench.blobs()[0]
+    try bench.write(path, sample(2))
+    let damaged = await #expect(throws: CairnError.self) { try await photo.evict() }
+    #expect(damaged?.code == .invalidOperation)
+    #expect(try photo.bytes() == sample(1))
+    try bench.write(path, sample(1))
+    #expect(try await photo.evict())
+    #expect(try photo.state == .remote)
+    #expect(try await !photo.evict())
+    try await a.exchange()
+    #expect(try photo.state == .remote)
+    try await photo.fetch()
+    #expect(try photo.bytes() == sample(1))
+  }
+
   @Test func `contents that can't be had stop no deltas`() async throws {
     let (a, b) = (try bench.open("a"), try bench.open("b"))
     try a.addPhoto("r", sample(1))

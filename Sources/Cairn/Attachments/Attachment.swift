@@ -70,6 +70,28 @@ public struct Attachment: Hashable, Sendable {
     try await exchange.fetch(id.reference)
   }
 
+  /// Removes the content from this device, to make room; `fetch()` brings it back, and so does the
+  /// next round if the policy says always. Reads the folder's copy to its last byte first: what is
+  /// only here stays. Returns whether there was anything to remove.
+  ///
+  /// - Throws: `invalidOperation` for a local datastore, or if the folder has no whole and right
+  ///   copy; errors of the folder and of the disk.
+  @discardableResult
+  public func evict() async throws(CairnError) -> Bool {
+    try checkReadable()
+    try datastore.checkOpen()
+    guard let file = try datastore.blobs.find(id.reference) else { return false }
+    guard let exchange = datastore.exchanger?.blobs,
+      try await exchange.isSafelyInFolder(id.reference)
+    else {
+      throw CairnError(
+        .invalidOperation, "the content of attachment \(id) is only on this device; exchange first",
+        id: id.description)
+    }
+    try datastore.checkOpen()
+    return try datastore.blobs.remove(file, evenIfPinned: true)
+  }
+
   func open() throws(CairnError) -> BlobReader {
     try checkReadable()
     try datastore.checkOpen()

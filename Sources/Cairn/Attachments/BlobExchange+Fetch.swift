@@ -114,6 +114,18 @@ extension BlobExchange {
     return isThere ? try part.finish() : .short
   }
 
+  /// Whether the folder has a copy whose every byte is right, as it is now.
+  func isSafelyInFolder(_ reference: BlobReference) async throws(CairnError) -> Bool {
+    for copy in BlobExchange.copies(of: reference, in: try await list())
+    where copy.entry.isPresent {
+      var found = SHA256()
+      let path = directory + "/" + copy.entry.name
+      _ = try await folder.read(path, from: 0) { bytes throws(CairnError) in found.update(bytes) }
+      if found.count == reference.length, found.digest() == reference.hash { return true }
+    }
+    return false
+  }
+
   // MARK: by policy
 
   /// Fetches what the policy wants and the folder has, as far as one round goes. `here` are the

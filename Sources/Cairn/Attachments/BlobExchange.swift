@@ -186,10 +186,14 @@ final class BlobExchange: Sendable {
   func publish(_ pack: [UInt8], _ report: inout ExchangeReport) async throws(CairnError) {
     guard home.isInUse else { return }
     for reference in BlobReference.all(in: pack) {
+      let file = try home.find(reference)
       memory.withLock { memory in
-        if memory.known[reference] == nil { memory.known[reference] = .onDemand }
+        guard memory.known[reference] == nil else { return }
+        memory.known[reference] = .onDemand
+        // What the policy says of one that is not here takes a look at its record.
+        if file == nil { (memory.isScanned, memory.mustLook) = (false, true) }
       }
-      guard let file = try home.find(reference) else { continue }
+      guard let file else { continue }
       let copies = BlobExchange.copies(of: reference, in: try await listing(&report))
       if copies.contains(where: { $0.device == store.device.rawValue }) {
         try home.notePublished(file)

@@ -159,9 +159,9 @@ final class BlobStore: Sendable {
 
   /// Removes a content that nothing refers to, unless it was attached again meanwhile. Returns
   /// whether it is gone.
-  func remove(_ file: File) throws(CairnError) -> Bool {
-    try state.withLock { state throws(CairnError) in
-      if state.pinned.contains(file.hash) { return false }
+  func remove(_ file: File, evenIfPinned: Bool = false) throws(CairnError) -> Bool {
+    try state.withLock { state throws(CairnError) -> Bool in
+      if !evenIfPinned, state.pinned.contains(file.hash) { return false }
       state.verified[file.hash] = nil
       do throws(DiskError) { try machine.disk.remove(file.path) } catch {
         if error.reason != .notFound { throw CairnError(error) }
