@@ -25,9 +25,9 @@ public protocol Folder: Sendable {
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool
 
-  /// The same as `write`, for a file of any size, whose bytes come from `next` piece by piece, until
-  /// that returns nil. If `next` throws, nothing must be left of the file. A folder that has nothing
-  /// of its own for that writes it whole.
+  /// The same as `write`, for a file of any size, whose bytes come from `next` piece by piece,
+  /// until that returns nil. If `next` throws, nothing must be left of the file. A folder that has
+  /// nothing of its own for that writes it whole.
   func write(
     _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
   ) async throws(CairnError) -> FolderEntry

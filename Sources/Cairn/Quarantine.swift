@@ -25,8 +25,8 @@ struct Quarantine: Sendable {
     } catch {}
   }
 
-  /// The same for a file that is here, and may be large: it is moved. If it can't be, it is removed:
-  /// it must not be taken for good again.
+  /// The same for a file that is here, and may be large: it is moved. If it can't be, it is
+  /// removed: it must not be taken for good again.
   func take(_ path: String, _ name: String, reason: String) {
     let hash = FileName.hex(XXH3.hash64(Array(name.utf8)))
     do {

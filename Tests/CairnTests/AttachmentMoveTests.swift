@@ -9,7 +9,9 @@ import Testing
 /// Contents stay with their datastore, whatever happens to that.
 @Suite struct AttachmentMoveTests {
   /// Every attachment of a device is here, or comes when it is asked for.
-  private func expectAll(_ device: Datastore, _ count: Int, _ comment: Comment? = nil) async throws {
+  private func expectAll(
+    _ device: Datastore, _ count: Int, _ comment: Comment? = nil
+  ) async throws {
     let uses = try device.attachments()
     #expect(uses.count == count, comment)
     for use in uses {

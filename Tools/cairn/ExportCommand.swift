@@ -12,8 +12,9 @@ struct ExportCommand: ParsableCommand {
 
       JSON lines keep every type: dates are {"$date": milliseconds since 1970}, bytes {"$bytes": \
       "base 64"}, doubles that are no numbers {"$double": "nan"}, attachments {"$attachment": \
-      "SHA-256-length"} without their contents, and 12 is an integer where 12.0 is a double. CSV keeps text (in quotes), numbers and booleans (bare); what else there is, it \
-      holds as JSON in quotes, which comes back as text.
+      "SHA-256-length"} without their contents, and 12 is an integer where 12.0 is a double. CSV \
+      keeps text (in quotes), numbers and booleans (bare); what else there is, it holds as JSON in \
+      quotes, which comes back as text.
       """)
 
   @Argument(help: "Table to write.")

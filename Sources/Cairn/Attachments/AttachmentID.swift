@@ -34,8 +34,8 @@ public struct AttachmentID: Hashable, Sendable {
   /// The SHA-256 of the content: 64 hexadecimal digits, and the name of its file.
   public var sha256: String { reference.hash.hex }
 
-  /// Whether a newer version of this library wrote the reference, so that this one can carry it from
-  /// record to record and to other devices, but not read what it refers to.
+  /// Whether a newer version of this library wrote the reference, so that this one can carry it
+  /// from record to record and to other devices, but not read what it refers to.
   public var needsNewerVersion: Bool { !reference.isReadable }
 
   private static func bytes(hex text: String) -> [UInt8]? {

@@ -5,8 +5,8 @@ public struct AttachmentWriter: Sendable {
 
   /// Writes the next piece, of any size.
   ///
-  /// - Throws: `sizeLimit` beyond `Limits.attachmentBytes`; `invalidOperation` after the end; errors
-  ///   of the disk. Nothing is attached then.
+  /// - Throws: `sizeLimit` beyond `Limits.attachmentBytes`; `invalidOperation` after the end;
+  ///   errors of the disk. Nothing is attached then.
   public func write(_ bytes: [UInt8]) throws(CairnError) { try blob.write(bytes) }
 
   /// Bytes so far.

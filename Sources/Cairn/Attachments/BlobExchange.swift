@@ -204,8 +204,8 @@ final class BlobExchange: Sendable {
   }
 
   /// Writes a content into the folder under this device's name. One that turns out to be damaged
-  /// here never gets there: that is a problem in the report, and no reason for deltas to wait, since
-  /// nobody could mend it by waiting.
+  /// here never gets there: that is a problem in the report, and no reason for deltas to wait,
+  /// since nobody could mend it by waiting.
   func upload(
     _ reference: BlobReference, _ file: BlobStore.File, _ report: inout ExchangeReport
   ) async throws(CairnError) {

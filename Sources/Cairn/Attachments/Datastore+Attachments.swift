@@ -72,7 +72,8 @@ extension Datastore {
   public func attachment(_ id: AttachmentID) -> Attachment { Attachment(datastore: self, id: id) }
 
   /// Every place in visible or pending records that refers to an attachment, and places that only
-  /// remember one: values that lost a conflict. Sorted by table, record and field; reads everything.
+  /// remember one: values that lost a conflict. Sorted by table, record and field. Reads
+  /// everything.
   public func attachments() throws(CairnError) -> [AttachmentUse] {
     let found = try wrapped { () throws(StoreError) in
       try store.values(beginningWith: BlobReference.magic).found
