@@ -72,8 +72,8 @@ package struct SHA256: Sendable {
     unsafe bytes.withUnsafeBufferPointer { source in
       unsafe SHA256.constants.withUnsafeBufferPointer { constants in
         unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
-          guard let input = unsafe source.baseAddress, let k = unsafe constants.baseAddress,
-            let w = unsafe schedule.baseAddress
+          guard let input = source.baseAddress, let k = constants.baseAddress,
+            let w = schedule.baseAddress
           else { return }
           var block = 0
           while block < blocks {

@@ -9,14 +9,16 @@ extension StoreInspection {
     for segment in segments where !segment.isFolded {
       guard let scan = segment.scan else { continue }
       for frame in scan.frames {
+        // Another check says what is wrong with it.
         guard let payload = try? frame.payload(scan.bytes) else { continue }
         found.formUnion(BlobReference.all(in: payload))
       }
     }
-    guard let path = snapshotPath, let reader = try? SnapshotReader(path, disk: disk) else {
-      return found
-    }
+    guard let path = snapshotPath else { return found }
+    // Likewise.
+    guard let reader = try? SnapshotReader(path, disk: disk) else { return found }
     for number in 0..<reader.blockCount {
+      // Likewise.
       guard let bytes = try? reader.block(number) else { continue }
       found.formUnion(BlobReference.all(in: bytes))
     }
