@@ -28,14 +28,14 @@ extension FolderWorkbench {
 extension Datastore {
   /// Inserts a record with an attachment, and commits it.
   @discardableResult
-  func addPhoto(_ id: String, _ bytes: [UInt8]) throws -> Attachment {
+  func addPhoto(_ id: String, _ bytes: [UInt8]) throws -> Cairn.Attachment {
     let attachment = try attach(bytes)
     try table("t").insert(["photo": attachment.value], id: RecordID(id))
     try sync()
     return attachment
   }
 
-  func photo(_ id: String) throws -> Attachment {
+  func photo(_ id: String) throws -> Cairn.Attachment {
     let record = try #require(try table("t").record(RecordID(id)))
     return try #require(try record.attachment("photo"))
   }

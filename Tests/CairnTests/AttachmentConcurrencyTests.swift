@@ -62,7 +62,7 @@ import Testing
     let photos = try b.attachments().map { b.attachment($0.id) }
     let fetching = Task {
       for photo in photos {
-        do { try await photo.fetch() } catch {
+        do throws(CairnError) { try await photo.fetch() } catch {
           #expect(error.code == .closed, "\(error)")
           return
         }

@@ -1,6 +1,8 @@
 import CairnBytes
 import CairnDisk
 import CairnLog
+import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
 
@@ -136,7 +138,7 @@ import Testing
     let photos = try datastore.table(of: Photo.self)
     let photo = Photo(content: a.id, others: [b.id, a.id], any: .attachment(b.id))
     let inserted = try photos.insert(photo)
-    #expect(try photos[inserted.id].value == photo)
+    #expect(try photos.record(inserted.id)?.value == photo)
     #expect(try inserted.record.attachment("content") == a)
     try datastore.close()
   }
@@ -222,7 +224,7 @@ import Testing
     let copy = try datastore.table("t").insert(["photo": photo.value], id: "copy")
     #expect(try copy.get("photo") == photo.value)
     #expect(AttachmentID(photo.id.description) == photo.id)
-    let kept = try datastore.store.value(table: "t", id: "copy", field: "photo")
+    let kept = try datastore.store.value(table: "t", id: RecordName("copy"), field: "photo")
     #expect(kept == .bytes(bytes))
     // It may be to anything, so nothing is removed.
     #expect(try await datastore.collectAttachments(graceSeconds: 0).needsNewerVersion)

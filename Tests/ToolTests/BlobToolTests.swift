@@ -37,6 +37,13 @@ import Testing
     #expect(try scratch.succeed("blob", "list", root: b).contains("here"))
     #expect(try scratch.succeed("blob", "fetch", root: b) == "fetched 0 attachments\n")
     #expect(try scratch.cairn("verify", root: b).status == 0)
+    // What is damaged here is fetched anew.
+    let name = try #require(try scratch.files(below: "b").first { $0.hasSuffix(".blob") })
+    _ = try scratch.write("b/" + name, content.reversed())
+    #expect(try scratch.cairn("verify", root: b).status == 3)
+    try scratch.succeed("blob", "get", id, "--output", out, root: b)
+    #expect(try scratch.bytes("out.bin") == content)
+    #expect(try scratch.cairn("verify", root: b).status == 0)
   }
 
   @Test func `what is fetched, missing and wrong is told`() throws {

@@ -70,16 +70,10 @@ struct BlobCommand: AsyncParsableCommand {
       do {
         let attachment = try find(datastore)
         try await attachment.fetch()
-        if let output {
-          try Descriptor.replace(output) { put in
-            try attachment.read { bytes throws(CairnError) in try put(bytes) }
-          }
-        } else {
-          try attachment.read { bytes throws(CairnError) in
-            do { try Console.put(bytes) } catch {
-              throw CairnError(.fileIO, "can't write to standard output")
-            }
-          }
+        do { try write(attachment) } catch let error as CairnError where error.code == .corrupt {
+          // What is here is damaged, and was put aside; nothing of it was given out.
+          try await attachment.fetch()
+          try write(attachment)
         }
       } catch {
         // The first error says more than what closing might add.
@@ -87,6 +81,19 @@ struct BlobCommand: AsyncParsableCommand {
         throw error
       }
       try datastore.close()
+    }
+
+    private func write(_ attachment: Attachment) throws {
+      guard let output else {
+        return try attachment.read { bytes throws(CairnError) in
+          do { try Console.put(bytes) } catch {
+            throw CairnError(.fileIO, "can't write to standard output")
+          }
+        }
+      }
+      try Descriptor.replace(output) { put in
+        try attachment.read { bytes throws(CairnError) in try put(bytes) }
+      }
     }
 
     private func find(_ datastore: Datastore) throws -> Attachment {

@@ -73,8 +73,8 @@ extension BlobExchange {
   // MARK: what the folder has lost
 
   /// Writes contents again that records refer to, that are here, and that the folder lacks: those
-  /// attached here at once, others when they were missing twice (whoever has attached them is
-  /// likely to be faster).
+  /// attached here and not published yet at once, others when they were missing for a while: a
+  /// folder that is on its way lacks everything, and whoever has attached them may be faster.
   private func giveBack(
     _ listing: [ContentHash: [Copy]], isScanned: Bool, isUrgent: Bool,
     _ report: inout ExchangeReport
@@ -95,7 +95,7 @@ extension BlobExchange {
       return memory.lost
     }
     let urgent = lost.filter { item in
-      isUrgent || item.file.isOwn || counts[item.file.hash] ?? 0 >= 2
+      isUrgent || item.file.isOwn || counts[item.file.hash] ?? 0 >= Exchange.patience
     }
     if urgent.isEmpty { return }
     // It may have gone because nothing refers to it any more.
