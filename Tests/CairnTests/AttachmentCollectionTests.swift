@@ -192,6 +192,72 @@ import Testing
     #expect(try bench.contents("b") == ["UNUSED"])
   }
 
+  @Test func `what others may have in their trash stays in the folder for one more grace`()
+    async throws
+  {
+    let clock = ManualClock()
+    let day: Int64 = 86_400_000
+    let world = IdentityBench(seed: 5)
+    let (a, b) = (try world.open("a"), try world.open("b"))
+    let home = BlobStore(
+      store: "/ledger", machine: Machine(disk: MemoryDisk(), clock: clock, random: SeededRandom(1)),
+      isDurable: false, limit: 1 << 20)
+    try home.machine.disk.createDirectory("/ledger")
+    try home.begin()
+    let collector = BlobCollector(store: a.store, home: home, grace: 30 * day)
+    let hash = SHA256.hash([1])
+    func look(_ isKnown: Bool) throws -> (gone: Int, AttachmentCollection) {
+      var result = AttachmentCollection()
+      let found = try collector.expired(
+        BlobCollector.Reach(), elsewhere: [hash], isKnown: isKnown, &result)
+      return (found.elsewhere.count, result)
+    }
+    #expect(try look(false).1.waiting == 1)
+    clock.advance(by: 40 * day)
+    #expect(try look(false).1.unacknowledged == 1)
+    #expect(try look(true).1.waiting == 1, "known from now on")
+    clock.advance(by: 29 * day)
+    #expect(try look(true).gone == 0)
+    clock.advance(by: day)
+    #expect(try look(false).gone == 0, "somebody has news")
+    #expect(try look(true).gone == 1)
+    try a.close()
+    try b.close()
+  }
+
+  @Test func `a device whose head is not listed has not told anything`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.addPhoto("r", sample(1))
+    try b.add("own")
+    try await meet([a, b])
+    try a.table("t").record("r")?.delete()
+    try a.sync()
+    try await meet([a, b])
+    let head = bench.shared + "/" + bench.head(b)
+    let bytes = try bench.read(head)
+    try bench.remove(head)
+    #expect(try await a.collectAttachments(graceSeconds: 0).removedInFolder == 0)
+    try a.close()
+    // Also for a process that has never seen it: b has written deltas that are here.
+    let again = try bench.open("a")
+    #expect(try await again.collectAttachments(graceSeconds: 0).removedInFolder == 0)
+    #expect(try bench.blobs().count == 1)
+    try bench.write(head, bytes)
+    #expect(try await again.collectAttachments(graceSeconds: 0).removedInFolder == 1)
+  }
+
+  @Test func `a content that is attached again while it is looked at stays pinned`() throws {
+    let a = try bench.open("a")
+    let attachment = try a.attach(sample(1))
+    let hash = attachment.id.reference.hash
+    let before = a.blobs.pinned
+    _ = try a.attach(sample(1))
+    a.blobs.unpin([hash], of: before)
+    #expect(a.blobs.pinned[hash] != nil)
+    a.blobs.unpin([hash], of: a.blobs.pinned)
+    #expect(a.blobs.pinned.isEmpty)
+  }
+
   @Test func `a delta that is not published yet keeps the content that it names`() async throws {
     let (a, b) = (try bench.open("a"), try bench.open("b"))
     try a.add("first")
@@ -215,7 +281,9 @@ struct BlobLedgerTests {
     let bytes = try FormatPage.example("unused")
     var ledger = BlobLedger()
     ledger.looked = 1_700_000_000_000
-    ledger.since[SHA256.hash(Array("hello".utf8))] = 1_690_000_000_000
+    ledger.unused[SHA256.hash(Array("hello".utf8))] = BlobLedger.Entry(
+      since: 1_690_000_000_000, known: 1_695_000_000_000)
+    ledger.lost[SHA256.hash([])] = 2
     #expect(ledger.encoded() == bytes)
     #expect(try BlobLedger(bytes, path: "x") == ledger)
     for index in bytes.indices {

@@ -240,6 +240,56 @@ import Testing
     #expect(try bench.blobs().count == 1)
   }
 
+  @Test func `vanished contents come back also with one process for each round`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    try await b.pullAll()
+    try a.close()
+    try b.close()
+    try bench.remove(bench.blobs)
+    for round in 1...3 {
+      #expect(try bench.blobs() == [], "round \(round)")
+      let device = try bench.open("b")
+      try await device.exchange()
+      try device.close()
+    }
+    #expect(try bench.blobs().count == 1)
+    // What came back has nothing more to be counted.
+    let device = try bench.open("b")
+    try await device.exchange()
+    #expect(BlobLedger.read(device.blobs).lost.isEmpty)
+  }
+
+  @Test func `a round that failed at a content is made up for by the next`() async throws {
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let b = try bench.open("b", hook)
+    hook.set { request, path throws(CairnError) in
+      if request == .list, path.contains("b-p-") { throw CairnError(.fileIO, "no", file: path) }
+    }
+    try await b.pull()
+    #expect(try await b.pull().problems.count == 1)
+    hook.set(nil)
+    #expect(try await b.exchange().fetchedAttachments == 1)
+  }
+
+  @Test func `what was attached here makes no room before it is published under this name`()
+    async throws
+  {
+    let (a, b) = (try bench.open("a", .onDemand), try bench.open("b"))
+    try b.addPhoto("b", sample(1))
+    try await b.exchange()
+    let photo = try a.addPhoto("a", sample(1))
+    // B may be about to remove its own.
+    let early = await #expect(throws: CairnError.self) { try await photo.evict() }
+    #expect(early?.code == .invalidOperation)
+    try await a.exchange()
+    #expect(try await photo.evict())
+  }
+
   @Test func `foreign names and hostile references do no harm`() async throws {
     let (a, b) = (try bench.open("a"), try bench.open("b"))
     try a.addPhoto("r", sample(1))

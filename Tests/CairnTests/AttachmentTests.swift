@@ -56,6 +56,33 @@ import Testing
     try again.close()
   }
 
+  @Test func `a writer that failed attaches nothing, whatever its owner makes of that`() throws {
+    var options = Options()
+    options.limits.attachmentBytes = 100
+    let datastore = try open(options)
+    let error = #expect(throws: CairnError.self) {
+      _ = try datastore.attach { writer throws(CairnError) in
+        try writer.write(sample(1, 60))
+        do { try writer.write(sample(2, 60)) } catch {}
+        do { try writer.write(sample(3, 10)) } catch {}
+      }
+    }
+    #expect(error?.code == .sizeLimit)
+    #expect(try names().isEmpty)
+    try datastore.close()
+  }
+
+  @Test func `an id has one text only`() throws {
+    let datastore = try open()
+    let text = try datastore.attach([1]).id.description
+    #expect(AttachmentID(text)?.description == text)
+    let parts = text.split(separator: "-")
+    for other in [text.uppercased(), "\(parts[0])-+1", "\(parts[0])-01", " " + text, text + "-"] {
+      #expect(AttachmentID(other) == nil)
+    }
+    try datastore.close()
+  }
+
   @Test func `bytes, pieces, a stream and a file give the same attachment, kept once`()
     async throws
   {

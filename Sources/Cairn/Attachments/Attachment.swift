@@ -81,7 +81,9 @@ public struct Attachment: Hashable, Sendable {
     try checkReadable()
     try datastore.checkOpen()
     guard let file = try datastore.blobs.find(id.reference) else { return false }
-    guard let exchange = datastore.exchanger?.blobs,
+    // What was attached here counts only when it is there under this device's name: whoever else
+    // has it there may be about to remove it.
+    guard let exchange = datastore.exchanger?.blobs, !file.isOwn,
       try await exchange.isSafelyInFolder(id.reference)
     else {
       throw CairnError(

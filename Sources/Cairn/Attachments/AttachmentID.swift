@@ -20,6 +20,8 @@ public struct AttachmentID: Hashable, Sendable {
         found.newer != nil
       else { return nil }
       reference = found
+      // There is one text for each.
+      if description != text { return nil }
       return
     }
     guard let hash = ContentHash(hex: parts[0]), let length = UInt64(parts[1]),

@@ -36,10 +36,12 @@ struct BlobCollector {
     reach.uses = found.compactMap(AttachmentUse.init)
     for use in reach.uses { reach.add(use.id.reference) }
     let used = reach.hashes
-    home.unpin(used)
-    reach.hashes.formUnion(pinned)
-    let trash = try wrapped { () throws(StoreError) in try store.deletedRecords().records }
+    home.unpin(used, of: pinned)
+    reach.hashes.formUnion(pinned.keys)
+    let (trash, _, problems) = try wrapped { () throws(StoreError) in try store.deletedRecords() }
     for field in trash.flatMap(\.fields) { add(field.value, to: &reach) }
+    // A damaged file gives nothing back; one that can't be read now may do so later.
+    for problem in problems { if case .disk = problem.reason { throw CairnError(problem) } }
     return reach
   }
 
@@ -58,9 +60,11 @@ struct BlobCollector {
   }
 
   /// Notes what is unused, and tells of what it has been long enough. `elsewhere` are contents that
-  /// this device has in the folder; `mayGo` says whether one that was attached here may go.
+  /// this device has in the folder, which go when all devices have known for the grace, too, that
+  /// they are unused: somebody's trash may have had them until then. `isKnown` says whether they
+  /// do now; `mayGo` whether one that was attached here may go.
   func expired(
-    _ reach: Reach, elsewhere: Set<ContentHash> = [],
+    _ reach: Reach, elsewhere: Set<ContentHash> = [], isKnown: Bool = true,
     mayGo: (BlobStore.File) -> Bool = { _ in true }, _ result: inout AttachmentCollection
   ) throws(CairnError) -> Expired {
     let now = home.machine.clock.now()
@@ -68,18 +72,27 @@ struct BlobCollector {
     let here = Dictionary(files.map { ($0.hash, $0) }, uniquingKeysWith: { first, _ in first })
     let known = BlobLedger.read(home)
     var ledger = BlobLedger()
-    ledger.looked = now
+    (ledger.looked, ledger.lost) = (now, known.lost)
     var expired = Expired()
     for hash in elsewhere.union(here.keys).subtracting(reach.hashes).sorted() {
       // A clock that was ahead must not have the last word.
-      let since = min(known.since[hash] ?? now, now)
-      ledger.since[hash] = since
-      guard now - since >= grace else {
+      let before = known.unused[hash]
+      var entry = BlobLedger.Entry(since: min(before?.since ?? now, now))
+      entry.known = (before?.known ?? (isKnown ? now : nil)).map { min($0, now) }
+      ledger.unused[hash] = entry
+      guard now - entry.since >= grace else {
         result.waiting += 1
         continue
       }
       if let file = here[hash], mayGo(file) { expired.here.append(file) }
-      if elsewhere.contains(hash) { expired.elsewhere.append(hash) }
+      guard elsewhere.contains(hash) else { continue }
+      if let since = entry.known, isKnown, now - since >= grace {
+        expired.elsewhere.append(hash)
+      } else if entry.known != nil, isKnown {
+        result.waiting += 1
+      } else {
+        result.unacknowledged += 1
+      }
     }
     try ledger.write(home)
     return expired

@@ -40,13 +40,15 @@ extension BlobExchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) -> AttachmentCollection {
     guard home.isInUse || memory.withLock({ $0.mustLook }) else { return AttachmentCollection() }
-    let hasNone = try home.list().isEmpty
-    let isEmpty = hasNone && memory.withLock { $0.known.isEmpty && !$0.hasReferences }
-    let isCollecting = request.collect != nil || !isEmpty && isCollectionDue()
+    let isDue = request.collect != nil || isCollectionDue()
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
       return memory.mustLook || memory.isFresh || memory.quiet > tuning.blobQuietRounds
     }
+    guard mustLook || isDue || audit != nil else { return AttachmentCollection() }
+    let hasNone = try home.list().isEmpty
+    let isEmpty = hasNone && memory.withLock { $0.known.isEmpty && !$0.hasReferences }
+    let isCollecting = request.collect != nil || !isEmpty && isDue
     guard mustLook || isCollecting || audit != nil else { return AttachmentCollection() }
     let listing = try await listing(&report)
     memory.withLock { $0.mustLook = false }
@@ -87,13 +89,7 @@ extension BlobExchange {
       if isInFolder(reference) == true { continue }
       if let file = try home.find(reference) { lost.append((reference, file)) }
     }
-    let counts = memory.withLock { memory in
-      let before = memory.lost
-      memory.lost = [:]
-      for item in lost { memory.lost[item.file.hash] = (before[item.file.hash] ?? 0) + 1 }
-      if !lost.isEmpty { memory.mustLook = true }
-      return memory.lost
-    }
+    let counts = count(lost.map(\.file.hash))
     let urgent = lost.filter { item in
       isUrgent || item.file.isOwn || counts[item.file.hash] ?? 0 >= Exchange.patience
     }
@@ -103,6 +99,27 @@ extension BlobExchange {
     for item in urgent where memory.withLock({ $0.known[item.reference] != nil }) {
       try await upload(item.reference, item.file, &report)
     }
+  }
+
+  /// For how many listings contents were missed. The next process goes on counting: it may be one
+  /// for each round.
+  private func count(_ lost: [ContentHash]) -> [ContentHash: Int] {
+    let before = memory.withLock { $0.lost } ?? BlobLedger.read(home).lost
+    var counts: [ContentHash: Int] = [:]
+    for hash in lost { counts[hash] = min(before[hash] ?? 0, Exchange.patience) + 1 }
+    let found = counts
+    memory.withLock { memory in
+      memory.lost = found
+      if !lost.isEmpty { memory.mustLook = true }
+    }
+    if counts != before {
+      var ledger = BlobLedger.read(home)
+      ledger.lost = counts
+      do { try ledger.write(home) } catch {
+        // Then this process counts for itself.
+      }
+    }
+    return counts
   }
 
   /// A thorough look reads the own files of contents that are here, and replaces those that are not
@@ -161,12 +178,10 @@ extension BlobExchange {
     let elsewhere = listing.filter { $0.value.contains { $0.device == device.rawValue } }
     let isPublished = witnesses.published >= reach.vector[device]
     let expired = try collector.expired(
-      reach, elsewhere: Set(elsewhere.keys), mayGo: { isPublished || !$0.isOwn }, &result)
+      reach, elsewhere: Set(elsewhere.keys),
+      isKnown: witnesses.know(reach.vector, device: device),
+      mayGo: { isPublished || !$0.isOwn }, &result)
     try collector.remove(expired.here, &result)
-    guard witnesses.know(reach.vector, device: device) else {
-      result.unacknowledged = expired.elsewhere.count
-      return result
-    }
     for hash in expired.elsewhere {
       try checkOpen()
       let name = FileName.publishedBlob(device: device.rawValue, hash)

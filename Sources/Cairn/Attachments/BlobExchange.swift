@@ -47,8 +47,9 @@ final class BlobExchange: Sendable {
     var isScanned = false
     /// What records refer to, and what is to be done about it.
     var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
-    /// Contents that are here and that the folder lacks: how many listings.
-    var lost: [ContentHash: Int] = [:]
+    /// Contents that are here and that the folder lacks: how many listings. nil: what an earlier
+    /// process has counted was not asked for yet.
+    var lost: [ContentHash: Int]?
     /// Files whose bytes were wrong, by name.
     var refused: [String: Retry] = [:]
     /// When unused contents were last looked for; nil: nobody has asked yet.
@@ -78,6 +79,9 @@ final class BlobExchange: Sendable {
 
   /// A round begins: what was listed before is old.
   func beginRound() { memory.withLock { $0.isFresh = false } }
+
+  /// Something went wrong in the middle: the next round looks again.
+  func lookAgain() { memory.withLock { $0.mustLook = true } }
 
   /// Whether the folder had a whole copy when it was last listed; nil if it never was.
   func isInFolder(_ reference: BlobReference) -> Bool? {
@@ -247,7 +251,6 @@ final class BlobExchange: Sendable {
     memory.withLock { memory in
       memory.listing?[reference.hash, default: []].removeAll { $0.device == copy.device }
       memory.listing?[reference.hash, default: []].insert(copy, at: 0)
-      memory.lost[reference.hash] = nil
     }
     try home.notePublished(file)
   }

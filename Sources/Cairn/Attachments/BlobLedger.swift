@@ -1,43 +1,70 @@
-internal import CairnBytes
+package import CairnBytes
 internal import CairnDisk
-internal import CairnLog
+package import CairnLog
 
-/// Since when contents are in use by nothing. A hint that may get lost: then the grace begins anew.
+/// Since when contents are in use by nothing, and how often others were missed in the folder. A
+/// hint that may get lost: then the grace begins anew, and so does the counting.
 ///
 ///     "CAIRNUNU" · version u16 · floor u16 · zero u32 · time of the last look u64 ·
-///     count varint · for each: SHA-256, 32 bytes · time u64 · XXH3-64 of everything before
-struct BlobLedger: Equatable, Sendable {
-  static let magic: [UInt8] = Array("CAIRNUNU".utf8)
+///     count varint · for each: SHA-256, 32 bytes · unused since u64 · known since u64, 0 if not ·
+///     count varint · for each: SHA-256, 32 bytes · listings without it varint ·
+///     XXH3-64 of everything before
+package struct BlobLedger: Equatable, Sendable {
+  package static let magic: [UInt8] = Array("CAIRNUNU".utf8)
   static let bytesMax = 64 << 20
 
   /// When it was last looked, 0 if never.
   var looked: Int64 = 0
-  var since: [ContentHash: Int64] = [:]
+  var unused: [ContentHash: Entry] = [:]
+  /// Contents that are here and that the folder lacks: how many listings.
+  var lost: [ContentHash: Int] = [:]
+
+  package struct Entry: Equatable, Sendable {
+    /// When it was first found to be in use by nothing.
+    var since: Int64
+    /// Since when all devices have known that, in milliseconds.
+    var known: Int64?
+  }
 
   init() {}
 
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var out = SealedFile.begin(BlobLedger.magic)
     out.put(UInt64(bitPattern: looked))
-    out.putVarint(since.count)
-    for (hash, time) in since.sorted(by: { $0.key < $1.key }) {
+    out.putVarint(unused.count)
+    for (hash, entry) in unused.sorted(by: { $0.key < $1.key }) {
       out += hash.bytes
-      out.put(UInt64(bitPattern: time))
+      out.put(UInt64(bitPattern: entry.since))
+      out.put(UInt64(bitPattern: entry.known ?? 0))
+    }
+    out.putVarint(lost.count)
+    for (hash, count) in lost.sorted(by: { $0.key < $1.key }) {
+      out += hash.bytes
+      out.putVarint(max(0, count))
     }
     SealedFile.seal(&out)
     return out
   }
 
-  init(_ bytes: [UInt8], path: String) throws(LogError) {
+  package init(_ bytes: [UInt8], path: String) throws(LogError) {
     var reader = try SealedFile.open(
-      bytes, magic: BlobLedger.magic, least: 9, what: "a list of unused contents", path: path)
+      bytes, magic: BlobLedger.magic, least: 10, what: "a list of unused contents", path: path)
     do throws(DecodeError) {
       looked = Int64(bitPattern: try reader.u64())
-      for _ in 0..<(try reader.count(minimumSize: 40)) {
-        let place = try reader.skip(32).lowerBound
-        since[ContentHash(bytes, at: place)] = Int64(bitPattern: try reader.u64())
+      for _ in 0..<(try reader.count(minimumSize: 48)) {
+        let hash = ContentHash(bytes, at: try reader.skip(32).lowerBound)
+        var entry = Entry(since: Int64(bitPattern: try reader.u64()))
+        let known = Int64(bitPattern: try reader.u64())
+        entry.known = known == 0 ? nil : known
+        unused[hash] = entry
+      }
+      for _ in 0..<(try reader.count(minimumSize: 33)) {
+        let hash = ContentHash(bytes, at: try reader.skip(32).lowerBound)
+        lost[hash] = Int(clamping: try reader.varint())
       }
       guard reader.isAtEnd else { throw .malformed("bytes behind the last entry") }
+      let times = unused.values.flatMap { [$0.since, $0.known ?? 0] } + [looked]
+      guard times.allSatisfy({ $0 >= 0 }) else { throw .malformed("a time before 1970") }
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "unused blobs") }
   }
 

@@ -20,8 +20,10 @@ final class BlobStore: Sendable {
     var hasDirectory = false
     /// Files of which every byte was checked by this process.
     var verified: [ContentHash: FileInfo] = [:]
-    /// Attached by this process, and in no record yet when that was last looked at.
-    var pinned: Set<ContentHash> = []
+    /// Attached by this process, and in no record yet when that was last looked at. The number
+    /// tells one attaching of a content from the next.
+    var pinned: [ContentHash: UInt64] = [:]
+    var attached: UInt64 = 0
   }
 
   /// Contents are read and written in pieces of this size.
@@ -117,11 +119,23 @@ final class BlobStore: Sendable {
   func putAside(_ file: File) -> CairnError {
     state.withLock { $0.verified[file.hash] = nil }
     let name = FileName.blob(file.hash, isOwn: file.isOwn)
-    quarantine.take(file.path, name, reason: "its bytes are not those that its name says")
+    // Not what has taken its place meanwhile.
+    if isThere(file) {
+      quarantine.take(file.path, name, reason: "its bytes are not those that its name says")
+    }
     return CairnError(
       .corrupt,
       "\(file.path) is damaged: its bytes are not those that its name says. It is in quarantine "
         + "now; fetch the attachment again", file: file.path)
+  }
+
+  private func isThere(_ file: File) -> Bool {
+    do throws(DiskError) {
+      guard let info = try machine.disk.info(file.path) else { return false }
+      // Some file systems number their files anew.
+      return info.inode == file.info.inode
+        || (info.size, info.modified) == (file.info.size, file.info.modified)
+    } catch { return true }
   }
 
   // MARK: what comes and goes
@@ -131,7 +145,12 @@ final class BlobStore: Sendable {
     let disk = machine.disk
     let target = directory + "/" + FileName.blob(reference.hash, isOwn: isOwn)
     // First: from here on nobody takes it for unused.
-    if isOwn { state.withLock { _ = $0.pinned.insert(reference.hash) } }
+    if isOwn {
+      state.withLock { state in
+        state.attached += 1
+        state.pinned[reference.hash] = state.attached
+      }
+    }
     do throws(DiskError) {
       try disk.rename(path, to: target)
       // The bytes are those that were hashed on their way: nobody has to read them again.
@@ -139,9 +158,10 @@ final class BlobStore: Sendable {
         let file = File(hash: reference.hash, isOwn: isOwn, info: info, path: target)
         noteVerified(file)
       }
+      if isDurable { try disk.syncDirectory(directory) }
+      // Not before: a power cut could keep the removal and forget the new name.
       let other = directory + "/" + FileName.blob(reference.hash, isOwn: false)
       if isOwn, try disk.info(other) != nil { try disk.remove(other) }
-      if isDurable { try disk.syncDirectory(directory) }
     } catch { throw CairnError(error) }
   }
 
@@ -161,7 +181,7 @@ final class BlobStore: Sendable {
   /// whether it is gone.
   func remove(_ file: File, evenIfPinned: Bool = false) throws(CairnError) -> Bool {
     try state.withLock { state throws(CairnError) -> Bool in
-      if !evenIfPinned, state.pinned.contains(file.hash) { return false }
+      if !evenIfPinned, state.pinned[file.hash] != nil { return false }
       state.verified[file.hash] = nil
       do throws(DiskError) { try machine.disk.remove(file.path) } catch {
         if error.reason != .notFound { throw CairnError(error) }
@@ -189,8 +209,15 @@ final class BlobStore: Sendable {
   // MARK: what is in use
 
   /// Attached a moment ago: no record may have it yet.
-  var pinned: Set<ContentHash> { state.withLock { $0.pinned } }
+  var pinned: [ContentHash: UInt64] { state.withLock { $0.pinned } }
 
-  /// A record has them: from now on that is what keeps them.
-  func unpin(_ hashes: Set<ContentHash>) { state.withLock { $0.pinned.subtract(hashes) } }
+  /// A record has some of those that were pinned: from now on that is what keeps them, unless they
+  /// were attached once more since.
+  func unpin(_ hashes: Set<ContentHash>, of pinned: [ContentHash: UInt64]) {
+    state.withLock { state in
+      for (hash, number) in pinned where hashes.contains(hash) && state.pinned[hash] == number {
+        state.pinned[hash] = nil
+      }
+    }
+  }
 }

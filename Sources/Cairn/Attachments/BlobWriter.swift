@@ -14,6 +14,8 @@ final class BlobWriter: Sendable {
   private struct State {
     var hash = SHA256()
     var isOver = false
+    /// Why nothing can be attached any more, even if whoever writes goes on.
+    var failure: CairnError?
   }
 
   init(_ home: BlobStore) throws(CairnError) {
@@ -30,13 +32,18 @@ final class BlobWriter: Sendable {
   func write(_ bytes: [UInt8]) throws(CairnError) {
     try state.withLock { state throws(CairnError) in
       if state.isOver { throw BlobWriter.over }
-      let length = state.hash.count
-      try home.checkLimit(length + UInt64(bytes.count))
-      do throws(DiskError) { try file.write(bytes.span, at: length) } catch {
-        throw CairnError(error)
+      if let failure = state.failure { throw failure }
+      do throws(CairnError) { try put(bytes, at: state.hash.count) } catch {
+        state.failure = error
+        throw error
       }
       state.hash.update(bytes)
     }
+  }
+
+  private func put(_ bytes: [UInt8], at length: UInt64) throws(CairnError) {
+    try home.checkLimit(length + UInt64(bytes.count))
+    do { try file.write(bytes.span, at: length) } catch { throw CairnError(error) }
   }
 
   private static let over = CairnError(
@@ -46,6 +53,8 @@ final class BlobWriter: Sendable {
   func finish() throws(CairnError) -> BlobReference {
     let reference = try state.withLock { state throws(CairnError) -> BlobReference in
       if state.isOver { throw BlobWriter.over }
+      // What the file has is not what was hashed: the end of `attach` cancels it.
+      if let failure = state.failure { throw failure }
       state.isOver = true
       return BlobReference(length: state.hash.count, hash: state.hash.digest())
     }

@@ -25,6 +25,7 @@ extension Exchange {
     do throws(CairnError) {
       return try await blobs.settle(request, witnesses(listing), &audit, &report)
     } catch {
+      blobs.lookAgain()
       if request.collect != nil || audit != nil || ExchangeCondition.saysNothing(error) {
         throw error
       }
@@ -36,7 +37,8 @@ extension Exchange {
 
   /// What the heads in the folder say, if all of them were read.
   private func witnesses(_ listing: [String: FolderEntry]) -> BlobWitnesses {
-    memory.withLock { memory in
+    let authors = store.vector.entries.map(\.device)
+    return memory.withLock { memory in
       var result = BlobWitnesses(isComplete: memory.forked.isEmpty, published: memory.own.last)
       let retired = Set(memory.heads.values.flatMap(\.retired) + memory.own.retired)
       for (name, entry) in listing {
@@ -48,6 +50,12 @@ extension Exchange {
           continue
         }
         result.heads.append(head)
+      }
+      // A listing may lack a head for a while: whoever is known to be there has not told then.
+      let told = Set(result.heads.map(\.device))
+      for device in Array(memory.heads.keys) + authors
+      where device != store.device && !retired.contains(device) && !told.contains(device) {
+        result.isComplete = false
       }
       return result
     }

@@ -27,6 +27,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case text
   /// Constant databases, and their text form.
   case cdb
+  /// References to contents, their texts and hashes, and contents whose files are something else.
+  case blob
 
   /// Runs the target once.
   package func run(_ bytes: [UInt8]) async throws {
@@ -53,6 +55,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .folder: throw FuzzFinding("the folder's target needs a task")
     case .text: try TextEntry.run(bytes)
     case .cdb: try CDBEntry.run(bytes)
+    case .blob: try BlobEntry.run(bytes)
     }
   }
 }

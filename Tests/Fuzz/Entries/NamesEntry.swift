@@ -13,6 +13,9 @@ enum NamesEntry {
       FileName.published(name).map { FileName.published($0) },
       FileName.sharedSnapshot(name).map { FileName.sharedSnapshot($0) },
       FileName.secret(name).map { FileName.secret($0) },
+      FileName.blob(name).map { FileName.blob($0.hash, isOwn: $0.isOwn) },
+      FileName.blobPart(name).map { FileName.blobPart($0) },
+      FileName.publishedBlob(name).map { FileName.publishedBlob(device: $0.device, $0.hash) },
       FileName.datastore(directory: name).map { FileName.directory(datastore: $0) },
       FileName.generation(directory: name).map {
         FileName.directory(datastore: $0.id, generation: $0.generation)
