@@ -74,6 +74,13 @@ extension Store {
     return (result, files.reduce(0) { $0 + $1.notKept }, problems)
   }
 
+  /// Everything that the trash remembers, also of records that are there again: one that comes back
+  /// while somebody looks is found here if it is not found among those.
+  package func remembered() throws(StoreError) -> (records: [KeptRecord], problems: [LogError]) {
+    let (files, problems) = try trash.contents()
+    return (files.flatMap(\.records), problems)
+  }
+
   /// Inserts a record of the trash again, as a local change.
   package func restore(_ record: KeptRecord) throws(StoreError) {
     try insert(
