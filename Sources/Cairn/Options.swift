@@ -45,8 +45,9 @@ public struct Options: Sendable {
   // Contents of attachments:
   /// Which of them this device fetches by itself. Default: all.
   public var attachments = AttachmentPolicy.always
-  /// How long a content stays that nothing refers to any more, in seconds, on this device and in
-  /// the folder. Default 30 days, as records in the trash do.
+  /// How long a content stays that nothing refers to any more, in seconds, on this device; in the
+  /// folder for as long again after all devices know that. Default 30 days, as records in the trash
+  /// do; with less, one that comes back from another device's trash may come without its content.
   public var attachmentGraceSeconds: Double = 30 * 86_400
 
   var attachmentGraceMilliseconds: Int64 {

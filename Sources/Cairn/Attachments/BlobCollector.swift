@@ -39,10 +39,8 @@ struct BlobCollector {
     home.unpin(used, of: pinned)
     reach.hashes.formUnion(pinned.keys)
     // After the records: one that is deleted meanwhile is in the trash by now.
-    let (trash, problems) = try wrapped { () throws(StoreError) in try store.remembered() }
+    let trash = try wrapped { () throws(StoreError) in try store.remembered() }
     for field in trash.flatMap(\.fields) { add(field.value, to: &reach) }
-    // A damaged file gives nothing back; one that can't be read now may do so later.
-    for problem in problems { if case .disk = problem.reason { throw CairnError(problem) } }
     return reach
   }
 

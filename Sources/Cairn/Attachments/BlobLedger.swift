@@ -1,4 +1,4 @@
-package import CairnBytes
+internal import CairnBytes
 internal import CairnDisk
 package import CairnLog
 

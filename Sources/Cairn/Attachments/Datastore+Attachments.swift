@@ -83,8 +83,8 @@ extension Datastore {
 
   /// Removes contents that nothing has referred to for `graceSeconds`
   /// (`Options.attachmentGraceSeconds` if not given): from this device, and of what this device has
-  /// published also from the folder, once all other devices have told that they know everything
-  /// that this one knows. For an account's datastore this is a round of exchange, too.
+  /// published also from the folder, when for as long again all other devices are known to know
+  /// everything that this one knows. For an account's datastore this is a round of exchange, too.
   ///
   /// Records in the trash and in conflicts keep theirs. Rounds do this by themselves once a day.
   ///

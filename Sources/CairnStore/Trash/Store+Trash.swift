@@ -75,10 +75,10 @@ extension Store {
   }
 
   /// Everything that the trash remembers, also of records that are there again: one that comes back
-  /// while somebody looks is found here if it is not found among those.
-  package func remembered() throws(StoreError) -> (records: [KeptRecord], problems: [LogError]) {
-    let (files, problems) = try trash.contents()
-    return (files.flatMap(\.records), problems)
+  /// while somebody looks is found here if it is not found among those. Files that are damaged can give
+  /// nothing back; those that can't be read are an error.
+  package func remembered() throws(StoreError) -> [KeptRecord] {
+    try trash.contents().files.flatMap(\.records)
   }
 
   /// Inserts a record of the trash again, as a local change.
