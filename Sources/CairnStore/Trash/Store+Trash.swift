@@ -75,8 +75,8 @@ extension Store {
   }
 
   /// Everything that the trash remembers, also of records that are there again: one that comes back
-  /// while somebody looks is found here if it is not found among those. Files that are damaged can give
-  /// nothing back; those that can't be read are an error.
+  /// while somebody looks is found here if it is not found among those. Files that are damaged can
+  /// give nothing back; those that can't be read are an error.
   package func remembered() throws(StoreError) -> [KeptRecord] {
     try trash.contents().files.flatMap(\.records)
   }
