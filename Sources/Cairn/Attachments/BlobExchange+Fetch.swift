@@ -98,7 +98,11 @@ extension BlobExchange {
     do throws(CairnError) {
       isThere = try await folder.read(directory + "/" + copy.entry.name, from: part.count) {
         bytes throws(CairnError) in
-        do throws(CairnError) { try part.append(bytes) } catch {
+        do throws(CairnError) {
+          // Somebody else may have the datastore open by now, and fetch the same.
+          try checkOpen()
+          try part.append(bytes)
+        } catch {
           failure = error
           // Not the folder's fault.
           throw CairnError(.cancelled, error.message)
