@@ -63,8 +63,8 @@ package struct BlobLedger: Equatable, Sendable {
         lost[hash] = Int(clamping: try reader.varint())
       }
       guard reader.isAtEnd else { throw .malformed("bytes behind the last entry") }
-      let times = unused.values.flatMap { [$0.since, $0.known ?? 0] } + [looked]
-      guard times.allSatisfy({ $0 >= 0 }) else { throw .malformed("a time before 1970") }
+      let isPast = unused.values.contains { $0.since < 0 || ($0.known ?? 0) < 0 }
+      guard looked >= 0, !isPast else { throw .malformed("a time before 1970") }
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "unused blobs") }
   }
 
