@@ -13,7 +13,7 @@ import Testing
     try scratch.succeed("set", "t", "r", "n=1", "--insert", "--folder", folder, root: a)
   }
 
-  private var content: [UInt8] { (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) } }
+  private var content: [UInt8] { (0..<300_000).map { UInt8(truncatingIfNeeded: ($0 * 7) >> 3) } }
 
   @Test func `a content goes in, through the folder, and out again`() throws {
     let file = try scratch.write("in.bin", content)
