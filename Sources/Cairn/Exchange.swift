@@ -185,7 +185,7 @@ final class Exchange: Sendable {
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
-    if !publishes { return report }
+    if !publishes { return (report, AttachmentCollection()) }
     do throws(CairnError) {
       try await self.audit(found.listing, &audit, &report)
       switch found.publishing {
