@@ -1,6 +1,9 @@
-import Cairn
+import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
+
+@testable import Cairn
 
 /// Object stores used by many tasks at once.
 @Suite struct MappingConcurrencyTests {
@@ -45,6 +48,28 @@ import Testing
     #expect(try a.notes().count == tasks * rounds + 1)
     #expect(try a.notes() == b.notes())
     #expect(a.store.outbox == OutboxStatus())
+  }
+
+  @Test func `two rounds at once upload each set once`() async throws {
+    let bench = MappingBench()
+    let device = try await bench.open("a")
+    try await device.insert(Note(text: "w"), "n")
+    _ = try await device.exchange()
+    for _ in 0..<8 { try await device.update("n") { $0.tags.append("x") } }
+    try await device.insert(Note(text: "x"), "m")
+    let sets = try await device.store.pendingChangeSets().map(\.id)
+    let main = try device.main.store
+    let before = main.vector[main.device]
+    let store = device.store
+    async let first = store.exchange()
+    async let second = store.exchange()
+    async let third = store.exchange()
+    let reports = try await [first, second, third]
+    let arrived = reports.flatMap(\.arrived)
+    #expect(arrived.count == sets.count && Set(arrived) == Set(sets))
+    #expect(main.vector[main.device] == before + UInt64(sets.count), "each is one delta")
+    #expect(store.outbox == OutboxStatus())
+    #expect(try device.record("n")?["tags"] == .list(Array(repeating: "x", count: 8)))
   }
 
   @Test func `in the background objects find their way, and a close ends it`() async throws {

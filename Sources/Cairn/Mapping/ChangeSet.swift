@@ -25,11 +25,23 @@ public struct ChangeSet: Identifiable, Hashable, Sendable {
     /// The record's id.
     public var record: RecordID
     /// The fields that are written, with the values that they get; nil for a removal. Of a set in
-    /// flight: with the values that the object has now.
+    /// flight: with the values that the object has now. Without a mapping the values are not known,
+    /// and all are nil.
     public var fields: [String: Value?]
     /// What these fields were before; one that had no value is not in it. Of a delete: all of the
     /// record.
     public var originals: [String: Value]
+  }
+
+  /// Why a set can't be uploaded, suspended or not. Nothing of it is lost: it goes on when the
+  /// object store is opened with what is missing.
+  @nonexhaustive
+  public enum Hold: Hashable, Sendable {
+    /// This store has no mappings that make objects of these tables records of the tables that the
+    /// changes say. It is all of the set: what could be uploaded of it is in a set of its own.
+    case noMapping(tables: [String])
+    /// The store was opened without a datastore for the set's route.
+    case noRoute
   }
 
   /// Its name: random, and the same until it has arrived.
@@ -39,6 +51,8 @@ public struct ChangeSet: Identifiable, Hashable, Sendable {
   /// Whether it is committed in its datastore and on its way into the folder: what changes after
   /// that is in later sets.
   public var isInFlight: Bool
+  /// Why it waits although it is not in flight; nil for a set that the next round takes.
+  public var hold: Hold?
   /// By object, in the order in which they were first recorded.
   public var changes: [Change]
 
@@ -46,37 +60,4 @@ public struct ChangeSet: Identifiable, Hashable, Sendable {
   public var savedCount: Int { changes.count { $0.kind != .delete } }
   /// How many records it deletes.
   public var deletedCount: Int { changes.count { $0.kind == .delete } }
-}
-
-/// An upload that did not succeed.
-///
-/// When it is handed over, the queue has been suspended once because of it, and the sets that did
-/// arrive have left the queue. Nothing is uploaded before `ObjectStore.resume()`.
-public struct UploadFailure: Sendable {
-  /// Where the upload went.
-  public let route: String
-  /// The set that was refused; nil if the folder failed, and it is all that are in flight.
-  public let changeSet: RecordID?
-  /// What went wrong.
-  public let error: CairnError
-  /// The sets of this upload that have arrived.
-  public let arrived: [RecordID]
-}
-
-/// How an object stands to its record.
-public struct ObjectState: Hashable, Sendable {
-  /// The datastore that the record is in, or would be; nil for an object that stays on this device.
-  public var route: String?
-  /// The record's table; nil for a table of objects that stay on this device.
-  public var recordTable: String?
-  /// The record's id.
-  public var record: RecordID
-  /// Whether the object was detached: it has no record, whatever its mapping says.
-  public var isDetached: Bool
-  /// Whether there is such a record here.
-  public var hasRecord: Bool
-  /// The fields that are not uploaded yet, sorted.
-  public var pendingFields: [String]
-  /// Whether the record's delete is not uploaded yet.
-  public var hasPendingDelete: Bool
 }

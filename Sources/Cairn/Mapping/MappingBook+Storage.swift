@@ -8,7 +8,7 @@ internal import CairnStore
 /// | table | a record for | fields |
 /// |---|---|---|
 /// | `:map.state` | the store, as `state` | `installation`, `version` |
-/// | `:map.routes` | each route | `device:sequence` texts in `vector` |
+/// | `:map.routes` | each route | `device:sequence` texts in `vector`; `mapped`, `absent` tables |
 /// | `:map.sets` | each change set | `id`, `route`; later `device`, `sequence`, `published` |
 /// | `:map.changes` | each change in one | `set`, `kind`, `fields`, and of what: below |
 /// | `:map.originals` | the same, if there is anything | the fields as they were |
@@ -42,7 +42,10 @@ extension MappingBook {
       hasChangedState = true
     }
     for (name, fields) in try MappingBook.all(Place.routes, store) {
-      followed[name.text] = VersionVector(fields.texts("vector").compactMap(MappingBook.dot))
+      followed[name.text] = Following(
+        vector: VersionVector(fields.texts("vector").compactMap(MappingBook.dot)),
+        mapped: Set(fields.texts("mapped").compactMap { MappedTables($0) }),
+        absent: Set(fields.texts("absent").compactMap { MappedTables($0) }))
     }
     for (name, fields) in try MappingBook.all(Place.batches, store) {
       guard let number = UInt64(name.text, radix: 16) else { continue }
@@ -64,7 +67,7 @@ extension MappingBook {
         Link(
           route: fields.text("route"), record: fields.text("record").map { RecordID($0) },
           isDetached: fields.integer("detached") != 0),
-        of: ObjectKey(table: table, id: RecordID(object)))
+        of: RowKey(table: table, id: RecordID(object)))
     }
   }
 
@@ -99,10 +102,7 @@ extension MappingBook {
       try MappingBook.put(state, Place.state, MappingBook.stateRecord, store)
     }
     for route in changedRoutes.sorted() {
-      let dots = (followed[route]?.entries ?? []).map { dot in
-        FieldValue.string("\(String(dot.device.rawValue, radix: 16)):\(dot.sequence)")
-      }
-      try MappingBook.put(["vector": .list(dots)], Place.routes, RecordName(route), store)
+      try MappingBook.put(followed[route]?.fields, Place.routes, RecordName(route), store)
     }
     for number in outbox.changedBatches.sorted() {
       try MappingBook.put(
@@ -126,7 +126,7 @@ extension MappingBook {
     RecordName(String(number, radix: 16))
   }
 
-  private static func linkName(_ key: ObjectKey) -> RecordName {
+  private static func linkName(_ key: RowKey) -> RecordName {
     let hash = XXH3.hash128(Array("\(key.table)/\(key.id)".utf8))
     return .packed(UInt64(truncatingIfNeeded: hash >> 64), UInt64(truncatingIfNeeded: hash))
   }
@@ -147,6 +147,19 @@ extension MappingBook {
     let changed = ObjectFields.differences(now, fields).sorted()
     if changed.isEmpty { return }
     try store.update(table: table, id: id, changed.map { ($0, fields[$0]) })
+  }
+}
+
+extension MappingBook.Following {
+  fileprivate var fields: ObjectFields {
+    let dots = vector.entries.map { dot in
+      FieldValue.string("\(String(dot.device.rawValue, radix: 16)):\(dot.sequence)")
+    }
+    return [
+      "vector": .list(dots),
+      "mapped": .list(mapped.map(\.text).sorted().map { .string($0) }),
+      "absent": .list(absent.map(\.text).sorted().map { .string($0) }),
+    ]
   }
 }
 
@@ -171,7 +184,7 @@ extension OutboxBook.Entry {
     else { return nil }
     self.init(
       number: number, batch: UInt64(clamping: fields.integer("set")),
-      object: ObjectKey(table: table, id: RecordID(object)), table: recordTable,
+      object: RowKey(table: table, id: RecordID(object)), table: recordTable,
       record: RecordID(record), kind: kind, fields: Set(fields.texts("fields")),
       originals: originals)
   }
@@ -187,7 +200,7 @@ extension OutboxBook.Entry {
 }
 
 extension MappingBook.Link {
-  fileprivate func fields(_ key: ObjectKey) -> ObjectFields {
+  fileprivate func fields(_ key: RowKey) -> ObjectFields {
     var fields: ObjectFields = [
       "table": .string(key.table), "object": .string(key.id.description),
     ]

@@ -19,21 +19,31 @@ struct MappingBook: Sendable {
     var record: RecordID
   }
 
+  /// How far the objects have followed a route.
+  struct Following: Sendable, Equatable {
+    /// What the datastore had incorporated when its records last became objects.
+    var vector = VersionVector()
+    /// The tables of which that holds.
+    var mapped: Set<MappedTables> = []
+    /// Those of which it did, before their mapping went away: their objects could not be changed
+    /// since then.
+    var absent: Set<MappedTables> = []
+  }
+
   var outbox = OutboxBook()
   /// This store's name in the datastores that it writes to.
   var installation = RecordID.random()
   /// The version that all objects were last enumerated with.
   var version: String?
-  /// What each route's datastore had incorporated when its records last became objects.
-  var followed: [String: VersionVector] = [:]
-  private(set) var links: [ObjectKey: Link] = [:]
+  var followed: [String: Following] = [:]
+  private(set) var links: [RowKey: Link] = [:]
   /// The objects that have records of other ids, by table of objects and address.
-  private var attached: [String: [Address: ObjectKey]] = [:]
-  private(set) var changedLinks: Set<ObjectKey> = []
+  private var attached: [String: [Address: RowKey]] = [:]
+  private(set) var changedLinks: Set<RowKey> = []
   var hasChangedState = false
   var changedRoutes: Set<String> = []
 
-  subscript(link key: ObjectKey) -> Link? {
+  subscript(link key: RowKey) -> Link? {
     get { links[key] }
     set {
       if links[key] == newValue { return }
@@ -42,7 +52,7 @@ struct MappingBook: Sendable {
     }
   }
 
-  mutating func load(_ link: Link?, of key: ObjectKey) {
+  mutating func load(_ link: Link?, of key: RowKey) {
     if let old = links[key]?.address { attached[key.table]?[old] = nil }
     links[key] = link
     if let new = link?.address { attached[key.table, default: [:]][new] = key }
@@ -56,20 +66,26 @@ struct MappingBook: Sendable {
   }
 
   mutating func note(_ vector: VersionVector, followedOn route: String) {
-    if followed[route] == vector { return }
-    followed[route] = vector
+    note(route) { $0.vector = vector }
+  }
+
+  mutating func note(_ route: String, _ change: (inout Following) -> Void) {
+    var following = followed[route] ?? Following()
+    change(&following)
+    if followed[route] == following { return }
+    followed[route] = following
     changedRoutes.insert(route)
   }
 
-  func place(_ key: ObjectKey) -> ObjectPlace {
+  func place(_ key: RowKey) -> ObjectPlace {
     ObjectPlace(object: key.id, record: links[key]?.record ?? key.id)
   }
 
   /// The object that was attached to a record; else the one of the same id. Nil if the one of the
   /// same id belongs to another record.
-  func object(_ address: Address, table: String) -> ObjectKey? {
+  func object(_ address: Address, table: String) -> RowKey? {
     if let key = attached[table]?[address] { return key }
-    let key = ObjectKey(table: table, id: address.record)
+    let key = RowKey(table: table, id: address.record)
     guard let link = links[key] else { return key }
     if let record = link.record, record != address.record { return nil }
     if let route = link.route, route != address.route { return nil }

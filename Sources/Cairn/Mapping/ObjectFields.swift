@@ -35,16 +35,6 @@ extension ObjectFields {
 /// Fields with what they are to be; nil is a removal.
 typealias PendingFields = [String: FieldValue?]
 
-/// Names an object on this device.
-struct ObjectKey: Hashable, Comparable, Sendable {
-  var table: String
-  var id: RecordID
-
-  static func < (a: ObjectKey, b: ObjectKey) -> Bool {
-    (a.table, a.id) < (b.table, b.id)
-  }
-}
-
 /// An object's id, and that of its record.
 struct ObjectPlace: Sendable {
   var object: RecordID

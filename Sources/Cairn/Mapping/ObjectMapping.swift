@@ -142,7 +142,7 @@ public struct MappedRecord<Shared: Codable & Sendable>: Sendable {
 public enum MappingPass: Hashable, Sendable {
   /// An object was changed, is to be uploaded, or to be compared with its record.
   case change
-  /// The mapping's version is a new one, and all objects are enumerated once.
+  /// The version of the mappings is a new one, or the mapping is, and its objects are enumerated.
   case population(info: [String: Value])
 }
 
@@ -150,7 +150,9 @@ public enum MappingPass: Hashable, Sendable {
 ///
 /// When an object store is opened with another tag than the last time, and the first time, all
 /// objects that sync are enumerated once, with the info, and what differs from their records is
-/// queued. With the same tag a mapping that was changed shows with the next change of each object.
+/// queued; records that are no objects yet get another chance to become some. For a mapping that
+/// is new its own objects and records are looked at. With the same tag a mapping that was changed
+/// shows with the next change of each object.
 public struct MappingVersion: Hashable, Sendable {
   /// Any text; only whether it is the same counts.
   public var tag: String

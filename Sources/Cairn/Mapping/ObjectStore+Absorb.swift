@@ -7,7 +7,7 @@ extension ObjectStore {
   private struct Meeting {
     /// Whether others are known to have changed the record.
     var isNews: Bool
-    var key: ObjectKey
+    var key: RowKey
     var mapping: ObjectMapping
     var route: String
     var record: RecordID
@@ -27,14 +27,14 @@ extension ObjectStore {
   /// pending was in the way. `isNews`: others are known to have changed the record.
   @discardableResult
   func absorb(
-    _ key: ObjectKey, _ mapping: ObjectMapping, _ route: String, _ record: RecordID,
+    _ key: RowKey, _ mapping: ObjectMapping, _ route: String, _ record: RecordID,
     isNews: Bool = false, lost: PendingFields = [:], _ sets: inout BatchNames,
     _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     let meeting = Meeting(
       isNews: isNews, key: key, mapping: mapping, route: route, record: record,
       remote: try self.record(route, mapping.recordTable ?? "", record), object: try fields(key),
-      queued: book.outbox.queued(key, route))
+      queued: book.outbox.queued(key, route, mapping.recordTable ?? ""))
     guard let remote = meeting.remote else { return try absorbDelete(meeting, &sets, &changes) }
     if let delete = meeting.queued.first(where: { $0.kind == .delete }) {
       return try restore(meeting, remote, delete, &sets, &changes)
@@ -116,7 +116,9 @@ extension ObjectStore {
   ) -> (PendingFields, ObjectFields) {
     var values: PendingFields = [:]
     var originals: ObjectFields = [:]
-    let sent = book.outbox.changes(meeting.key, meeting.route) { !$0.isQueued }
+    let sent = book.outbox.changes(meeting.key, meeting.route, meeting.target.table) {
+      !$0.isQueued
+    }
     for (field, value) in lost where pending[field] == nil {
       guard let entry = sent.first(where: { $0.fields.contains(field) }) else { continue }
       values.updateValue(value, forKey: field)
@@ -133,7 +135,7 @@ extension ObjectStore {
     _ meeting: Meeting, _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     guard let object = meeting.object else {
-      book.outbox.drop(meeting.key, meeting.route)
+      drop(meeting)
       return false
     }
     // It is not there yet, or it was never to be there.
@@ -157,7 +159,7 @@ extension ObjectStore {
         return true
       }
     }
-    book.outbox.drop(meeting.key, meeting.route)
+    drop(meeting)
     try remove(meeting, &changes)
     return !pending.isEmpty
   }
@@ -167,7 +169,7 @@ extension ObjectStore {
     _ meeting: Meeting, _ shaped: ShapedObject, _ still: PendingFields,
     _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) {
-    book.outbox.drop(meeting.key, meeting.route)
+    drop(meeting)
     var result = shaped.fields
     for (field, value) in still { result[field] = value }
     try put(meeting, result, &changes)
@@ -194,7 +196,7 @@ extension ObjectStore {
       book.outbox.put(delete)
       return true
     }
-    book.outbox.drop(meeting.key, meeting.route)
+    drop(meeting)
     let still = context.stillPending.mapValues { $0?.stored }
       .filter { $0.value != remote[$0.key] }
     var result = remote
@@ -205,6 +207,10 @@ extension ObjectStore {
       book.outbox.rebase(meeting.target, still: Set(still.keys), in: batch)
     }
     return true
+  }
+
+  private func drop(_ meeting: Meeting) {
+    book.outbox.drop(meeting.key, meeting.route, meeting.target.table)
   }
 
   private func deleteBoth(
@@ -264,7 +270,7 @@ extension ObjectStore {
 extension ObjectMerge {
   /// `pending`: nil for a pending delete.
   init(
-    _ key: ObjectKey, _ route: String, _ record: RecordID, original: ObjectFields,
+    _ key: RowKey, _ route: String, _ record: RecordID, original: ObjectFields,
     remote: ObjectFields?, pending: PendingFields?, conflicts: Set<String>,
     still: PendingFields
   ) {

@@ -47,7 +47,7 @@ extension ObjectStore {
     _ route: String, _ report: inout ObjectReport
   ) async throws(CairnError) -> UploadFailure? {
     guard let remote = remotes[route], let exchanger = remote.exchanger else { return nil }
-    let hasUploads = !book.outbox.list(route) { !$0.isPublished }.isEmpty
+    let hasUploads = book.outbox.hasUploads(route)
     if hasUploads || gate.status.isSuspended {
       // What others did comes first: it may have to be merged with what is to be uploaded.
       report.exchanges[route] = try await exchanger.run(publishes: false)
@@ -57,7 +57,7 @@ extension ObjectStore {
     if gate.status.isSuspended { return nil }
     let arrivedBefore = report.arrived.count
     var refused: (batch: RecordID?, error: CairnError)?
-    for batch in book.outbox.list(route, where: \.isQueued) where !gate.status.isSuspended {
+    for batch in book.outbox.uploads(route) where !gate.status.isSuspended {
       do throws(CairnError) { try upload(batch, &report) } catch {
         refused = (batch.id, error)
         break

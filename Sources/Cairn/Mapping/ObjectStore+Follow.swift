@@ -16,24 +16,54 @@ extension ObjectStore {
     return report
   }
 
-  /// Commits and incorporates in one route's datastore, and lets the objects follow.
-  func follow(_ route: String, _ report: inout ObjectReport) throws(CairnError) {
-    guard let remote = remotes[route] else { return }
+  /// Commits and incorporates in one route's datastore, and lets the objects follow. Returns whether
+  /// all records were looked at.
+  @discardableResult
+  func follow(_ route: String, _ report: inout ObjectReport) throws(CairnError) -> Bool {
+    guard let remote = remotes[route] else { return false }
     try checkUsable()
     let (before, device) = (remote.store.vector, remote.store.device)
-    let isKnown = book.followed[route] == before
+    let isKnown = book.followed[route]?.vector == before
     let result = try syncDurably(remote)
     try settle(route)
     report.massDeletes[route] = result.massDelete
     let after = remote.store.vector
     if isKnown, !result.committed, result.newDevice == nil {
-      if before == after { return }
-      try take(result, route, through: after, &report)
-    } else {
-      // Somebody else has made changes visible there, or made some: nobody told which.
-      let renamed = result.newDevice == nil ? nil : device
-      try takeAll(route, through: after, renamed: renamed, &report)
+      if before != after { try take(result, route, through: after, &report) }
+      return false
     }
+    // Somebody else has made changes visible there, or made some: nobody told which.
+    let renamed = result.newDevice == nil ? nil : device
+    var addresses: [RowKey] = []
+    for mapping in mappings.values {
+      addresses += try self.addresses(mapping, remote)
+      addresses += try gone(mapping, route, by: after, but: renamed)
+    }
+    try take(addresses.sorted(), isNews: false, lost: [:], route, through: after, &report)
+    return true
+  }
+
+  /// After the first look at a route: of tables that were not mapped the last time nobody has
+  /// followed the records. A new version of the mappings looks at those that are no objects.
+  func catchUp(_ route: String, _ report: inout ObjectReport) throws(CairnError) {
+    guard let remote = remotes[route], let following = book.followed[route] else { return }
+    var addresses: [RowKey] = []
+    for mapping in mappings.values {
+      guard let tables = mapping.tables else { continue }
+      if !following.mapped.contains(tables) {
+        addresses += try self.addresses(mapping, remote)
+        addresses += try gone(mapping, route, by: following.vector, but: nil)
+      } else if book.version != version.tag {
+        for address in try self.addresses(mapping, remote) {
+          let place = MappingBook.Address(route: route, record: address.id)
+          guard let key = book.object(place, table: mapping.table) else { continue }
+          if try fields(key) == nil { addresses.append(address) }
+        }
+      }
+    }
+    if addresses.isEmpty { return }
+    try take(
+      addresses.sorted(), isNews: false, lost: [:], route, through: following.vector, &report)
   }
 
   /// What the objects and the queue go by must outlast a power cut, whatever the durability of the
@@ -50,50 +80,51 @@ extension ObjectStore {
     _ report: inout ObjectReport
   ) throws(CairnError) {
     let lost = losses(result.conflicts, route)
-    var addresses = Set(result.changes.map { RecordAddress(table: $0.table, id: $0.id) })
+    var addresses = Set(result.changes.map { RowKey(table: $0.table, id: $0.id) })
     addresses.formUnion(lost.keys)
     try take(addresses.sorted(), isNews: true, lost: lost, route, through: vector, &report)
   }
 
-  /// Lets all objects of a route follow, whatever has changed. `renamed`: the name that this device
-  /// had before; what it had committed is under another one.
-  private func takeAll(
-    _ route: String, through vector: VersionVector, renamed: DeviceID?,
-    _ report: inout ObjectReport
-  ) throws(CairnError) {
-    guard let remote = remotes[route] else { return }
-    let mayDelete = isContinued(route, by: vector, but: renamed)
-    var addresses: [RecordAddress] = []
-    for mapping in mappings.values {
-      guard let table = mapping.recordTable else { continue }
-      for record in try remote.table(table).query() {
-        addresses.append(RecordAddress(table: table, id: record.id))
-      }
-      if !mayDelete { continue }
-      // Objects whose records are gone. Where the datastore is another one than before, or the
-      // mapping, an object without a record is one that was never uploaded.
-      for object in try local.table(mapping.table).query() {
-        let key = ObjectKey(table: mapping.table, id: object.id)
-        let record = book.place(key).record
-        if try self.record(route, table, record) == nil {
-          addresses.append(RecordAddress(table: table, id: record))
-        }
-      }
-    }
-    try take(addresses.sorted(), isNews: false, lost: [:], route, through: vector, &report)
+  /// All records of a mapping.
+  private func addresses(
+    _ mapping: ObjectMapping, _ remote: Datastore
+  ) throws(CairnError) -> [RowKey] {
+    guard let table = mapping.recordTable else { return [] }
+    return try remote.table(table).query().map { RowKey(table: table, id: $0.id) }
   }
 
-  /// Whether what the datastore has is all that the objects had followed, and more.
+  /// The records that objects of a mapping had, and that are gone. Where the datastore is another
+  /// one than before, or the mapping, an object without a record is one that was never uploaded.
+  private func gone(
+    _ mapping: ObjectMapping, _ route: String, by vector: VersionVector, but renamed: DeviceID?
+  ) throws(CairnError) -> [RowKey] {
+    guard let tables = mapping.tables, isContinued(tables, route, by: vector, but: renamed) else {
+      return []
+    }
+    var addresses: [RowKey] = []
+    for object in try local.table(tables.table).query() {
+      let record = book.place(RowKey(table: tables.table, id: object.id)).record
+      if try self.record(route, tables.recordTable, record) == nil {
+        addresses.append(RowKey(table: tables.recordTable, id: record))
+      }
+    }
+    return addresses
+  }
+
+  /// Whether what the datastore has is all that the objects had followed, and more. `renamed`: the
+  /// name that this device had before; what it had committed is under another one.
   private func isContinued(
-    _ route: String, by vector: VersionVector, but renamed: DeviceID?
+    _ tables: MappedTables, _ route: String, by vector: VersionVector, but renamed: DeviceID?
   ) -> Bool {
-    guard var followed = book.followed[route], book.version == version.tag else { return false }
-    if let renamed { followed[renamed] = 0 }
-    return vector.covers(followed)
+    guard var following = book.followed[route], book.version == version.tag,
+      following.mapped.contains(tables) || following.absent.contains(tables)
+    else { return false }
+    if let renamed { following.vector[renamed] = 0 }
+    return vector.covers(following.vector)
   }
 
   private func take(
-    _ addresses: [RecordAddress], isNews: Bool, lost: [RecordAddress: PendingFields],
+    _ addresses: [RowKey], isNews: Bool, lost: [RowKey: PendingFields],
     _ route: String, through vector: VersionVector, _ report: inout ObjectReport
   ) throws(CairnError) {
     var rest = addresses[...]
@@ -122,7 +153,7 @@ extension ObjectStore {
   }
 
   private func take(
-    _ address: RecordAddress, isNews: Bool, _ lost: PendingFields, _ route: String,
+    _ address: RowKey, isNews: Bool, _ lost: PendingFields, _ route: String,
     _ sets: inout BatchNames, _ report: inout ObjectReport
   ) throws(CairnError) {
     guard let mapping = mappings.values.first(where: { $0.recordTable == address.table }),
@@ -145,22 +176,14 @@ extension ObjectStore {
   /// What this device wrote and lost at the same moment, and still knows the originals of.
   private func losses(
     _ conflicts: [SyncResult.Conflict], _ route: String
-  ) -> [RecordAddress: PendingFields] {
+  ) -> [RowKey: PendingFields] {
     guard let device = remotes[route]?.device else { return [:] }
-    var result: [RecordAddress: PendingFields] = [:]
+    var result: [RowKey: PendingFields] = [:]
     for conflict in conflicts {
       guard let own = conflict.losers.first(where: { $0.device == device }) else { continue }
-      let address = RecordAddress(table: conflict.table, id: conflict.id)
+      let address = RowKey(table: conflict.table, id: conflict.id)
       result[address, default: [:]].updateValue(own.value?.stored, forKey: conflict.field)
     }
     return result
   }
-}
-
-/// A record of a route's datastore.
-struct RecordAddress: Hashable, Comparable, Sendable {
-  var table: String
-  var id: RecordID
-
-  static func < (a: RecordAddress, b: RecordAddress) -> Bool { (a.table, a.id) < (b.table, b.id) }
 }

@@ -13,7 +13,8 @@ extension ObjectStore {
   }
 
   /// All that has not arrived in a folder yet, in the order in which it is uploaded, the newest
-  /// last. With a suspended queue this is what would be uploaded, and nothing is.
+  /// last. With a suspended queue this is what would be uploaded, and nothing is. Sets that are held
+  /// are among them, with the reason.
   ///
   /// - Throws: what mappings throw that are asked for the values; `closed`.
   public func pendingChangeSets() throws(CairnError) -> [ChangeSet] {
@@ -25,17 +26,17 @@ extension ObjectStore {
     return result
   }
 
-  /// The set in flight, or the next to be; nil if nothing is pending.
+  /// The set in flight, or the next to be; nil if nothing is to be uploaded.
   public func currentChangeSet() throws(CairnError) -> ChangeSet? {
     try checkUsable()
-    return try book.outbox.list(where: { !$0.isPublished }).first.map {
-      batch throws(CairnError) in try changeSet(batch)
-    }
+    let next = book.outbox.list { !$0.isPublished && !book.outbox.held.contains($0.number) }.first
+    return try next.map { batch throws(CairnError) in try changeSet(batch) }
   }
 
   private func changeSet(_ batch: OutboxBook.Batch) throws(CairnError) -> ChangeSet {
     var set = ChangeSet(
-      id: batch.id, route: batch.route, isInFlight: !batch.isQueued, changes: [])
+      id: batch.id, route: batch.route, isInFlight: !batch.isQueued,
+      hold: book.outbox.held.contains(batch.number) ? hold(batch) : nil, changes: [])
     for entry in book.outbox.changes(in: batch) {
       let object = entry.kind == .delete ? nil : try fields(entry.object)
       let shaped = try object.flatMap { object throws(CairnError) in
@@ -62,7 +63,7 @@ extension ObjectStore {
   ) throws(CairnError) -> ObjectState? {
     try checkUsable()
     try id.check()
-    let key = ObjectKey(table: Object.table, id: id)
+    let key = RowKey(table: Object.table, id: id)
     guard let mapping = mappings[key.table] else { return nil }
     let object = try fields(key)
     let record = book.place(key).record
@@ -77,7 +78,7 @@ extension ObjectStore {
     }
     guard let route = state.route else { return object == nil ? nil : state }
     state.hasRecord = try self.record(route, table, record) != nil
-    let pending = book.outbox.changes(key, route) { !$0.isPublished }
+    let pending = book.outbox.changes(key, route, table) { !$0.isPublished }
     state.pendingFields = Set(pending.flatMap(\.fields)).sorted()
     state.hasPendingDelete = pending.contains { $0.kind == .delete }
     return state

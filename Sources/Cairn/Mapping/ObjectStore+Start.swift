@@ -4,41 +4,89 @@ internal import CairnStore
 /// What an object store does first.
 extension ObjectStore {
   func start() throws(CairnError) {
-    // The name in the datastores must last before it is used.
-    try changing { () throws(CairnError) in try commit() }
-    var report = ObjectReport()
-    if !isFollowing {
+    // The name in the datastores must last before it is used, and which mappings are away before
+    // anything is followed without them.
+    try changing { () throws(CairnError) in
       // Until all objects were compared with what is there, whenever that is.
-      try changing { () throws(CairnError) in
+      if !isFollowing, book.version != nil {
         book.version = nil
         book.hasChangedState = true
-        try commit()
       }
+      noteAbsent()
+      try commit()
     }
+    var report = ObjectReport()
     for (route, remote) in remotes.sorted(by: { $0.key < $1.key }) {
       for mapping in mappings.values.sorted(by: { $0.table < $1.table }) {
         try mapping.prepare(remote)
       }
-      try follow(route, &report)
+      if try !follow(route, &report) { try catchUp(route, &report) }
       _ = try noteArrived(route)
     }
-    if book.version != version.tag { try populate() }
+    try holdWhatCannotLeave()
+    let isNew = book.version != version.tag
+    let tables = isNew ? Set(mappings.keys) : Set(newMappings.map(\.table))
+    // Also for those that are only back: that is noted at the end.
+    let isComplete = remotes.keys.allSatisfy { book.followed[$0]?.mapped == mapped }
+    if isNew || !isComplete { try populate(tables) }
+  }
+
+  private var mapped: Set<MappedTables> { Set(mappings.values.compactMap(\.tables)) }
+
+  /// Those that a route has never had, or had while their tables were mapped in another way too.
+  private var newMappings: Set<MappedTables> {
+    remotes.keys.reduce(into: []) { result, route in
+      let following = book.followed[route] ?? MappingBook.Following()
+      result.formUnion(mapped.subtracting(following.mapped).subtracting(following.absent))
+    }
+  }
+
+  /// On each route: which mappings are away. One that is back stays noted until its table has
+  /// caught up. An object whose table is mapped in another way may change meanwhile, and of that
+  /// one nothing is known.
+  private func noteAbsent() {
+    let now = mapped
+    for route in book.followed.keys.sorted() {
+      book.note(route) { following in
+        following.absent = following.absent.union(following.mapped.subtracting(now))
+          .filter { now.contains($0) || mappings[$0.table] == nil }
+        following.mapped.formIntersection(now)
+      }
+    }
+  }
+
+  /// All that is mapped now has been compared.
+  private func noteMapped() {
+    let now = mapped
+    let isNew = book.version != version.tag
+    for route in book.followed.keys.sorted() {
+      book.note(route) { following in
+        if remotes[route] != nil { following.mapped = now }
+        // One that misses a version is a new one when it is back.
+        following.absent = isNew ? [] : following.absent.subtracting(following.mapped)
+      }
+    }
+    book.version = version.tag
+    book.hasChangedState = true
   }
 
   /// Whether every route leads to the datastore that it led to the last time.
   private var isFollowing: Bool {
     remotes.allSatisfy { route, remote in
-      book.followed[route].map { remote.store.vector.covers($0) } ?? false
+      book.followed[route].map { remote.store.vector.covers($0.vector) } ?? false
     }
   }
 
-  /// Queues what differs between all objects and their records.
-  private func populate() throws(CairnError) {
+  /// Queues what differs between all objects of these tables and their records. The end of it is
+  /// noted with the last of them: a store that was killed before begins again, and what is queued
+  /// already is not queued twice.
+  private func populate(_ tables: Set<String>) throws(CairnError) {
     let pass = MappingPass.population(info: version.info)
-    var keys: [ObjectKey] = []
-    for mapping in mappings.values where mapping.recordTable != nil {
+    var keys: [RowKey] = []
+    for mapping in mappings.values
+    where mapping.recordTable != nil && tables.contains(mapping.table) {
       for object in try local.table(mapping.table).query() {
-        keys.append(ObjectKey(table: mapping.table, id: object.id))
+        keys.append(RowKey(table: mapping.table, id: object.id))
       }
     }
     var rest = keys.sorted()[...]
@@ -50,10 +98,7 @@ extension ObjectStore {
           try populate(key, pass, &sets)
           if try isFull() { break }
         }
-        if rest.isEmpty {
-          book.version = version.tag
-          book.hasChangedState = true
-        }
+        if rest.isEmpty { noteMapped() }
         try commit()
         return rest
       }
@@ -62,7 +107,7 @@ extension ObjectStore {
   }
 
   private func populate(
-    _ key: ObjectKey, _ pass: MappingPass, _ sets: inout BatchNames
+    _ key: RowKey, _ pass: MappingPass, _ sets: inout BatchNames
   ) throws(CairnError) {
     guard let table = mappings[key.table]?.recordTable, let object = try fields(key),
       book[link: key]?.isDetached != true
@@ -74,7 +119,7 @@ extension ObjectStore {
     guard let shaped else { return }
     let base = try record(shaped.route, table, book.place(key).record)
     // What is pending is so anyway.
-    let pending = Set(book.outbox.queued(key, shaped.route).flatMap(\.fields))
+    let pending = Set(book.outbox.queued(key, shaped.route, table).flatMap(\.fields))
     let changed = shaped.known.subtracting(pending)
       .filter { base?[$0] != shaped.fields[$0] }
     try save(shaped, key, table, shaped.route, &sets, changed: changed)

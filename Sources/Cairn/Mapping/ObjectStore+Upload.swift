@@ -39,7 +39,7 @@ extension ObjectStore {
     let after = remote.store.vector
     // Otherwise somebody else has written there, too, and the next round looks at all of it.
     let isKnown =
-      book.followed[batch.route] == before && before[own] + 1 == after[own]
+      book.followed[batch.route]?.vector == before && before[own] + 1 == after[own]
       && result.newDevice == nil
     try changing { () throws(CairnError) in
       book.outbox.noteCommitted(
@@ -61,8 +61,7 @@ extension ObjectStore {
       var sets = BatchNames()
       for entry in book.outbox.changes(in: batch) {
         guard let mapping = mappings[entry.object.table], mapping.recordTable == entry.table else {
-          // This version of the app knows nothing of it.
-          book.outbox.remove(entry)
+          // Sets of such are held: they do not come here.
           continue
         }
         if try absorb(

@@ -29,7 +29,7 @@ extension ObjectStore {
   }
 
   private func record(
-    _ touched: [ObjectKey: ObjectFields?], _ ties: [ObjectKey: ObjectTransaction.Tie]
+    _ touched: [RowKey: ObjectFields?], _ ties: [RowKey: ObjectTransaction.Tie]
   ) throws(CairnError) {
     var sets = BatchNames()
     for (key, before) in touched.sorted(by: { $0.key < $1.key }) {
@@ -57,7 +57,7 @@ extension ObjectStore {
 
   /// Queues what a change of an object means for its record.
   private func note(
-    _ key: ObjectKey, from before: ObjectFields?, to after: ObjectFields?, _ sets: inout BatchNames
+    _ key: RowKey, from before: ObjectFields?, to after: ObjectFields?, _ sets: inout BatchNames
   ) throws(CairnError) {
     guard let table = mappings[key.table]?.recordTable else { return }
     if book[link: key]?.isDetached == true {
@@ -92,9 +92,9 @@ extension ObjectStore {
   }
 
   /// The routes on which an object has a record, or is to have one.
-  func routes(of key: ObjectKey, _ table: String) throws(CairnError) -> [String] {
+  func routes(of key: RowKey, _ table: String) throws(CairnError) -> [String] {
     if let route = book[link: key]?.route { return [route] }
-    var routes = book.outbox.routes(of: key)
+    var routes = book.outbox.routes(of: key, table)
     for route in remotes.keys where try record(route, table, book.place(key).record) != nil {
       routes.insert(route)
     }
@@ -103,7 +103,7 @@ extension ObjectStore {
 
   /// Queues a record that is to be as given, or to go.
   func save(
-    _ new: ShapedObject?, _ key: ObjectKey, _ table: String, _ route: String,
+    _ new: ShapedObject?, _ key: RowKey, _ table: String, _ route: String,
     _ sets: inout BatchNames, changed: Set<String>
   ) throws(CairnError) {
     _ = try remote(route, for: key)
@@ -121,7 +121,7 @@ extension ObjectStore {
 
   /// Brings an object and a record together, or takes them apart.
   private func tie(
-    _ key: ObjectKey, _ after: ObjectFields?, _ tie: ObjectTransaction.Tie,
+    _ key: RowKey, _ after: ObjectFields?, _ tie: ObjectTransaction.Tie,
     _ sets: inout BatchNames
   ) throws(CairnError) {
     guard let mapping = mappings[key.table], let table = mapping.recordTable else {
@@ -136,7 +136,7 @@ extension ObjectStore {
         if deletesRecord {
           try save(nil, key, table, route, &sets, changed: [])
         } else {
-          book.outbox.drop(key, route)
+          book.outbox.drop(key, route, table)
         }
       }
       book[link: key] = after == nil ? nil : MappingBook.Link(isDetached: true)
@@ -146,7 +146,7 @@ extension ObjectStore {
   }
 
   private func attach(
-    _ key: ObjectKey, _ after: ObjectFields?, _ mapping: ObjectMapping, _ table: String,
+    _ key: RowKey, _ after: ObjectFields?, _ mapping: ObjectMapping, _ table: String,
     _ record: RecordID, _ route: String, uploads: Bool, _ sets: inout BatchNames
   ) throws(CairnError) {
     _ = try remote(route, for: key)
@@ -160,7 +160,7 @@ extension ObjectStore {
           .notFound, "there is no record \(record) of the table \(table) on the route \(route) for "
             + "the object \(key.id) to follow", id: record.description)
       }
-      book.outbox.drop(key, route)
+      book.outbox.drop(key, route, table)
       var changes: [SyncResult.Change] = []
       try absorb(key, mapping, route, record, &sets, &changes)
       return
@@ -170,14 +170,14 @@ extension ObjectStore {
         .notFound, "there is no object \(key.id) of the table \(key.table) that could be a record",
         id: key.id.description)
     }
-    book.outbox.drop(key, route)
+    book.outbox.drop(key, route, table)
     let changed = new.known.filter { base?[$0] != new.fields[$0] }
     try save(new, key, table, route, &sets, changed: changed)
   }
 
   /// An object has one record at most, and a record one object.
   private func checkFree(
-    _ key: ObjectKey, _ address: MappingBook.Address, _ table: String
+    _ key: RowKey, _ address: MappingBook.Address, _ table: String
   ) throws(CairnError) {
     if book[link: key]?.isDetached != true {
       let own = book.place(key).record

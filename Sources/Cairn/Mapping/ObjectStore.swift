@@ -32,7 +32,8 @@ public actor ObjectStore {
   /// Opens the objects, and all that belongs to them.
   ///
   /// What was pending when the app ended is pending again. Where the mappings' version is another
-  /// than the last time, all objects are enumerated once.
+  /// than the last time, all objects are enumerated once. What is pending of objects without a
+  /// mapping, or on a route without a datastore, is held until the store is opened with these.
   ///
   /// - Parameters:
   ///   - manager: A local manager, in which the objects are; they should not be migrated.
@@ -166,7 +167,9 @@ public actor ObjectStore {
   func commit() throws(CairnError) {
     do throws(StoreError) { try book.store(in: local.store) } catch { throw CairnError(error) }
     try local.sync()
-    gate.note(queued: book.outbox.queuedCount, inFlight: book.outbox.inFlightCount)
+    let held = book.outbox.held.count
+    gate.note(
+      queued: book.outbox.queuedCount - held, held: held, inFlight: book.outbox.inFlightCount)
   }
 
   /// Takes back what was not committed.
@@ -175,6 +178,7 @@ public actor ObjectStore {
     do throws(CairnError) {
       try local.rollback()
       book = try wrapped { () throws(StoreError) in try MappingBook(local.store) }
+      noteHeld()
     } catch {
       failure = CairnError(
         error.code, "the objects could not be taken back to their last commit (\(error.message)); "
@@ -193,14 +197,14 @@ public actor ObjectStore {
 
   // MARK: places
 
-  func remote(_ route: String, for object: ObjectKey) throws(CairnError) -> Datastore {
+  func remote(_ route: String, for object: RowKey) throws(CairnError) -> Datastore {
     if let remote = remotes[route] { return remote }
     throw CairnError(
       .illegalArgument, "the object \(object.id) of the table \(object.table) is routed to "
         + "\"\(route)\", and the object store was opened without such a route", id: route)
   }
 
-  func fields(_ key: ObjectKey) throws(CairnError) -> ObjectFields? {
+  func fields(_ key: RowKey) throws(CairnError) -> ObjectFields? {
     try wrapped { () throws(StoreError) in
       try local.store.fields(table: key.table, id: key.id.name)
     }.map { ObjectFields($0) }
@@ -218,7 +222,7 @@ public actor ObjectStore {
   /// What an object's record is to be; nil for one that stays here. One that was attached to a
   /// record stays where that is.
   func shape(
-    _ key: ObjectKey, _ fields: ObjectFields, _ pass: MappingPass = .change
+    _ key: RowKey, _ fields: ObjectFields, _ pass: MappingPass = .change
   ) throws(CairnError) -> ShapedObject? {
     guard let mapping = mappings[key.table], book[link: key]?.isDetached != true else { return nil }
     var shaped = try mapping.shape(fields, book.place(key), pass)

@@ -13,8 +13,8 @@ public struct ObjectTransaction: ~Copyable {
   private let local: Datastore
   private let tables: Set<String>
   /// What the objects were that it has changed; nil for those that were not there.
-  private(set) var touched: [ObjectKey: ObjectFields?] = [:]
-  private(set) var ties: [ObjectKey: Tie] = [:]
+  private(set) var touched: [RowKey: ObjectFields?] = [:]
+  private(set) var ties: [RowKey: Tie] = [:]
 
   init(_ local: Datastore, tables: Set<String>) {
     self.local = local
@@ -109,7 +109,7 @@ public struct ObjectTransaction: ~Copyable {
   ) throws(CairnError) {
     try record.check()
     try touch(try table(of: type), id)
-    ties[ObjectKey(table: Object.table, id: id)] = .attach(record, route: route, uploads: uploads)
+    ties[RowKey(table: Object.table, id: id)] = .attach(record, route: route, uploads: uploads)
   }
 
   /// Takes an object and its record apart, from the end of this transaction on: neither follows the
@@ -123,7 +123,7 @@ public struct ObjectTransaction: ~Copyable {
     _ type: Object.Type, _ id: RecordID, deletesRecord: Bool
   ) throws(CairnError) {
     try touch(try table(of: type), id)
-    ties[ObjectKey(table: Object.table, id: id)] = .detach(deletesRecord: deletesRecord)
+    ties[RowKey(table: Object.table, id: id)] = .detach(deletesRecord: deletesRecord)
   }
 
   // MARK: what was changed
@@ -143,7 +143,7 @@ public struct ObjectTransaction: ~Copyable {
   private mutating func touch<Object: TableModel>(
     _ table: TypedTable<Object>, _ id: RecordID
   ) throws(CairnError) {
-    let key = ObjectKey(table: Object.table, id: id)
+    let key = RowKey(table: Object.table, id: id)
     if touched[key] != nil { return }
     let fields = try table.fields(id).map { ObjectFields($0) }
     touched.updateValue(fields, forKey: key)

@@ -4,7 +4,7 @@ internal import CairnMerge
 extension OutboxBook {
   /// A record of an object, where it is.
   struct Target: Sendable {
-    var object: ObjectKey
+    var object: RowKey
     var route: String
     var table: String
     var record: RecordID
@@ -18,7 +18,7 @@ extension OutboxBook {
     _ target: Target, _ changed: Set<String>, now: ObjectFields, known: Set<String>,
     in batch: UInt64
   ) {
-    var queued = queued(target.object, target.route)
+    var queued = queued(target)
     var changed = changed
     if let deleted = queued.first(where: { $0.kind == .delete }) {
       // Deleted and there again: it has only become what it is now.
@@ -37,7 +37,7 @@ extension OutboxBook {
       originals[field] = earlier == nil ? target.base?[field] : earlier?.originals[field]
     }
     take(changed, from: queued)
-    if var same = self.queued(target.object, target.route).first(where: { $0.batch == batch }) {
+    if var same = self.queued(target).first(where: { $0.batch == batch }) {
       same.fields.formUnion(changed)
       same.originals.merge(originals) { _, new in new }
       put(same)
@@ -50,7 +50,7 @@ extension OutboxBook {
 
   /// An object's record is to go. What was to be written to it before goes at once.
   mutating func delete(_ target: Target, in batch: UInt64) {
-    let queued = queued(target.object, target.route)
+    let queued = queued(target)
     if queued.contains(where: { $0.kind == .delete }) { return }
     for entry in queued { remove(entry) }
     guard let base = target.base else { return }
@@ -61,7 +61,7 @@ extension OutboxBook {
 
   /// After a merge: these fields are pending, over what the record says now, and no others.
   mutating func rebase(_ target: Target, still: Set<String>, in batch: UInt64) {
-    let queued = queued(target.object, target.route)
+    let queued = queued(target)
     let base = target.base ?? [:]
     var missing = still
     for var entry in queued where entry.kind != .delete {
@@ -74,7 +74,7 @@ extension OutboxBook {
     }
     if missing.isEmpty { return }
     let originals = base.filter { missing.contains($0.key) }
-    if var last = self.queued(target.object, target.route).last(where: { $0.kind != .delete }) {
+    if var last = self.queued(target).last(where: { $0.kind != .delete }) {
       last.fields.formUnion(missing)
       last.originals.merge(originals) { _, new in new }
       put(last)
@@ -85,9 +85,13 @@ extension OutboxBook {
     }
   }
 
-  /// Forgets what is queued of an object.
-  mutating func drop(_ object: ObjectKey, _ route: String) {
-    for entry in queued(object, route) { remove(entry) }
+  /// Forgets what is queued of an object's record.
+  mutating func drop(_ object: RowKey, _ route: String, _ table: String) {
+    for entry in queued(object, route, table) { remove(entry) }
+  }
+
+  private func queued(_ target: Target) -> [Entry] {
+    queued(target.object, target.route, target.table)
   }
 
   // MARK: on its way

@@ -26,7 +26,7 @@ struct OutboxBook: Sendable {
     enum Kind: Int64, Sendable { case update, insert, delete }
     var number: UInt64
     var batch: UInt64
-    var object: ObjectKey
+    var object: RowKey
     var table: String
     var record: RecordID
     var kind: Kind
@@ -39,10 +39,14 @@ struct OutboxBook: Sendable {
   /// By number.
   private(set) var batches: [UInt64: Batch] = [:]
   private(set) var entries: [UInt64: Entry] = [:]
-  private var byObject: [ObjectKey: Set<UInt64>] = [:]
+  private var byObject: [RowKey: Set<UInt64>] = [:]
   private var byBatch: [UInt64: Set<UInt64>] = [:]
   /// Sets that have lost their last entry.
   private var emptied: Set<UInt64> = []
+  /// Queued sets that can't be uploaded by this version of the app. It is not stored: the next one
+  /// may have what is missing.
+  var held: Set<UInt64> = []
+  /// Of queued sets, those that are held among them.
   private(set) var queuedCount = 0
   private(set) var inFlightCount = 0
   private var nextNumber: UInt64 = 1
@@ -62,22 +66,38 @@ struct OutboxBook: Sendable {
     (byBatch[batch.number] ?? []).sorted().compactMap { entries[$0] }
   }
 
-  /// What is pending of an object, oldest first.
-  func changes(_ object: ObjectKey, _ route: String, where isWanted: (Batch) -> Bool) -> [Entry] {
-    guard let numbers = byObject[object] else { return [] }
-    return numbers.sorted().compactMap { entries[$0] }.filter { entry in
-      batches[entry.batch].map { $0.route == route && isWanted($0) } ?? false
+  /// Sets that the next round commits, oldest first.
+  func uploads(_ route: String) -> [Batch] {
+    list(route) { $0.isQueued && !held.contains($0.number) }
+  }
+
+  /// Whether a round has anything to upload: sets in flight or queued, not those that are held.
+  func hasUploads(_ route: String) -> Bool {
+    batches.values.contains {
+      $0.route == route && !$0.isPublished && !held.contains($0.number)
     }
   }
 
-  func queued(_ object: ObjectKey, _ route: String) -> [Entry] {
-    changes(object, route) { $0.isQueued }
+  /// What is pending of an object's record in a table, oldest first. Another mapping may have left
+  /// something for another table: that is somebody else's.
+  func changes(
+    _ object: RowKey, _ route: String, _ table: String, where isWanted: (Batch) -> Bool
+  ) -> [Entry] {
+    guard let numbers = byObject[object] else { return [] }
+    return numbers.sorted().compactMap { entries[$0] }.filter { entry in
+      entry.table == table
+        && batches[entry.batch].map { $0.route == route && isWanted($0) } ?? false
+    }
   }
 
-  /// Routes on which something of an object is queued.
-  func routes(of object: ObjectKey) -> Set<String> {
-    Set((byObject[object] ?? []).compactMap { entries[$0].flatMap { batches[$0.batch] } }
-      .filter(\.isQueued).map(\.route))
+  func queued(_ object: RowKey, _ route: String, _ table: String) -> [Entry] {
+    changes(object, route, table) { $0.isQueued }
+  }
+
+  /// Routes on which something of an object's record in a table is queued.
+  func routes(of object: RowKey, _ table: String) -> Set<String> {
+    Set((byObject[object] ?? []).compactMap { entries[$0] }.filter { $0.table == table }
+      .compactMap { batches[$0.batch] }.filter(\.isQueued).map(\.route))
   }
 
   // MARK: storage
@@ -129,7 +149,7 @@ struct OutboxBook: Sendable {
   }
 
   mutating func add(
-    _ kind: Entry.Kind, _ object: ObjectKey, table: String, _ record: RecordID,
+    _ kind: Entry.Kind, _ object: RowKey, table: String, _ record: RecordID,
     fields: Set<String>, originals: ObjectFields, in batch: UInt64
   ) {
     put(
@@ -153,7 +173,24 @@ struct OutboxBook: Sendable {
   mutating func remove(_ batch: Batch) {
     for entry in changes(in: batch) { remove(entry) }
     if let old = batches.removeValue(forKey: batch.number) { count(old, -1) }
+    held.remove(batch.number)
     changedBatches.insert(batch.number)
+  }
+
+  /// Takes entries out of a set into one of their own, which comes right behind it: later sets may
+  /// build on them. For that it gets the number of an entry, which no set has; at most the set itself
+  /// has that of one of its own entries. Returns false if there is no such entry.
+  mutating func split(_ entries: [Entry], from batch: Batch) -> Bool {
+    guard let number = entries.map(\.number).first(where: { batches[$0] == nil }) else {
+      return false
+    }
+    put(Batch(number: number, id: .random(), route: batch.route))
+    for var entry in entries {
+      remove(entry)
+      entry.batch = number
+      put(entry)
+    }
+    return true
   }
 
   /// A queued set without changes is none.

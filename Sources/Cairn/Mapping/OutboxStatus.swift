@@ -7,14 +7,17 @@ public struct OutboxStatus: Hashable, Sendable {
   public var inFlight = 0
   /// Sets that were recorded and nothing more: they can still be rewritten by merges.
   public var queued = 0
+  /// Sets that were recorded and can't be uploaded, as their mapping or their route is not there:
+  /// `ChangeSet.hold` says which.
+  public var held = 0
   /// How often uploading was suspended and not resumed.
   public var suspendCount = 0
 
   /// Nothing waits, and nothing is suspended.
   public init() {}
 
-  /// Both kinds.
-  public var pending: Int { inFlight + queued }
+  /// All three kinds.
+  public var pending: Int { inFlight + queued + held }
   /// Whether uploading waits. Changes are recorded and merged all the same.
   public var isSuspended: Bool { suspendCount > 0 }
 }
@@ -40,8 +43,8 @@ final class OutboxGate: Sendable {
     }.suspendCount
   }
 
-  func note(queued: Int, inFlight: Int) {
-    _ = change { ($0.queued, $0.inFlight) = (queued, inFlight) }
+  func note(queued: Int, held: Int, inFlight: Int) {
+    _ = change { ($0.queued, $0.held, $0.inFlight) = (queued, held, inFlight) }
   }
 
   private func change(_ change: (inout OutboxStatus) -> Void) -> OutboxStatus {

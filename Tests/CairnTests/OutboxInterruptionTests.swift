@@ -1,0 +1,175 @@
+import Cairn
+import TestSupport
+import Testing
+
+/// What comes in the middle of a round, and functions of the app's that throw.
+@Suite struct OutboxInterruptionTests {
+  typealias Note = MappingBench.Note
+
+  /// A mapping that does something first, each time it is asked.
+  private struct Hooks {
+    let mapping = Shared<(@Sendable (Note) throws(CairnError) -> Void)?>(nil)
+    let updating = Shared<(@Sendable (Note) throws(CairnError) -> Void)?>(nil)
+
+    var notes: ObjectMapping {
+      let (mapping, updating) = (mapping, updating)
+      return ObjectMapping(
+        Note.self, as: Note.self,
+        map: { note, _ throws(CairnError) in
+          try mapping.withLock { $0 }?(note)
+          return MappedRecord(note)
+        },
+        update: { note, shared, _ throws(CairnError) in
+          try updating.withLock { $0 }?(shared)
+          note = shared
+        })
+    }
+  }
+
+  /// A device that has two notes in the folder.
+  private func device(
+    _ bench: MappingBench, _ mappings: [ObjectMapping]? = nil,
+    onFailure: ObjectStore.FailureHandler? = nil
+  ) async throws -> MappingDevice {
+    let device = try await bench.open("a", mappings, onFailure: onFailure)
+    for id: RecordID in ["m", "n"] { try await device.insert(Note(text: "old"), id) }
+    _ = try await device.exchange()
+    return device
+  }
+
+  // MARK: suspended in the middle
+
+  @Test func `suspended while it looks at the folder, a round lets nothing leave`() async throws {
+    let bench = MappingBench()
+    let device = try await device(bench)
+    try await device.update("n") { $0.text = "new" }
+    try await device.update("m") { $0.text = "new" }
+    let before = bench.folder("main").fingerprint()
+    let store = device.store
+    bench.hook.set { request, _ throws(CairnError) in
+      if request == .list, !store.outbox.isSuspended { store.suspend() }
+    }
+    _ = try await device.exchange()
+    bench.hook.set(nil)
+    var status = OutboxStatus()
+    (status.queued, status.suspendCount) = (2, 1)
+    #expect(store.outbox == status)
+    #expect(bench.folder("main").fingerprint() == before)
+    #expect(try device.record("n")?["text"] == "old")
+    store.resume()
+    #expect(try await device.exchange().arrived.count == 2)
+  }
+
+  @Test func `suspended while a set is on its way, it arrives and the next one waits`()
+    async throws
+  {
+    let bench = MappingBench()
+    let hooks = Hooks()
+    let device = try await device(bench, [hooks.notes])
+    try await device.update("n") { $0.text = "first" }
+    try await device.update("m") { $0.text = "second" }
+    let sets = try await device.store.pendingChangeSets().map(\.id)
+    let store = device.store
+    hooks.mapping.withLock {
+      $0 = { note throws(CairnError) in
+        if note.text == "first", !store.outbox.isSuspended { store.suspend() }
+      }
+    }
+    let report = try await device.exchange()
+    #expect(report.arrived == [try #require(sets.first)])
+    var status = OutboxStatus()
+    (status.queued, status.suspendCount) = (1, 1)
+    #expect(store.outbox == status)
+    #expect(try device.record("n")?["text"] == "first")
+    #expect(try device.record("m")?["text"] == "old")
+    // And what is recorded meanwhile is queued behind it.
+    hooks.mapping.withLock { $0 = nil }
+    try await device.update("n") { $0.stars = 1 }
+    #expect(try await device.queue() == [["m.text"], ["n.stars"]])
+    store.resume()
+    #expect(try await device.exchange().arrived.count == 2)
+  }
+
+  @Test func `suspended while the folder is written, what is in flight arrives`() async throws {
+    let bench = MappingBench()
+    let device = try await device(bench)
+    try await device.update("n") { $0.text = "new" }
+    let store = device.store
+    bench.hook.set { request, _ throws(CairnError) in if request == .write { store.suspend() } }
+    #expect(try await device.exchange().arrived.count == 1)
+    bench.hook.set(nil)
+    #expect(store.outbox.isSuspended && store.outbox.pending == 0)
+    try await device.update("n") { $0.text = "newer" }
+    #expect(try await device.exchange().arrived.isEmpty)
+    while store.resume() > 0 {}
+    #expect(try await device.exchange().arrived.count == 1)
+  }
+
+  // MARK: functions that throw
+
+  private static func refuse(_ text: String) -> @Sendable (Note) throws(CairnError) -> Void {
+    { note throws(CairnError) in
+      if note.text == text { throw CairnError(.cancelled, "not this one") }
+    }
+  }
+
+  @Test func `a mapping that throws takes the write back`() async throws {
+    let hooks = Hooks()
+    let device = try await device(MappingBench(), [hooks.notes])
+    hooks.mapping.withLock { $0 = Self.refuse("bad") }
+    let error = await #expect(throws: CairnError.self) {
+      try await device.store.write { objects throws(CairnError) in
+        try objects.update(Note.self, "m") { $0.text = "good" }
+        try objects.update(Note.self, "n") { $0.text = "bad" }
+      }
+    }
+    #expect(error?.code == .cancelled)
+    #expect(try device.notes().values.allSatisfy { $0.text == "old" })
+    #expect(device.store.outbox == OutboxStatus())
+  }
+
+  @Test func `a mapping that throws in an upload suspends the queue, and loses nothing`()
+    async throws
+  {
+    let hooks = Hooks()
+    let told = Told<UploadFailure>()
+    let device = try await device(MappingBench(), [hooks.notes]) { told.add($0) }
+    try await device.update("m") { $0.text = "good" }
+    try await device.update("n") { $0.text = "bad" }
+    try await device.update("m") { $0.stars = 4 }
+    let sets = try await device.store.pendingChangeSets().map(\.id)
+    hooks.mapping.withLock { $0 = Self.refuse("bad") }
+    await #expect(throws: CairnError.self) { _ = try await device.exchange() }
+    let failure = try #require(told.all.first)
+    #expect(told.all.count == 1 && failure.error.code == .cancelled)
+    #expect(failure.arrived == [sets[0]] && failure.changeSet == sets[1])
+    var status = OutboxStatus()
+    (status.queued, status.suspendCount) = (2, 1)
+    #expect(device.store.outbox == status)
+    hooks.mapping.withLock { $0 = nil }
+    device.store.resume()
+    #expect(try await device.exchange().arrived == Array(sets[1...]))
+    #expect(try device.record("n")?["text"] == "bad")
+    #expect(try device.record("m")?["stars"] == 4)
+  }
+
+  @Test func `an update that throws leaves the record for the next round`() async throws {
+    let bench = MappingBench()
+    let hooks = Hooks()
+    let a = try await device(bench, [hooks.notes])
+    let b = try await bench.open("b")
+    try await bench.settle([a, b])
+    try await b.update("m") { $0.text = "good" }
+    try await b.update("n") { $0.text = "bad" }
+    _ = try await b.exchange()
+    hooks.updating.withLock { $0 = Self.refuse("bad") }
+    let error = await #expect(throws: CairnError.self) { _ = try await a.exchange() }
+    #expect(error?.code == .cancelled)
+    #expect(!a.store.outbox.isSuspended, "nothing was to be uploaded")
+    #expect(try a.notes().values.allSatisfy { $0.text == "old" }, "a part is taken back")
+    hooks.updating.withLock { $0 = nil }
+    let report = try await a.exchange()
+    #expect(Set(report.changes.map(\.id)) == ["m", "n"])
+    #expect(try a.notes() == b.notes())
+  }
+}
