@@ -18,7 +18,8 @@ public struct ObjectReport: Sendable {
   public var changes: [SyncResult.Change] = []
   /// How often a change of another device met pending ones.
   public var merges = 0
-  /// Records that are no objects to this version of the app.
+  /// Records that are no objects to this version of the app: those that were met. The first report
+  /// has those that were met when the store was opened.
   public var unreadable: [Unreadable] = []
   /// The sets that have arrived in a folder.
   public var arrived: [RecordID] = []

@@ -30,6 +30,7 @@ extension ObjectStore {
     _ routes: [String]
   ) async -> (ObjectReport, [UploadFailure], CairnError?) {
     var report = ObjectReport()
+    report.unreadable = foundWhenOpened
     var failures: [UploadFailure] = []
     var first: CairnError?
     for route in routes {
@@ -39,6 +40,7 @@ extension ObjectStore {
         first = first ?? failure.error
       } catch { first = first ?? error }
     }
+    if first == nil { foundWhenOpened = [] }
     return (report, failures, first)
   }
 

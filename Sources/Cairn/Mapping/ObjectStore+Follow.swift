@@ -12,12 +12,14 @@ extension ObjectStore {
   @discardableResult
   public func sync() throws(CairnError) -> ObjectReport {
     var report = ObjectReport()
+    report.unreadable = foundWhenOpened
     for route in remotes.keys.sorted() { try follow(route, &report) }
+    foundWhenOpened = []
     return report
   }
 
-  /// Commits and incorporates in one route's datastore, and lets the objects follow. Returns whether
-  /// all records were looked at.
+  /// Commits and incorporates in one route's datastore, and lets the objects follow. Returns
+  /// whether all records were looked at.
   @discardableResult
   func follow(_ route: String, _ report: inout ObjectReport) throws(CairnError) -> Bool {
     guard let remote = remotes[route] else { return false }

@@ -13,8 +13,8 @@ extension ObjectStore {
   }
 
   /// All that has not arrived in a folder yet, in the order in which it is uploaded, the newest
-  /// last. With a suspended queue this is what would be uploaded, and nothing is. Sets that are held
-  /// are among them, with the reason.
+  /// last. With a suspended queue this is what would be uploaded, and nothing is. Sets that are
+  /// held are among them, with the reason.
   ///
   /// - Throws: what mappings throw that are asked for the values; `closed`.
   public func pendingChangeSets() throws(CairnError) -> [ChangeSet] {

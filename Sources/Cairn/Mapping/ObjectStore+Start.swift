@@ -23,6 +23,7 @@ extension ObjectStore {
       if try !follow(route, &report) { try catchUp(route, &report) }
       _ = try noteArrived(route)
     }
+    foundWhenOpened = report.unreadable
     try holdWhatCannotLeave()
     let isNew = book.version != version.tag
     let tables = isNew ? Set(mappings.keys) : Set(newMappings.map(\.table))

@@ -26,6 +26,8 @@ public actor ObjectStore {
   nonisolated let turn = ExchangeTurn()
   nonisolated let background = Lock(ObjectRounds())
   var book: MappingBook
+  /// What the first report tells beside its own.
+  var foundWhenOpened: [ObjectReport.Unreadable] = []
   /// Set when the objects may not be what the queue says: the store has to be opened anew.
   var failure: CairnError?
 

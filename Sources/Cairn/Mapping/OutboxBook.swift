@@ -178,8 +178,8 @@ struct OutboxBook: Sendable {
   }
 
   /// Takes entries out of a set into one of their own, which comes right behind it: later sets may
-  /// build on them. For that it gets the number of an entry, which no set has; at most the set itself
-  /// has that of one of its own entries. Returns false if there is no such entry.
+  /// build on them. For that it gets the number of an entry, which no other set has; the set itself
+  /// may have that of one of its own. Returns false if there is no entry with another one.
   mutating func split(_ entries: [Entry], from batch: Batch) -> Bool {
     guard let number = entries.map(\.number).first(where: { batches[$0] == nil }) else {
       return false
