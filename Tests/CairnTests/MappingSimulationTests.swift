@@ -56,6 +56,12 @@ import Testing
         if random.coin() { device.store.suspend() } else { device.store.resume() }
       case 8:
         try await device.close()
+        if random.coin() {
+          // A version of the app that knows nothing of notes.
+          device = try await bench.open(name, [MappingBench.draft])
+          _ = try await device.exchange()
+          try await device.close()
+        }
         device = try await bench.open(name, [mapping])
       default: _ = try await device.exchange()
       }
