@@ -39,6 +39,57 @@ let fuzzing: [Target] =
       swiftSettings: settings)
   ]
 
+/// CAIRN_CORE_ONLY=1 leaves out everything that needs a network library: folders on servers, their
+/// tests, and the packages that they stand on, which take minutes to build.
+let hasServers = Context.environment["CAIRN_CORE_ONLY"] == nil
+
+let asyncHTTPClient = Target.Dependency.product(
+  name: "AsyncHTTPClient", package: "async-http-client")
+
+let serverProducts: [Product] =
+  hasServers
+  ? [
+    .library(name: "CairnWebDAV", targets: ["CairnWebDAV"]),
+    .library(name: "CairnS3", targets: ["CairnS3"]),
+  ] : []
+
+let serverPackages: [Package.Dependency] =
+  hasServers
+  ? [
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+  ] : []
+
+let serverTargets: [Target] =
+  hasServers
+  ? [
+    module(
+      "CairnHTTP",
+      [
+        "Cairn", "CairnDisk", "CairnLog", asyncHTTPClient,
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ]),
+    module("CairnWebDAV", ["Cairn", "CairnHTTP", "CairnDisk", "CairnLog"]),
+    module(
+      "CairnS3",
+      [
+        "Cairn", "CairnHTTP", "CairnDisk", "CairnLog",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    tests(
+      "RemoteTests",
+      ["Cairn", "CairnHTTP", "CairnWebDAV", "CairnS3", "CairnDisk", "CairnLog", "CairnStore"]),
+  ] : []
+
+/// What the command line links only if servers are there.
+let toolServers: [Target.Dependency] = hasServers ? ["CairnWebDAV", "CairnS3"] : []
+let toolSettings: [SwiftSetting] = hasServers ? [.define("CAIRN_SERVERS")] : []
+
 let package = Package(
   name: "cairn",
   platforms: [.macOS(.v15), .iOS(.v18)],
@@ -46,10 +97,10 @@ let package = Package(
     .library(name: "Cairn", targets: ["Cairn"]),
     .library(name: "CairnCDB", targets: ["CairnCDB"]),
     .executable(name: "cairn", targets: ["CairnTool"]),
-  ],
+  ] + serverProducts,
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
-  ],
+  ] + serverPackages,
   targets: [
     .systemLibrary(
       name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
@@ -70,7 +121,7 @@ let package = Package(
       dependencies: [
         "Cairn", "CairnCDB", "CairnToolText",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ], path: "Tools/cairn", swiftSettings: settings),
+      ] + toolServers, path: "Tools/cairn", swiftSettings: settings + toolSettings),
     .executableTarget(
       name: "TodoExample", dependencies: ["Cairn"], path: "Tools/Examples/Todo",
       swiftSettings: settings),
@@ -112,6 +163,6 @@ let package = Package(
       name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"],
       path: "Tests/Fuzz/Replay", swiftSettings: settings),
     tests("TidyTests", []),
-  ] + fuzzing,
+  ] + fuzzing + serverTargets,
   swiftLanguageModes: [.v6]
 )

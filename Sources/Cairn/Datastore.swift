@@ -28,6 +28,9 @@ public final class Datastore: Sendable {
   /// The contents of attachments that are here.
   let blobs: BlobStore
   private let background = Lock<BackgroundExchange?>(nil)
+  /// For a local datastore, which transfers nothing.
+  private let idleGauge = TransferGauge()
+  var gauge: TransferGauge { exchanger?.gauge ?? idleGauge }
 
   init(
     id: String, generation: UInt32, manager: DatastoreManager, directory: String
@@ -225,7 +228,10 @@ public final class Datastore: Sendable {
     // While the files are still ours.
     if !store.isClosed { info.save() }
     observers.keepStatus()
-    defer { observers.finish() }
+    defer {
+      observers.finish()
+      gauge.finish()
+    }
     exchanger?.stopRejoining()
     try wrapped { () throws(StoreError) in try store.close() }
     if store.ending?.kind == .deleted { _ = try manager.sweep() }

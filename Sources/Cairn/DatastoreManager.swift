@@ -37,16 +37,16 @@ public final class DatastoreManager: Sendable {
     var background: BackgroundRounds?
   }
 
-  /// - Throws: `parent` if the root and the account's folder lie inside one another.
+  /// - Throws: `parent` if the root and the account's folder lie inside one another,
+  ///   `illegalArgument` for the address of a server that nothing understands.
   public convenience init(
     root: String, account: Account? = nil, options: Options = Options()
   ) throws(CairnError) {
-    var folder: (@Sendable () -> any Folder)?
-    switch account?.folder {
-    case nil: break
-    case .directory(let path):
+    if case .directory(let path) = account?.folder {
       try DatastoreManager.checkApart(root, path)
-      folder = { DirectoryFolder(path) }
+    }
+    let folder = try account.map { account throws(CairnError) in
+      try account.folder.opener(options.folderKinds, machine: .real)
     }
     self.init(
       root: root, account: account, folder: folder, options: options, machine: .real)

@@ -33,6 +33,9 @@ public struct DatastoreStatus: Hashable, Sendable {
   public var uploadError: CairnError?
   /// What last kept changes from being downloaded; nil once a round has looked at everything.
   public var downloadError: CairnError?
+  /// What went over the network since the datastore was opened; nil if its folder is none of a
+  /// server, and in `statusChanges`, since it says nothing of where the datastore stands.
+  public var traffic: FolderTraffic?
 
   /// One of the two errors, nil if there is none.
   public var anyError: CairnError? { downloadError ?? uploadError }
@@ -58,5 +61,9 @@ public struct DatastoreStatus: Hashable, Sendable {
 
 extension Datastore {
   /// Where it stands between this device and the others. After `close()`: where it stood then.
-  public var status: DatastoreStatus { observers.status }
+  public var status: DatastoreStatus {
+    var status = observers.status
+    status.traffic = traffic
+    return status
+  }
 }

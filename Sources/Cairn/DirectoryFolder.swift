@@ -66,6 +66,23 @@ public struct DirectoryFolder: Folder {
     }
   }
 
+  /// A part of a file; nil if it is not there.
+  public func read(
+    _ file: String, range: Range<UInt64>
+  ) async throws(CairnError) -> [UInt8]? {
+    do throws(DiskError) {
+      let opened = try machine.disk.open(join(file), .read)
+      defer { opened.close() }
+      let size = try opened.size()
+      let end = min(range.upperBound, size)
+      guard range.lowerBound < end else { return [] }
+      return try opened.read(at: range.lowerBound, count: Int(end - range.lowerBound))
+    } catch {
+      if error.reason == .notFound { return nil }
+      throw CairnError(error)
+    }
+  }
+
   /// Writes, syncs and renames, so that nobody sees half a file.
   public func write(_ file: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
     let parts = file.split(separator: "/")

@@ -21,26 +21,8 @@ extension Exchange {
     let snapshots = usableSnapshots(listing, isNew: isNew, &report)
     let chosen = isNew ? Exchange.newest(snapshots) : snapshotToJoin(snapshots, listing)
     guard let newest = chosen, let entry = listing[newest.name] else { return }
-    report.requests += 1
-    guard let bytes = try await readFile(newest.name, Exchange.snapshotBytesMax, &report) else {
-      return
-    }
-    guard UInt64(bytes.count) == newest.size, XXH3.hash128(bytes) == newest.content else {
-      let reason =
-        "the snapshot is not what its head says (\(bytes.count) bytes of \(newest.size)); all "
-        + "deltas are fetched instead"
-      if !isNew { refuse(entry, reason) }
-      report.problems.append(ExchangeReport.Problem(name: newest.name, reason: reason))
-      return
-    }
-    forgive(newest.name)
-    try checkOpen()
-    let path = store.temporarySnapshotPath()
-    do throws(DiskError) {
-      let file = try machine.disk.open(path, .create)
-      defer { file.close() }
-      try file.write(bytes.span, at: 0)
-    } catch { throw CairnError(error) }
+    planFetch(of: newest, listing)
+    guard let path = try await download(newest, entry, isNew: isNew, &report) else { return }
     inbox.withLock {
       $0.snapshot = Inbox.Snapshot(path: path, vector: newest.vector, content: newest.content)
     }
@@ -84,6 +66,7 @@ extension Exchange {
     let heads = memory.withLock { memory in
       memory.heads.values.sorted { $0.device < $1.device }
     }
+    planFetch(of: nil, listing)
     for head in heads {
       let vector = store.vector
       try checkOpen()
@@ -165,6 +148,7 @@ extension Exchange {
     }
     forgive(name)
     noteInbox()
+    gauge.noteFetched(files: 1, bytes: segment.size)
     report.fetchedFiles += 1
     report.fetchedBytes += segment.size
     report.fetchedDeltas &+= segment.last - max(have, segment.first - 1)

@@ -100,11 +100,13 @@ extension Exchange {
   ) async throws(CairnError) -> Head.Segment {
     let (bytes, name) = segment.encoded()
     report.requests += 1
+    gauge.planPublish(files: 1, bytes: UInt64(bytes.count))
     let entry = try await folder.write(directory + "/" + name, bytes)
     guard entry.size == UInt64(bytes.count) else {
       throw CairnError(
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
+    gauge.notePublished(files: 1, bytes: UInt64(bytes.count))
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
     return Head.Segment(
@@ -235,33 +237,26 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     guard let file = store.snapshotFile() else { return }
-    let bytes: [UInt8]?
-    do {
-      bytes = try DurableFile.read(
-        file.path, limit: Exchange.snapshotBytesMax, disk: machine.disk)
-    } catch {
-      if error.reason == .limit { return }
-      throw CairnError(error)
-    }
     // A compaction may have replaced it just now; the next round publishes the new one.
-    guard let bytes else { return }
+    guard let source = try DiskSource(file.path, machine.disk),
+      source.size <= UInt64(Exchange.snapshotBytesMax)
+    else { return }
+    defer { source.close() }
     let snapshot = Head.Snapshot(
       hash: SnapshotDescription.hash(vector: file.vector, fence: file.fence),
-      size: UInt64(bytes.count), content: XXH3.hash128(bytes), vector: file.vector,
-      fence: file.fence)
+      size: source.size, content: try source.hash(), vector: file.vector, fence: file.fence)
+    let path = directory + "/" + snapshot.name
     if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
-      report.requests += 1
-      let limit = Exchange.snapshotBytesMax
-      let path = directory + "/" + snapshot.name
-      guard let bytes = try await folder.read(path, limit: limit),
-        XXH3.hash128(bytes) == snapshot.content
-      else { return }
+      let found = try await hash(of: path, size: snapshot.size, &report)
+      guard found == snapshot.content else { return }
     } else {
       report.requests += 1
-      let entry = try await folder.write(directory + "/" + snapshot.name, bytes)
+      gauge.planPublish(files: 1, bytes: snapshot.size)
+      let entry = try await folder.write(path, from: source)
       guard entry.size == snapshot.size else { return }
+      gauge.notePublished(files: 1, bytes: snapshot.size)
       report.publishedFiles += 1
       report.publishedBytes += snapshot.size
     }

@@ -25,6 +25,10 @@ final class Exchange: Sendable {
   /// The contents of attachments; nil for a store that is only put together.
   let blobs: BlobExchange?
   private let turn = ExchangeTurn()
+  /// How far transfers are.
+  let gauge = TransferGauge()
+  /// A snapshot of which a part was fetched.
+  let download = Lock<SnapshotDownload?>(nil)
   let memory: Lock<Memory>
   /// Whether the store is being put together anew.
   let rejoining = Lock(RejoinPhase.none)
@@ -170,6 +174,7 @@ final class Exchange: Sendable {
     // What is remembered of the own head may be of one that the folder has lost since.
     if audit != nil { memory.withLock { $0.isOwnVerified = false } }
     var report = ExchangeReport()
+    let before = folder.traffic
     // A sync is about to make the store another one: the next round looks at that.
     guard pauseRejoining() else {
       report.isRejoining = true
@@ -202,6 +207,8 @@ final class Exchange: Sendable {
     if found.publishing == .all {
       collection = try await settleBlobs(request, found.listing, &audit, &report)
     }
+    gauge.noteIdle()
+    report.traffic = folder.traffic.map { $0.since(before ?? FolderTraffic()) }
     report.devices = memory.withLock { memory in
       memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
     }

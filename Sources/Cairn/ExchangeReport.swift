@@ -32,6 +32,8 @@ public struct ExchangeReport: Hashable, Sendable {
   public var fetchedBytes: UInt64 = 0
   /// Calls of the folder: listings, reads, writes, removals.
   public var requests = 0
+  /// What went over the network for it; nil if the folder is none of a server.
+  public var traffic: FolderTraffic?
   /// A whole snapshot was fetched instead of all deltas in it: to start from, or to be joined with
   /// what is here, since it is less to fetch or the folder has lost deltas.
   public var fetchedSnapshot = false

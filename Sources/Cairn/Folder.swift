@@ -3,7 +3,7 @@
 ///
 /// Nothing is asked of it but that a file which was written can sooner or later be listed and read
 /// by others. Listings may be stale, files late, partial or gone: everything that is read is
-/// checked. Each call is one request.
+/// checked. A call is one request where that can be; one that is made again does no harm.
 public protocol Folder: Sendable {
   /// The files in a directory (not those in directories below it); empty if there is none.
   func list(_ directory: String) async throws(CairnError) -> [FolderEntry]
@@ -31,9 +31,22 @@ public protocol Folder: Sendable {
   func write(
     _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
   ) async throws(CairnError) -> FolderEntry
+
+  /// Bytes of a file, fewer if it ends before; nil if it is not there. For files that are too large
+  /// to be held in memory. Reads the whole file if the folder can't do better.
+  func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]?
+
+  /// The same as `write(_:_:)` for a file that is too large to be held in memory. Takes it into
+  /// memory all the same if the folder can't do better.
+  func write(
+    _ path: String, from source: any FolderSource
+  ) async throws(CairnError) -> FolderEntry
+
+  /// What went over the network since it was made; nil if nothing does.
+  var traffic: FolderTraffic? { get }
 }
 
-/// What a folder need not have for itself.
+/// What a folder need not be able to do.
 extension Folder {
   /// Reads the whole file, and gives it out in pieces.
   public func read(
@@ -57,6 +70,44 @@ extension Folder {
     while let piece = try next() { bytes += piece }
     return try await write(path, bytes)
   }
+
+  /// Reads the whole file, and takes the part out of it.
+  public func read(
+    _ path: String, range: Range<UInt64>
+  ) async throws(CairnError) -> [UInt8]? {
+    guard let bytes = try await read(path, limit: FolderLimits.wholeBytesMax) else { return nil }
+    let size = UInt64(bytes.count)
+    let (start, end) = (min(range.lowerBound, size), min(range.upperBound, size))
+    return Array(bytes[Int(start)..<Int(end)])
+  }
+
+  /// Takes the whole file into memory.
+  public func write(
+    _ path: String, from source: any FolderSource
+  ) async throws(CairnError) -> FolderEntry {
+    guard source.size <= UInt64(FolderLimits.wholeBytesMax) else {
+      throw CairnError(.sizeLimit, "\(source.size) bytes are too many for this folder", file: path)
+    }
+    return try await write(path, try source.read(0..<source.size))
+  }
+
+  /// Nothing.
+  public var traffic: FolderTraffic? { nil }
+}
+
+enum FolderLimits {
+  /// Files above this are read and written in parts or not at all.
+  static let wholeBytesMax = 1 << 30
+}
+
+/// A file at home that is to be written to a folder. Parts may be read in any order and more than
+/// once: what did not arrive is sent again.
+public protocol FolderSource: Sendable {
+  /// All its bytes.
+  var size: UInt64 { get }
+
+  /// A part of it, exactly.
+  func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8]
 }
 
 /// A file in a folder's listing.

@@ -33,6 +33,12 @@ struct ObservedFolder: Folder {
     }
   }
 
+  func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]? {
+    do throws(CairnError) { return note(try await base.read(path, range: range)) } catch {
+      throw note(error)
+    }
+  }
+
   func write(
     _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
   ) async throws(CairnError) -> FolderEntry {
@@ -40,6 +46,16 @@ struct ObservedFolder: Folder {
       throw note(error)
     }
   }
+
+  func write(
+    _ path: String, from source: any FolderSource
+  ) async throws(CairnError) -> FolderEntry {
+    do throws(CairnError) { return note(try await base.write(path, from: source)) } catch {
+      throw note(error)
+    }
+  }
+
+  var traffic: FolderTraffic? { base.traffic }
 
   private func note<R>(_ answer: R) -> R {
     condition.update { $0.isAnswering = true }

@@ -29,6 +29,8 @@ public struct Options: Sendable {
   public var segmentBytes = 8 << 20
 
   // What the exchange with a folder depends on:
+  /// What opens folders on servers that are given by their address alone: `[.webDAV(), .s3()]`.
+  public var folderKinds: [FolderKind] = []
   /// Shortest and longest pause between two looks at a quiet folder, in seconds.
   public var pollSeconds: ClosedRange<Double> = 1...60
   /// How long files that were merged into larger ones stay in the folder, in seconds, for devices

@@ -20,7 +20,8 @@ struct DoctorCommand: AsyncParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    let doctor = Doctor(root: place.rootPath, account: try place.account())
+    let doctor = Doctor(
+      root: place.rootPath, account: try place.account(), folderKinds: try place.folderKinds())
     let found = await doctor.examine(datastore)
     try report.print(Self.json(found), text: Self.lines(found))
     if !found.isHealthy { throw ExitCode(ExitStatus.failure.rawValue) }

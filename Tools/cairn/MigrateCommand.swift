@@ -21,6 +21,7 @@ struct MigrateCommand: ParsableCommand {
   func run() throws {
     var target = try StoreOptions.parse(["--root", to])
     (target.folder, target.user, target.limits) = (store.folder, store.user, store.limits)
+    (target.credentials, target.certificates) = (store.credentials, store.certificates)
     guard try target.settings().folder != nil else {
       throw ToolError.usage("\(to) has no shared folder yet; link one with --folder")
     }

@@ -6,16 +6,30 @@ struct RootOptions: ParsableArguments {
   @Option(name: .long, help: "Directory of the datastores (default: $CAIRN_ROOT or ./cairn-data).")
   var root: String?
 
-  @Option(name: .long, help: "Shared directory (default: the one the root was linked with).")
+  @Option(name: .long, help: "Shared folder (default: the one the root was linked with).")
   var folder: String?
+
+  @Option(name: .long, help: "File (mode 600) of a server's credentials; else the environment's.")
+  var credentials: String?
+
+  @Option(name: .long, help: "File (PEM) of certificates that are trusted besides the system's.")
+  var certificates: String?
 
   var rootPath: String { root ?? Descriptor.environment("CAIRN_ROOT") ?? "cairn-data" }
 
   /// The root's account, nil for a local one.
   func account() throws -> Account? {
     let settings = try Settings(root: rootPath)
-    let path = try folder.map(Descriptor.absolute) ?? settings.folder
-    return path.map { Account(user: settings.user ?? "me", folder: .directory($0)) }
+    let place = try folder.map(FolderOption.normalized) ?? settings.folder
+    return place.map { Account(user: settings.user ?? "me", folder: FolderOption.location($0)) }
+  }
+
+  /// What opens folders on servers.
+  func folderKinds() throws -> [FolderKind] {
+    let settings = try Settings(root: rootPath)
+    return FolderOption.kinds(
+      credentials: try credentials.map(Descriptor.absolute) ?? settings.credentials,
+      certificates: try certificates.map(Descriptor.absolute) ?? settings.certificates)
   }
 
   func manager() throws -> DatastoreManager {
@@ -24,6 +38,7 @@ struct RootOptions: ParsableArguments {
     }
     var options = Options()
     options.limits = (try Settings(root: rootPath).limits ?? .standard).limits
+    options.folderKinds = try folderKinds()
     return try DatastoreManager(root: rootPath, account: try account(), options: options)
   }
 }

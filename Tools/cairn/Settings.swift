@@ -6,6 +6,9 @@ struct Settings: Equatable {
   var folder: String?
   var user: String?
   var limits: LimitsChoice?
+  /// The paths of files for a folder on a server.
+  var credentials: String?
+  var certificates: String?
 
   static func path(root: String) -> String {
     var root = root
@@ -26,6 +29,8 @@ struct Settings: Equatable {
       switch parts[0] {
       case "folder": folder = value
       case "user": user = value
+      case "credentials": credentials = value
+      case "certificates": certificates = value
       case "limits":
         guard let choice = LimitsChoice(rawValue: value) else {
           throw Self.problem(path, "line \(index + 1) names limits that don't exist")
@@ -39,7 +44,8 @@ struct Settings: Equatable {
   func save(root: String) throws {
     let lines = [
       folder.map { "folder \($0)\n" }, user.map { "user \($0)\n" },
-      limits.map { "limits \($0.rawValue)\n" },
+      limits.map { "limits \($0.rawValue)\n" }, credentials.map { "credentials \($0)\n" },
+      certificates.map { "certificates \($0)\n" },
     ]
     let text = lines.compactMap(\.self).joined()
     try Descriptor.replace(Self.path(root: root), with: Array(text.utf8))

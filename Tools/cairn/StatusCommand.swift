@@ -18,6 +18,7 @@ struct StatusCommand: ParsableCommand {
       let tables = try datastore.tables().count
       let title = try datastore.title
       let status = datastore.status
+      let traffic = try TrafficRecord.read(root: store.rootPath, datastore: datastore.id)
       let others = try datastore.manager.listDatastores().map(\.id).filter { $0 != datastore.id }
       try report.print(
         [
@@ -30,7 +31,8 @@ struct StatusCommand: ParsableCommand {
           "committed": .count(datastore.committedDeltas),
           "published": .count(datastore.publishedDeltas),
           "incoming": .bool(status.incoming), "folder": .optional(settings.folder),
-          "user": .optional(settings.user), "otherDatastores": .array(others.map(JSON.string)),
+          "user": .optional(settings.user), "traffic": traffic?.json ?? .null,
+          "otherDatastores": .array(others.map(JSON.string)),
         ],
         text: columns([
           ["datastore", datastore.id + (title.map { " (\(JSON.string($0).text))" } ?? "")],
@@ -45,7 +47,7 @@ struct StatusCommand: ParsableCommand {
           ["deltas", deltas(datastore, isLinked: settings.folder != nil)],
           ["folder", settings.folder.map { "\($0), as \(settings.user ?? "me")" } ?? "none"],
           ["others here", others.isEmpty ? "none" : others.joined(separator: " ")],
-        ]))
+        ] + (traffic.map { [["traffic", $0.text]] } ?? [])))
     }
   }
 

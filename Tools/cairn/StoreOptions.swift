@@ -11,8 +11,25 @@ struct StoreOptions: ParsableArguments {
 
   @Option(
     name: .long,
-    help: "Shared directory where devices meet; links the datastores of this root. Remembered.")
+    help: """
+      Shared folder where devices meet: a directory, webdav+https://HOST/PATH or \
+      s3://BUCKET/PREFIX?endpoint=https://HOST; links the datastores of this root. Remembered.
+      """)
   var folder: String?
+
+  @Option(
+    name: .long,
+    help: """
+      File (mode 600) of a server's credentials: CAIRN_USER= and CAIRN_PASSWORD=, or CAIRN_TOKEN=, \
+      or AWS_ACCESS_KEY_ID= and AWS_SECRET_ACCESS_KEY=, a line each. Its path is remembered. \
+      Without it they are in the environment.
+      """)
+  var credentials: String?
+
+  @Option(
+    name: .long,
+    help: "File (PEM) of certificates that are trusted besides the system's. Remembered.")
+  var certificates: String?
 
   @Option(name: .long, help: "Who the user is in the folder. Remembered.")
   var user: String?
@@ -25,13 +42,17 @@ struct StoreOptions: ParsableArguments {
   /// The options given here over those remembered.
   func settings() throws -> Settings {
     var settings = try Settings(root: rootPath)
-    if let folder { settings.folder = try Descriptor.absolute(folder) }
+    if let folder { settings.folder = try FolderOption.normalized(folder) }
+    if let credentials { settings.credentials = try Descriptor.absolute(credentials) }
+    if let certificates { settings.certificates = try Descriptor.absolute(certificates) }
     if let user { settings.user = user }
     if let limits { settings.limits = limits }
     if settings.folder != nil, settings.user == nil {
       settings.user = Descriptor.environment("USER") ?? "me"
     }
-    for value in [settings.folder, settings.user] {
+    for value in [
+      settings.folder, settings.user, settings.credentials, settings.certificates,
+    ] {
       if let value, value.isEmpty || value.contains(where: \.isNewline) {
         throw ToolError.usage("--folder and --user hold one line of text each")
       }
@@ -90,8 +111,10 @@ struct StoreOptions: ParsableArguments {
     var options = Options()
     options.limits = (settings.limits ?? .standard).limits
     options.compactsAutomatically = access != .reading
+    options.folderKinds = FolderOption.kinds(
+      credentials: settings.credentials, certificates: settings.certificates)
     let account = settings.folder.map {
-      Account(user: settings.user ?? "me", folder: .directory($0))
+      Account(user: settings.user ?? "me", folder: FolderOption.location($0))
     }
     return try DatastoreManager(root: rootPath, account: account, options: options)
   }

@@ -27,7 +27,8 @@ struct SyncCommand: AsyncParsableCommand {
     let exchange: ExchangeReport
     let merge: SyncResult
     do {
-      exchange = try await datastore.exchange()
+      defer { noteTraffic(datastore) }
+      exchange = try await Self.exchange(datastore)
       merge = try datastore.sync(allowingMassDelete: allowMassDelete)
     } catch {
       // The first error says more than what closing might add.
@@ -38,5 +39,34 @@ struct SyncCommand: AsyncParsableCommand {
     let summary = SyncSummary(exchange: exchange, merge: merge)
     try report.print(summary.json, text: summary.lines)
     if merge.massDelete != nil { throw ExitCode(ExitStatus.failure.rawValue) }
+  }
+
+  /// Remembers what it has cost, also if it failed.
+  private func noteTraffic(_ datastore: Datastore) {
+    guard let traffic = datastore.traffic else { return }
+    do {
+      try TrafficRecord.add(traffic, root: store.rootPath, datastore: datastore.id)
+    } catch {
+      Console.error("cairn: what the sync has cost is not remembered: \(error)")
+    }
+  }
+
+  /// Exchanges once, and shows how far it is.
+  private static func exchange(_ datastore: Datastore) async throws -> ExchangeReport {
+    let changes = datastore.progressChanges
+    let display = Task {
+      var progress = Progress("syncing")
+      for await change in changes { progress.update(change) }
+      progress.end()
+    }
+    let result: ExchangeReport
+    do { result = try await datastore.exchange() } catch {
+      display.cancel()
+      await display.value
+      throw error
+    }
+    display.cancel()
+    await display.value
+    return result
   }
 }

@@ -27,6 +27,7 @@ struct SyncSummary {
           + "(\(exchange.publishedAttachmentBytes) bytes), \(exchange.fetchedAttachments) fetched "
           + "(\(exchange.fetchedAttachmentBytes) bytes), \(exchange.missingAttachments) missing")
     }
+    if let traffic = exchange.traffic { lines.append(traffic.text) }
     if let held = merge.massDelete { lines.append("held: " + held.message) }
     lines += merge.conflicts.map(Self.line)
     lines += exchange.waiting.map { file in
@@ -89,7 +90,9 @@ struct SyncSummary {
         }),
       "problems": .array(
         exchange.problems.map { ["name": .string($0.name), "reason": .string($0.reason)] }),
-      "requests": .count(exchange.requests), "devices": .count(exchange.devices),
+      "requests": .count(exchange.traffic?.requests ?? exchange.requests),
+      "traffic": exchange.traffic?.json ?? .null,
+      "devices": .count(exchange.devices),
     ]
   }
 

@@ -6,7 +6,9 @@ extension AccountManager {
   /// before is the same `LinkedAccount`, and the most recent one from now on. `info` and
   /// `credentials` take the place of what it had, nil leaves that as it is.
   ///
-  /// A folder that is not there is made, if the directory above it is there.
+  /// A folder that is not there is made, if the directory above it is there. A server is not asked
+  /// anything: the first exchange does that. Its address is kept, and what opens it is not: the
+  /// next process needs `Options.folderKinds`.
   ///
   /// - Throws: `illegalArgument` for an empty user or path; `parent` if the folder and the
   ///   directory of the accounts lie inside one another; `notFound`, `fileIO` or `readOnly` if the
@@ -61,6 +63,9 @@ extension AccountManager {
       try DatastoreManager.checkApart(directory, absolute)
       try reach(absolute)
       return Account(user: account.user, folder: .directory(absolute))
+    case .server(let folder):
+      _ = try folder.opener(options.folderKinds)
+      return account
     }
   }
 

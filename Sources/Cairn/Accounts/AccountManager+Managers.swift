@@ -8,7 +8,8 @@ extension AccountManager {
   /// a new one.
   ///
   /// - Throws: `shutdown` if the account was unlinked, `illegalArgument` if it is the account of
-  ///   another `AccountManager`.
+  ///   another `AccountManager`, or its folder on a server of a kind that `Options.folderKinds`
+  ///   does not have.
   public func manager(for account: LinkedAccount) throws(CairnError) -> DatastoreManager {
     guard account.accountManager === self else {
       throw CairnError(
@@ -23,8 +24,10 @@ extension AccountManager {
         throw AccountManager.unlinkedError(account)
       }
       let manager = DatastoreManager(
-        root: root(id), account: entry.account, folder: folder(entry.account), options: options,
-        machine: machine)
+        root: root(id), account: entry.account,
+        folder: try entry.account.folder.opener(
+          options.folderKinds, machine: machine, credentials: credentialSource(id)),
+        options: options, machine: machine)
       manager.setOrganization(entry.info?.orgName)
       state.managers[id] = manager
       return manager
@@ -33,9 +36,11 @@ extension AccountManager {
     return manager
   }
 
-  private func folder(_ account: Account) -> @Sendable () -> any Folder {
-    switch account.folder {
-    case .directory(let path): { [machine] in DirectoryFolder(path, machine: machine) }
+  /// Those that the account was linked with.
+  private func credentialSource(_ id: UInt64) -> CredentialSource {
+    let name = FileName.hex(id)
+    return .closure { [credentialStore] () async throws(CairnError) in
+      try credentialStore.credentials(for: name)
     }
   }
 

@@ -4,7 +4,8 @@ package import CairnLog
 /// ACCOUNTS: which accounts are linked. Replaced as a whole.
 ///
 ///     "CAIRNACC" · version u16 · floor u16 · zero u32 · count · for each account, from least to
-///     most recently linked: id u64 · user string · kind of folder u8 · path string · info u8 ·
+///     most recently linked: id u64 · user string · kind of folder u8 (1: a directory, 2: an
+///     address of a server) · path or address string · info u8 ·
 ///     names · count · ids u64 of accounts whose files are being removed · XXH3-64 of all before
 package struct AccountsFile: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNACC".utf8)
@@ -38,6 +39,9 @@ package struct AccountsFile: Equatable, Sendable {
       case .directory(let path):
         out.put(UInt8(1))
         out.putString(path)
+      case .server(let folder):
+        out.put(UInt8(2))
+        out.putString(folder.address)
       }
       guard let info = entry.info else {
         out.put(UInt8(0))
@@ -74,8 +78,13 @@ package struct AccountsFile: Equatable, Sendable {
     let id = try reader.u64()
     let user = try reader.string()
     let kind = try reader.u8()
-    guard kind == 1 else { throw .newer("an unknown kind of folder") }
-    let path = try reader.string()
+    let place = try reader.string()
+    let folder: FolderLocation
+    switch kind {
+    case 1: folder = .directory(place)
+    case 2: folder = .server(ServerFolder(place))
+    default: throw .newer("an unknown kind of folder")
+    }
     let flags = try reader.u8()
     guard flags & ~(hasInfo | hasOrganization) == 0 else { throw .newer("an unknown flag") }
     guard flags != hasOrganization else { throw .malformed("an organisation without a user") }
@@ -84,7 +93,6 @@ package struct AccountsFile: Equatable, Sendable {
       info = AccountInfo(userName: try reader.string())
       if flags & hasOrganization != 0 { info?.orgName = try reader.string() }
     }
-    let account = Account(user: user, folder: .directory(path))
-    return Entry(id: id, account: account, info: info)
+    return Entry(id: id, account: Account(user: user, folder: folder), info: info)
   }
 }

@@ -12,6 +12,15 @@ public struct Credentials: Hashable, Sendable {
   public let name: String?
   /// The password, the token, or the secret key. Don't log it.
   public let secret: String
+  /// What temporary access keys come with; nil for others. Don't log it.
+  public let sessionToken: String?
+
+  private init(kind: Kind, name: String?, secret: String, sessionToken: String? = nil) {
+    self.kind = kind
+    self.name = name
+    self.secret = secret
+    self.sessionToken = sessionToken
+  }
 
   /// A user and a password.
   public static func password(user: String, password: String) -> Credentials {
@@ -23,9 +32,12 @@ public struct Credentials: Hashable, Sendable {
     Credentials(kind: .bearer, name: nil, secret: token)
   }
 
-  /// An access key: its id and its secret.
-  public static func accessKey(id: String, secret: String) -> Credentials {
-    Credentials(kind: .accessKey, name: id, secret: secret)
+  /// An access key: its id and its secret, and the token of a temporary one. Files keep no token:
+  /// whoever has a temporary key gives a `CredentialSource`.
+  public static func accessKey(
+    id: String, secret: String, sessionToken: String? = nil
+  ) -> Credentials {
+    Credentials(kind: .accessKey, name: id, secret: secret, sessionToken: sessionToken)
   }
 }
 

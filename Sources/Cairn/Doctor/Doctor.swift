@@ -14,26 +14,34 @@ public struct Doctor: Sendable {
   public let account: Account?
   private let machine: Machine
   private let folder: (any Folder)?
+  private let folderKinds: [FolderKind]
 
   /// Looks at the datastores of a `DatastoreManager`'s root, or at all those of an
   /// `AccountManager`'s directory, whose accounts it knows by itself.
-  public init(root: String, account: Account? = nil) {
+  ///
+  /// - Parameter folderKinds: What opens folders on servers that are known by their address.
+  public init(root: String, account: Account? = nil, folderKinds: [FolderKind] = []) {
     self.init(
-      root: root, account: account, folder: Doctor.folder(of: account), machine: .real)
+      root: root, account: account, folder: Doctor.folder(of: account, folderKinds),
+      folderKinds: folderKinds, machine: .real)
   }
 
-  package init(root: String, account: Account?, folder: (any Folder)?, machine: Machine) {
+  package init(
+    root: String, account: Account?, folder: (any Folder)?, folderKinds: [FolderKind] = [],
+    machine: Machine
+  ) {
     self.root = root
     self.account = account
     self.folder = folder
+    self.folderKinds = folderKinds
     self.machine = machine
   }
 
-  private static func folder(of account: Account?) -> (any Folder)? {
-    switch account?.folder {
-    case nil: nil
-    case .directory(let path): DirectoryFolder(path)
-    }
+  private static func folder(of account: Account?, _ kinds: [FolderKind]) -> (any Folder)? {
+    guard let account else { return nil }
+    do throws(CairnError) {
+      return try account.folder.opener(kinds, machine: .real)()
+    } catch { return UnreachableFolder(error: error) }
   }
 
   /// Looks at everything, or at one datastore and what it depends on. Never throws: what can't be
@@ -49,7 +57,8 @@ public struct Doctor: Sendable {
       let place = root + "/" + FileName.accountRoot(entry.id)
       // An account that was never used has none yet.
       guard isThere(place) else { continue }
-      await examineRoot(place, entry.account, Doctor.folder(of: entry.account), id, &report)
+      let folder = Doctor.folder(of: entry.account, folderKinds)
+      await examineRoot(place, entry.account, folder, id, &report)
     }
     let local = root + "/" + FileName.localRoot
     if isThere(local) { await examineRoot(local, nil, nil, id, &report) }

@@ -41,8 +41,7 @@ enum FolderCheck {
   }
 
   private static func finding(_ root: ExaminedRoot, _ message: String) -> Finding {
-    var path = "the shared folder"
-    if case .directory(let place) = root.account?.folder { path = place }
+    let path = root.account?.folder.text ?? "the shared folder"
     return Finding(
       check: name, severity: .error, message: "\(path): \(message)",
       file: path + "/" + FileName.folderIdentity)

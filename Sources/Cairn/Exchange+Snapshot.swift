@@ -1,0 +1,171 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnStore
+internal import Synchronization
+
+/// A snapshot that is on its way: what of it is here already.
+struct SnapshotDownload {
+  let path: String
+  let content: UInt128
+  let size: UInt64
+  var received: UInt64 = 0
+}
+
+/// Snapshots may be large: they pass through in parts, and none of them is ever in memory whole.
+extension Exchange {
+  /// Bytes that are asked for at once.
+  static let snapshotPartBytes: UInt64 = 4 << 20
+
+  /// Fetches a snapshot into a file of the store; nil, and a note in the report, if it can't be had
+  /// now, or is not what its head says. What has come when the connection breaks is kept for the
+  /// next round of this process.
+  func download(
+    _ snapshot: Head.Snapshot, _ entry: FolderEntry, isNew: Bool, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> String? {
+    var current = download.withLock { $0.take() }
+    if let known = current, known.content != snapshot.content || known.size != snapshot.size {
+      // Nobody needs it any more; if it stays, opening removes it.
+      do { try machine.disk.remove(known.path) } catch {}
+      current = nil
+    }
+    var next =
+      current
+      ?? SnapshotDownload(
+        path: store.temporarySnapshotPath(), content: snapshot.content, size: snapshot.size)
+    defer { download.withLock { $0 = next.received < next.size ? next : nil } }
+    guard try await receive(&next, snapshot.name, &report) else {
+      // It may be another one the next time.
+      next.received = 0
+      return nil
+    }
+    let found = try DiskSource(next.path, machine.disk)
+    defer { found?.close() }
+    guard let found, try found.hash() == snapshot.content else {
+      let reason =
+        "the snapshot is not what its head says (\(next.received) bytes of \(snapshot.size)); all "
+        + "deltas are fetched instead"
+      do { try machine.disk.remove(next.path) } catch {}
+      if !isNew { refuse(entry, reason) }
+      report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
+      return nil
+    }
+    forgive(snapshot.name)
+    try checkOpen()
+    return next.path
+  }
+
+  /// Appends what is missing. False if the file in the folder is gone, or is shorter than it says.
+  private func receive(
+    _ download: inout SnapshotDownload, _ name: String, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    while download.received < download.size {
+      let start = download.received
+      let end = min(download.size, start + Exchange.snapshotPartBytes)
+      report.requests += 1
+      guard let bytes = try await readPart(name, start..<end, &report) else { return false }
+      try checkOpen()
+      guard UInt64(bytes.count) == end - start else {
+        report.waiting.append(
+          ExchangeReport.Waiting(
+            name: name, bytes: download.size,
+            reason: "\(start + UInt64(bytes.count)) of \(download.size) bytes are here"))
+        return false
+      }
+      do throws(DiskError) {
+        if start == 0, try machine.disk.info(download.path) != nil {
+          try machine.disk.remove(download.path)
+        }
+        let file = try machine.disk.open(download.path, start == 0 ? .create : .readWrite)
+        defer { file.close() }
+        try file.write(bytes.span, at: start)
+      } catch { throw CairnError(error) }
+      download.received = end
+      gauge.noteFetched(bytes: end - start)
+    }
+    gauge.noteFetched(files: 1)
+    return true
+  }
+
+  /// As `readFile`, for a part.
+  private func readPart(
+    _ name: String, _ range: Range<UInt64>, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [UInt8]? {
+    do throws(CairnError) {
+      guard let bytes = try await folder.read(directory + "/" + name, range: range) else {
+        report.waiting.append(
+          ExchangeReport.Waiting(name: name, bytes: 0, reason: "it was listed, but is not there"))
+        return nil
+      }
+      return bytes
+    } catch {
+      switch error.code {
+      case .fileIO, .notFound, .corrupt, .readOnly:
+        report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
+        return nil
+      default: throw error
+      }
+    }
+  }
+
+  /// The hash of a file in the folder; nil if it is not there, or has another size.
+  func hash(
+    of path: String, size: UInt64, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> UInt128? {
+    guard var hash = StreamingXXH3() else { return nil }
+    var start: UInt64 = 0
+    while start < size {
+      let end = min(size, start + Exchange.snapshotPartBytes)
+      report.requests += 1
+      guard let bytes = try await folder.read(path, range: start..<end),
+        UInt64(bytes.count) == end - start
+      else { return nil }
+      hash.update(bytes)
+      start = end
+    }
+    return hash.digest()
+  }
+}
+
+/// A file at home, read a part at a time. It stays readable when somebody removes it meanwhile.
+final class DiskSource: FolderSource {
+  let size: UInt64
+  private let file: any DiskFile
+
+  /// nil if there is no such file.
+  init?(_ path: String, _ disk: any Disk) throws(CairnError) {
+    do throws(DiskError) {
+      file = try disk.open(path, .read)
+      size = try file.size()
+    } catch {
+      if error.reason == .notFound { return nil }
+      throw CairnError(error)
+    }
+  }
+
+  func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8] {
+    let bytes: [UInt8]
+    do {
+      bytes = try file.read(at: range.lowerBound, count: Int(range.upperBound - range.lowerBound))
+    } catch { throw CairnError(error) }
+    guard UInt64(bytes.count) == range.upperBound - range.lowerBound else {
+      throw CairnError(.fileIO, "\(file.path) has become shorter", file: file.path)
+    }
+    return bytes
+  }
+
+  func hash() throws(CairnError) -> UInt128 {
+    guard var hash = StreamingXXH3() else { throw CairnError(.memory, "there is no memory left") }
+    var start: UInt64 = 0
+    while start < size {
+      let end = min(size, start + Exchange.snapshotPartBytes)
+      hash.update(try read(start..<end))
+      start = end
+    }
+    return hash.digest()
+  }
+
+  func close() { file.close() }
+
+  deinit { file.close() }
+}

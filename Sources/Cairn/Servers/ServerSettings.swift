@@ -1,0 +1,45 @@
+/// How a folder on a server is used.
+public struct ServerSettings: Sendable {
+  /// Who says who we are. Credentials that belong to an account come before these.
+  public var credentials = CredentialSource.environment
+  /// A file of certificates (PEM) that are trusted besides the system's: for a server with an
+  /// authority of its own. Certificates are always verified.
+  public var certificateFile: String?
+  /// How long to wait for a connection, in seconds.
+  public var connectSeconds: Double = 15
+  /// A transfer in which nothing has moved for so many seconds has stalled, and is tried again.
+  public var stallSeconds: Double = 30
+  /// How often a request is tried if the server is busy or the connection breaks. 1: once.
+  public var attempts = 5
+  /// The longest pause between two tries, in seconds. A server that asks for a longer one is
+  /// believed: the round ends then, and the next one comes later.
+  public var longestPauseSeconds: Double = 20
+  /// What may be used in an hour; nil: anything.
+  public var budget: TransferBudget?
+  /// What may be used in an hour while `isMetered` says so.
+  public var meteredBudget: TransferBudget? = TransferBudget(
+    requestsPerHour: 120, bytesPerHour: 4 << 20)
+  /// Asked before each request: whether traffic costs the user something just now.
+  public var isMetered: @Sendable () -> Bool = { false }
+
+  /// The defaults.
+  public init() {}
+
+  /// The defaults, with these credentials.
+  public init(credentials: CredentialSource) { self.credentials = credentials }
+}
+
+/// What a folder on a server may use in an hour. Used up, requests throw `quota` until the hour
+/// has moved on; what was begun is completed.
+public struct TransferBudget: Hashable, Sendable {
+  /// Requests in any hour; nil: any number.
+  public var requestsPerHour: Int?
+  /// Bytes of bodies, both ways together, in any hour; nil: any number.
+  public var bytesPerHour: UInt64?
+
+  /// A budget.
+  public init(requestsPerHour: Int? = nil, bytesPerHour: UInt64? = nil) {
+    self.requestsPerHour = requestsPerHour
+    self.bytesPerHour = bytesPerHour
+  }
+}

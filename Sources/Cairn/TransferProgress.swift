@@ -1,0 +1,105 @@
+internal import CairnDisk
+internal import Synchronization
+
+/// How far the transfers of a datastore are, counted since it was opened. No number ever falls.
+public struct TransferProgress: Hashable, Sendable {
+  /// One way.
+  public struct Amount: Hashable, Sendable {
+    /// Files that are through.
+    public var files = 0
+    /// Files there are to be, as far as it is known: what is fetched is known before it begins,
+    /// since heads say what there is.
+    public var totalFiles = 0
+    /// Bytes that are through.
+    public var bytes: UInt64 = 0
+    /// Bytes there are to be.
+    public var totalBytes: UInt64 = 0
+
+    /// None.
+    public init() {}
+
+    mutating func plan(files more: Int, bytes moreBytes: UInt64) {
+      totalFiles = max(totalFiles, files + more)
+      totalBytes = max(totalBytes, bytes &+ moreBytes)
+    }
+
+    mutating func note(files more: Int, bytes moreBytes: UInt64) {
+      files += more
+      bytes &+= moreBytes
+      totalFiles = max(totalFiles, files)
+      totalBytes = max(totalBytes, bytes)
+    }
+
+    /// What was expected and did not come is not on its way any more.
+    mutating func close() { (files, bytes) = (totalFiles, totalBytes) }
+  }
+
+  /// From the folder.
+  public var fetched = Amount()
+  /// To the folder.
+  public var published = Amount()
+
+  /// Nothing.
+  public init() {}
+
+  /// Nothing is on its way: all numbers have reached their totals.
+  public var isIdle: Bool {
+    fetched.bytes == fetched.totalBytes && fetched.files == fetched.totalFiles
+      && published.bytes == published.totalBytes && published.files == published.totalFiles
+  }
+}
+
+/// Where rounds of an exchange say how far they are.
+final class TransferGauge: Sendable {
+  private let state = Lock(TransferProgress())
+  private let broadcast = Broadcast(latest: TransferProgress.self)
+
+  var current: TransferProgress { state.withLock { $0 } }
+  var updates: Updates<TransferProgress> {
+    Updates(of: broadcast) { [state = current] in state }
+  }
+
+  func planFetch(files: Int, bytes: UInt64) { set { $0.fetched.plan(files: files, bytes: bytes) } }
+  func noteFetched(files: Int = 0, bytes: UInt64 = 0) {
+    set { $0.fetched.note(files: files, bytes: bytes) }
+  }
+
+  func planPublish(files: Int, bytes: UInt64) {
+    set { $0.published.plan(files: files, bytes: bytes) }
+  }
+  func notePublished(files: Int, bytes: UInt64) {
+    set { $0.published.note(files: files, bytes: bytes) }
+  }
+
+  /// A round has come to its end.
+  func noteIdle() {
+    set { progress in
+      progress.fetched.close()
+      progress.published.close()
+    }
+  }
+
+  func finish() { broadcast.finish() }
+
+  private func set(_ change: (inout TransferProgress) -> Void) {
+    let isNews = state.withLock { state in
+      let before = state
+      change(&state)
+      return state != before
+    }
+    if isNews { broadcast.send { current } }
+  }
+}
+
+extension Datastore {
+  /// How far transfers are. Nothing ever is for a local datastore.
+  public var progress: TransferProgress { gauge.current }
+
+  /// The progress of transfers as it is now, and whenever it has changed; the newest only. Ends
+  /// when the datastore is closed.
+  public var progressChanges: Updates<TransferProgress> { gauge.updates }
+
+  /// What went over the network for this datastore since it was opened; nil if its folder is none
+  /// of a server.
+  public var traffic: FolderTraffic? { exchanger?.folder.traffic }
+}

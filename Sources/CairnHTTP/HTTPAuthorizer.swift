@@ -1,0 +1,55 @@
+package import Cairn
+
+/// Says in a request who asks.
+package protocol HTTPAuthorizer: Sendable {
+  /// The headers to add. Called before each try.
+  ///
+  /// - Parameters:
+  ///   - now: The server's time as far as that is known, in milliseconds since 1970.
+  func headers(
+    for request: HTTPRequest, _ credentials: Credentials?, now: Int64
+  ) throws(CairnError) -> [(name: String, value: String)]
+}
+
+/// User and password, or a token: what WebDAV servers ask for.
+package struct PlainAuthorizer: HTTPAuthorizer {
+  package init() {}
+
+  package func headers(
+    for request: HTTPRequest, _ credentials: Credentials?, now: Int64
+  ) throws(CairnError) -> [(name: String, value: String)] {
+    switch credentials?.kind {
+    case nil: return []
+    case .bearer: return [("Authorization", "Bearer \(credentials?.secret ?? "")")]
+    case .password:
+      let pair = "\(credentials?.name ?? ""):\(credentials?.secret ?? "")"
+      return [("Authorization", "Basic \(Base64.encode(Array(pair.utf8)))")]
+    default:
+      throw CairnError(
+        .auth, "this server wants a user and a password, or a token, and no access key")
+    }
+  }
+}
+
+/// RFC 4648, with padding.
+package enum Base64 {
+  private static let letters = Array(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  package static func encode(_ bytes: [UInt8]) -> String {
+    var out: [UInt8] = []
+    out.reserveCapacity((bytes.count + 2) / 3 * 4)
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let group = bytes[start..<min(start + 3, bytes.count)]
+      var word: UInt32 = 0
+      for index in 0..<3 {
+        word = word << 8 | (start + index < bytes.count ? UInt32(bytes[start + index]) : 0)
+      }
+      for place in 0..<4 {
+        let letter = letters[Int(word >> UInt32(18 - 6 * place) & 63)]
+        out.append(place <= group.count ? letter : UInt8(ascii: "="))
+      }
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+}

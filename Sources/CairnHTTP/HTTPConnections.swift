@@ -1,0 +1,219 @@
+internal import AsyncHTTPClient
+package import Cairn
+internal import CairnDisk
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+internal import Synchronization
+
+/// The connections to servers that all folders of one kind and settings share. The only place that
+/// knows the network library.
+package final class HTTPConnections: Sendable {
+  private let settings: ServerSettings
+  private let client = Lock<HTTPClient?>(nil)
+
+  package init(_ settings: ServerSettings) { self.settings = settings }
+
+  deinit {
+    // Its connections close by themselves, but it wants to be told.
+    guard let client = client.withLock({ $0.take() }) else { return }
+    Task {
+      // Nobody is left who could be told that closing failed.
+      try? await client.shutdown()
+    }
+  }
+
+  /// Made when it is first needed: starting threads is not for those who only open a datastore.
+  private func ready() throws(CairnError) -> HTTPClient {
+    try client.withLock { client throws(CairnError) in
+      if let client { return client }
+      let new = HTTPClient(
+        eventLoopGroupProvider: .singleton, configuration: try configuration())
+      client = new
+      return new
+    }
+  }
+
+  private func configuration() throws(CairnError) -> HTTPClient.Configuration {
+    var tls = TLSConfiguration.makeClientConfiguration()
+    if let path = settings.certificateFile {
+      do {
+        tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(path))]
+      } catch {
+        throw CairnError(
+          .ssl, "the certificates in \(path) can't be read; the file has to be PEM", file: path)
+      }
+    }
+    func amount(_ seconds: Double) -> TimeAmount {
+      .milliseconds(Int64(max(1, min(seconds * 1000, 86_400_000))))
+    }
+    var configuration = HTTPClient.Configuration(
+      tlsConfiguration: tls, redirectConfiguration: .disallow,
+      timeout: HTTPClient.Configuration.Timeout(
+        connect: amount(settings.connectSeconds), read: amount(settings.stallSeconds),
+        write: amount(settings.stallSeconds)))
+    configuration.decompression = .disabled
+    configuration.httpVersion = .http1Only
+    // Trying again is done in one place only, which counts.
+    configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.connectionPool.idleTimeout = .seconds(30)
+    return configuration
+  }
+
+  /// Sends a request once.
+  func send<Sink: HTTPSink>(
+    _ request: HTTPRequest, _ headers: [(name: String, value: String)], into sink: inout Sink,
+    meter: TrafficMeter
+  ) async throws(HTTPFailure) -> HTTPReply {
+    let client: HTTPClient
+    do { client = try ready() } catch {
+      throw HTTPFailure(.settings(error), request.label, error.message)
+    }
+    var outgoing = HTTPClientRequest(url: request.url)
+    outgoing.method = HTTPMethod(rawValue: request.method)
+    for header in request.headers + headers {
+      outgoing.headers.add(name: header.name, value: header.value)
+    }
+    switch request.body {
+    case .none: break
+    case .bytes(let bytes): outgoing.body = .bytes(ByteBuffer(bytes: bytes))
+    case .part(let source, let range):
+      let length = HTTPClientRequest.Body.Length.known(Int64(clamping: request.body.count))
+      outgoing.body = .stream(PartStream(source: source, range: range), length: length)
+    }
+    do {
+      meter.noteSent(request.body.count)
+      let response = try await client.execute(outgoing, deadline: deadline(request))
+      let reply = HTTPReply(response)
+      try sink.begin(reply, request)
+      var count: UInt64 = 0
+      if request.method != "HEAD" {
+        for try await buffer in response.body {
+          let bytes = Array(buffer.readableBytesView)
+          count += UInt64(bytes.count)
+          meter.noteReceived(UInt64(bytes.count))
+          try sink.take(bytes, request)
+        }
+        if let length = reply.length, count != length {
+          throw HTTPFailure(.cut, request.label, "\(count) of \(length) bytes came")
+        }
+      }
+      return reply
+    } catch {
+      throw HTTPFailure(network: error, request)
+    }
+  }
+
+  /// A server that lets bytes trickle never stalls, and yet has to end some time.
+  private func deadline(_ request: HTTPRequest) -> NIODeadline {
+    let slowest = Double(request.body.count) / 1024
+    let seconds = settings.connectSeconds + 4 * settings.stallSeconds + slowest
+    return .now() + .milliseconds(Int64(min(seconds * 1000, 1e12)))
+  }
+}
+
+extension HTTPReply {
+  fileprivate init(_ response: HTTPClientResponse) {
+    var headers: [String: String] = [:]
+    for (name, value) in response.headers {
+      let key = name.lowercased()
+      headers[key] = headers[key].map { $0 + ", " + value } ?? value
+    }
+    self.init(
+      status: Int(response.status.code), headers: headers,
+      length: headers["content-length"].flatMap { UInt64($0) })
+  }
+}
+
+extension HTTPFailure {
+  /// What the network library threw.
+  fileprivate init(network error: any Error, _ request: HTTPRequest) {
+    if let failure = error as? HTTPFailure {
+      self = failure
+      return
+    }
+    let (kind, detail) = HTTPFailure.kind(error)
+    self.init(kind, request.label, detail)
+  }
+
+  private static func kind(_ error: any Error) -> (Kind, String) {
+    switch error {
+    case let error as CairnError: (.settings(error), error.message)
+    case is CancellationError: (.cancelled, "it was cancelled")
+    case let error as HTTPClientError: kind(error)
+    case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+      (.tls, "no trusted connection: \(cause(error))")
+    case let error as HTTPParserError:
+      if case .invalidEOFState = error {
+        (.cut, "the connection closed in the middle of the answer")
+      } else {
+        (.foreign, "what answers is no HTTP server")
+      }
+    case is NIOConnectionError: (.connection, "no connection: \(cause(error))")
+    case let error as ChannelError:
+      if case .connectTimeout = error {
+        (.connection, "no connection in time")
+      } else {
+        (.cut, "the connection broke (\(error))")
+      }
+    default:
+      // What the system says of a connection that did not come about has no type of its own.
+      if ["connect(", "refused", "unreachable"].contains(where: "\(error)".contains) {
+        (.connection, "no connection: \(cause(error))")
+      } else {
+        (.cut, "the connection broke (\(error))")
+      }
+    }
+  }
+
+  /// What the libraries say of it in words for their authors, in words for everybody.
+  private static func cause(_ error: any Error) -> String {
+    let text = "\(error)"
+    let known = [
+      ("failedToValidateHostname", "the server's certificate is for another name"),
+      ("CERTIFICATE_VERIFY_FAILED", "nobody known vouches for the server's certificate"),
+      ("WRONG_VERSION_NUMBER", "what answers there does not encrypt"),
+      ("UnknownHost", "there is no server of that name, or no network"),
+      ("refused", "nothing listens there (connection refused)"),
+      ("unreachable", "the network does not reach it"),
+    ]
+    return known.first { text.contains($0.0) }?.1 ?? text
+  }
+
+  private static func kind(_ error: HTTPClientError) -> (Kind, String) {
+    switch error {
+    case .cancelled, .requestStreamCancelled: (.cancelled, "it was cancelled")
+    case .connectTimeout, .getConnectionFromPoolTimeout:
+      (.connection, "no connection in time")
+    case .tlsHandshakeTimeout: (.connection, "no encrypted connection in time")
+    case .readTimeout, .writeTimeout, .deadlineExceeded:
+      (.stalled, "nothing moved for too long")
+    case .invalidURL, .emptyHost, .emptyScheme:
+      (.settings(CairnError(.illegalArgument, "the address can't be used")), "\(error)")
+    default: (.cut, "the connection broke (\(error.shortDescription))")
+    }
+  }
+}
+
+/// A part of a file as a stream, a piece in memory at a time.
+private struct PartStream: AsyncSequence, Sendable {
+  typealias Element = ByteBuffer
+  let source: any FolderSource
+  let range: Range<UInt64>
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    let source: any FolderSource
+    var rest: Range<UInt64>
+    private static let pieceBytes: UInt64 = 256 << 10
+
+    mutating func next() async throws -> ByteBuffer? {
+      if rest.isEmpty { return nil }
+      let end = Swift.min(rest.lowerBound + Self.pieceBytes, rest.upperBound)
+      defer { rest = end..<rest.upperBound }
+      return ByteBuffer(bytes: try source.read(rest.lowerBound..<end))
+    }
+  }
+
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source, rest: range) }
+}

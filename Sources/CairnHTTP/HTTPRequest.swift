@@ -1,0 +1,53 @@
+package import Cairn
+
+/// One request, as it is sent each time that it is tried.
+package struct HTTPRequest: Sendable {
+  package var method: String
+  /// `https://host:port`, without a slash at its end.
+  package var origin: String
+  /// From the slash on, percent-encoded.
+  package var path: String
+  /// Names and values, not encoded, in the order in which they are sent.
+  package var query: [(name: String, value: String)] = []
+  package var headers: [(name: String, value: String)] = []
+  package var body = Body.none
+  /// Statuses that are an answer and not a failure.
+  package var accepted: Set<Int>
+
+  /// What is sent along.
+  package enum Body: Sendable {
+    case none
+    case bytes([UInt8])
+    /// A part of a file, read while it is sent.
+    case part(any FolderSource, Range<UInt64>)
+
+    package var count: UInt64 {
+      switch self {
+      case .none: 0
+      case .bytes(let bytes): UInt64(bytes.count)
+      case .part(_, let range): range.upperBound - range.lowerBound
+      }
+    }
+  }
+
+  package init(
+    _ method: String, _ origin: String, _ path: String, accepted: Set<Int>
+  ) {
+    self.method = method
+    self.origin = origin
+    self.path = path
+    self.accepted = accepted
+  }
+
+  package var url: String { origin + path + queryText }
+
+  package var queryText: String {
+    if query.isEmpty { return "" }
+    return "?"
+      + query.map { PercentCoding.encode($0.name) + "=" + PercentCoding.encode($0.value) }
+      .joined(separator: "&")
+  }
+
+  /// How errors call it: no query, no header, nothing secret.
+  package var label: String { "\(method) \(origin)\(path)" }
+}

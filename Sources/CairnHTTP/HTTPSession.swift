@@ -1,0 +1,257 @@
+package import Cairn
+package import CairnDisk
+internal import Synchronization
+
+/// What one folder asks of its server: credentials, tries, counting and budgets around
+/// `HTTPConnections`.
+package final class HTTPSession: Sendable {
+  private let connections: HTTPConnections
+  private let settings: ServerSettings
+  private let source: CredentialSource
+  private let authorizer: any HTTPAuthorizer
+  private let ledger: BudgetLedger
+  private let machine: Machine
+  private let pause: @Sendable (Double) async throws -> Void
+  package let meter = TrafficMeter()
+  private let known = Lock(Known())
+
+  private struct Known {
+    var credentials: Credentials?
+    var wereFetched = false
+    /// How far the server's clock is ahead of ours, in milliseconds.
+    var clockAhead: Int64 = 0
+  }
+
+  /// - Parameters:
+  ///   - credentials: Those of the account, before those of the settings.
+  ///   - pause: Waits for so many seconds.
+  package init(
+    _ connections: HTTPConnections, _ settings: ServerSettings, credentials: CredentialSource?,
+    authorizer: any HTTPAuthorizer, ledger: BudgetLedger, machine: Machine,
+    pause: @escaping @Sendable (Double) async throws -> Void = { seconds in
+      try await Task.sleep(for: .seconds(seconds))
+    }
+  ) {
+    self.connections = connections
+    self.settings = settings
+    source = credentials?.or(settings.credentials) ?? settings.credentials
+    self.authorizer = authorizer
+    self.ledger = ledger
+    self.machine = machine
+    self.pause = pause
+  }
+
+  /// The answer to a request, and how many tries it took.
+  package struct Answer<Sink: HTTPSink> {
+    package var reply: HTTPReply
+    package var sink: Sink
+    /// 1 if the first try was answered. After more the server may have done what was asked twice.
+    package var tries: Int
+  }
+
+  /// A request of which the answer's body is small, and kept.
+  package func send(
+    _ request: HTTPRequest, limit: Int = 64 << 10
+  ) async throws(HTTPFailure) -> Answer<BytesSink> {
+    try await send(request, into: { BytesSink(limit: limit) })
+  }
+
+  /// Sends a request until it is answered with one of its accepted statuses, as often as the
+  /// settings allow. `sink` makes what takes the body of an accepted answer, for each try anew.
+  package func send<Sink: HTTPSink>(
+    _ request: HTTPRequest, into sink: () -> Sink
+  ) async throws(HTTPFailure) -> Answer<Sink> {
+    let most = max(1, settings.attempts)
+    var request = request
+    var tries = 0
+    var redirects = 0
+    var hasRefreshed = false
+    var hasSetClock = false
+    while true {
+      tries += 1
+      do throws(HTTPFailure) {
+        return try await attempt(request, sink(), tries)
+      } catch {
+        if case .status(401) = error.kind, !hasRefreshed, try await refresh(request) {
+          hasRefreshed = true
+          continue
+        }
+        if !hasSetClock, setClock(error) {
+          hasSetClock = true
+          continue
+        }
+        if error.kind == .redirect, redirects < 3, follow(error, &request) {
+          redirects += 1
+          continue
+        }
+        let pause = wait(error, tries)
+        guard error.isPassing, tries < most, pause <= settings.longestPauseSeconds else {
+          throw error
+        }
+        do { try await self.pause(pause) } catch {
+          throw HTTPFailure(.cancelled, request.label, "it was cancelled")
+        }
+      }
+    }
+  }
+
+  private func attempt<Sink: HTTPSink>(
+    _ request: HTTPRequest, _ sink: Sink, _ tries: Int
+  ) async throws(HTTPFailure) -> Answer<Sink> {
+    if Task.isCancelled { throw HTTPFailure(.cancelled, request.label, "it was cancelled") }
+    let budget = settings.isMetered() ? settings.meteredBudget : settings.budget
+    if let objection = ledger.objection(budget) {
+      throw HTTPFailure(.budget, request.label, objection)
+    }
+    let headers: [(name: String, value: String)]
+    do {
+      let now = machine.clock.now() &+ known.withLock { $0.clockAhead }
+      headers = try authorizer.headers(for: request, try await credentials(), now: now)
+    } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
+    meter.noteRequest(isRetry: tries > 1)
+    let before = meter.traffic
+    defer {
+      let used = meter.traffic.since(before)
+      ledger.note(requests: 1, bytes: used.sentBytes &+ used.receivedBytes)
+    }
+    let isAnonymous = known.withLock { $0.credentials == nil }
+    var sink = Choice(wanted: sink)
+    let reply = try await connections.send(request, headers, into: &sink, meter: meter)
+    if var failure = sink.failure(reply, request) {
+      if isAnonymous, reply.status == 401 || reply.status == 403 {
+        failure.detail += ", and was given no credentials"
+      }
+      throw failure
+    }
+    return Answer(reply: reply, sink: sink.wanted, tries: tries)
+  }
+
+  // MARK: trying again
+
+  /// Seconds until the next try: as the server says, or twice as long each time, of which a random
+  /// part, so that devices that were refused at once do not come back at once.
+  private func wait(_ failure: HTTPFailure, _ tries: Int) -> Double {
+    if let asked = failure.retryAfter { return asked }
+    let longest = min(settings.longestPauseSeconds, 0.25 * Double(1 << min(tries, 16)))
+    return longest * (0.5 + 0.5 * Double(machine.random.next() >> 11) / Double(1 << 53))
+  }
+
+  /// Signatures are good for some minutes only: a device whose clock is wrong signs by the
+  /// server's.
+  private func setClock(_ failure: HTTPFailure) -> Bool {
+    guard case .status(let status) = failure.kind, status == 403 || status == 400,
+      let time = failure.serverTime
+    else { return false }
+    let ahead = time &- machine.clock.now()
+    guard ahead.magnitude > HTTPSession.clockToleranceMilliseconds else { return false }
+    return known.withLock { known in
+      defer { known.clockAhead = ahead }
+      return (known.clockAhead &- ahead).magnitude > HTTPSession.clockToleranceMilliseconds
+    }
+  }
+
+  private static let clockToleranceMilliseconds: UInt64 = 300_000
+
+  /// How far the server's clock is ahead of ours, in milliseconds, if that has mattered.
+  package var clockAhead: Int64 { known.withLock { $0.clockAhead } }
+
+  /// Follows to another path of the same server; the credentials go nowhere else.
+  private func follow(_ failure: HTTPFailure, _ request: inout HTTPRequest) -> Bool {
+    let target = String(decoding: failure.body, as: UTF8.self)
+    guard target.utf8.count < 4096, !target.contains("?"), !target.contains("#") else {
+      return false
+    }
+    if target.hasPrefix("/"), !target.hasPrefix("//") {
+      request.path = target
+      return true
+    }
+    guard target.hasPrefix(request.origin + "/") else { return false }
+    request.path = String(target.dropFirst(request.origin.count))
+    return true
+  }
+
+  // MARK: credentials
+
+  private func credentials() async throws(CairnError) -> Credentials? {
+    let (credentials, wereFetched) = known.withLock { ($0.credentials, $0.wereFetched) }
+    if wereFetched { return credentials }
+    let fetched = try await source.credentials()
+    known.withLock { ($0.credentials, $0.wereFetched) = (fetched, true) }
+    return fetched
+  }
+
+  /// Asks for the credentials again; true if there are others now.
+  private func refresh(_ request: HTTPRequest) async throws(HTTPFailure) -> Bool {
+    do {
+      let before = known.withLock { $0.credentials }
+      let fetched = try await source.credentials()
+      known.withLock { ($0.credentials, $0.wereFetched) = (fetched, true) }
+      return fetched != before
+    } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
+  }
+}
+
+/// Takes the body of an answer that is wanted, and the beginning of one that is not.
+private struct Choice<Sink: HTTPSink>: HTTPSink {
+  var wanted: Sink
+  private var isWanted = false
+  /// The body says what was asked for; that of "not found", which is an answer too, says nothing.
+  private var hasContent = false
+  private var rest: [UInt8] = []
+  private var mayBePage = false
+  private var isPage = false
+  private static var restMax: Int { 4096 }
+
+  init(wanted: Sink) { self.wanted = wanted }
+
+  mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {
+    // Nothing here is a web page. A network that wants a log-in answers everything with one. Some
+    // servers call an answer one that has nothing in it.
+    mayBePage = reply.status == 200 && reply.contentType == "text/html"
+    isWanted = request.accepted.contains(reply.status)
+    hasContent = isWanted && (200..<300).contains(reply.status)
+    if hasContent { try wanted.begin(reply, request) }
+  }
+
+  mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
+    if mayBePage, rest.isEmpty {
+      isPage = Choice.isPage(bytes)
+      if isPage { (isWanted, hasContent) = (false, false) }
+      mayBePage = false
+    }
+    if hasContent {
+      try wanted.take(bytes, request)
+    } else if rest.count < Choice.restMax {
+      rest += bytes.prefix(Choice.restMax - rest.count)
+    }
+  }
+
+  /// Whether these are the first bytes of a web page, and not of a file or of XML.
+  private static func isPage(_ bytes: [UInt8]) -> Bool {
+    let start = String(decoding: bytes.prefix(256), as: UTF8.self).trimmed.lowercased()
+    return ["<!doctype html", "<html", "<head", "<body", "<script", "<meta", "<!--"].contains {
+      start.hasPrefix($0)
+    }
+  }
+
+  /// Why the answer is none that was asked for; nil if it is.
+  func failure(_ reply: HTTPReply, _ request: HTTPRequest) -> HTTPFailure? {
+    if isWanted { return nil }
+    if isPage || reply.status == 511 {
+      return HTTPFailure(.foreign, request.label, "a web page came instead of an answer")
+    }
+    if (300..<400).contains(reply.status), let target = reply["location"] {
+      // Without what may be secret in it.
+      let shown = target.prefix { $0 != "?" && $0 != "#" }.prefix(200)
+      return HTTPFailure(
+        .redirect, request.label, "the server sends elsewhere: \(shown)", body: Array(target.utf8))
+    }
+    var detail = "the server answered \(reply.status)"
+    if reply.status == 401, reply.wantsOnlyDigest {
+      detail += " and wants Digest, which is not spoken here: let it ask for Basic by https"
+    }
+    return HTTPFailure(
+      .status(reply.status), request.label, detail,
+      retryAfter: reply.retryAfter, body: rest, serverTime: reply.serverTime)
+  }
+}

@@ -1,0 +1,38 @@
+/// Takes the body of an answer as it comes. Each try has a new one.
+package protocol HTTPSink {
+  /// Before the first bytes. Throws if the body is not wanted.
+  mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure)
+
+  mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure)
+}
+
+/// Keeps all of it, up to a limit.
+package struct BytesSink: HTTPSink {
+  package private(set) var bytes: [UInt8] = []
+  private let limit: Int
+
+  package init(limit: Int) { self.limit = limit }
+
+  package mutating func begin(
+    _ reply: HTTPReply, _ request: HTTPRequest
+  ) throws(HTTPFailure) {
+    // Of a file that is only looked at the length comes, and no bytes.
+    guard let length = reply.length, request.method != "HEAD" else { return }
+    try check(length, request)
+    bytes.reserveCapacity(Int(length))
+  }
+
+  package mutating func take(
+    _ bytes: [UInt8], _ request: HTTPRequest
+  ) throws(HTTPFailure) {
+    try check(UInt64(self.bytes.count) + UInt64(bytes.count), request)
+    self.bytes += bytes
+  }
+
+  private func check(_ count: UInt64, _ request: HTTPRequest) throws(HTTPFailure) {
+    guard count <= UInt64(limit) else {
+      throw HTTPFailure(
+        .tooLarge, request.label, "the answer has \(count) bytes or more; at most \(limit) may be")
+    }
+  }
+}

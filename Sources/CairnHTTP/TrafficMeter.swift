@@ -1,0 +1,67 @@
+package import Cairn
+package import CairnDisk
+internal import Synchronization
+
+/// Counts what goes over the network for one folder.
+package final class TrafficMeter: Sendable {
+  private let counts = Lock(FolderTraffic())
+
+  package init() {}
+
+  package var traffic: FolderTraffic { counts.withLock { $0 } }
+
+  func noteRequest(isRetry: Bool) {
+    counts.withLock { counts in
+      counts.requests += 1
+      if isRetry { counts.retries += 1 }
+    }
+  }
+
+  func noteSent(_ bytes: UInt64) { counts.withLock { $0.sentBytes &+= bytes } }
+  func noteReceived(_ bytes: UInt64) { counts.withLock { $0.receivedBytes &+= bytes } }
+}
+
+/// What was used in the last hour, a minute a place. One for all folders of one kind and settings.
+package final class BudgetLedger: Sendable {
+  private struct Minute {
+    var number: Int64 = -1
+    var requests = 0
+    var bytes: UInt64 = 0
+  }
+
+  private let minutes = Lock([Minute](repeating: Minute(), count: 60))
+  private let clock: any WallClock
+
+  package init(clock: any WallClock) { self.clock = clock }
+
+  package func note(requests: Int = 0, bytes: UInt64 = 0) {
+    let number = clock.now() / 60_000
+    minutes.withLock { minutes in
+      let place = Int(((number % 60) + 60) % 60)
+      if minutes[place].number != number { minutes[place] = Minute(number: number) }
+      minutes[place].requests += requests
+      minutes[place].bytes &+= bytes
+    }
+  }
+
+  /// What stands against another request; nil if nothing does.
+  package func objection(_ budget: TransferBudget?) -> String? {
+    guard let budget else { return nil }
+    let now = clock.now() / 60_000
+    let (requests, bytes) = minutes.withLock { minutes in
+      // A clock that was put back leaves minutes of the future: they count.
+      minutes.reduce(into: (0, UInt64(0))) { sum, minute in
+        guard minute.number >= 0, minute.number > now - 60 else { return }
+        sum.0 += minute.requests
+        sum.1 &+= minute.bytes
+      }
+    }
+    if let most = budget.requestsPerHour, requests >= most {
+      return "the budget of \(most) requests an hour is used up"
+    }
+    if let most = budget.bytesPerHour, bytes >= most {
+      return "the budget of \(most) bytes an hour is used up"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,101 @@
+internal import Cairn
+internal import CairnHTTP
+
+/// What S3 answers in XML: a page of a listing, an error, an upload that was begun. Values are kept
+/// by the path of element names that leads to them.
+struct S3Document: HTTPSink {
+  /// An object of a listing, as it stands there.
+  struct Object: Equatable {
+    var key = ""
+    var size: UInt64 = 0
+    var tag = ""
+  }
+
+  /// An upload in parts that has not come to its end.
+  struct Upload: Equatable {
+    var key = ""
+    var id = ""
+    var begun = ""
+  }
+
+  private(set) var root = ""
+  private(set) var uploads: [Upload] = []
+  private var upload = Upload()
+  private(set) var objects: [Object] = []
+  private(set) var values: [String: String] = [:]
+  private var object = Object()
+  private var reader = XMLReader()
+  private var stack: [String] = []
+  private var text = ""
+  /// Pages have 1,000 objects; a server may be generous.
+  private static let objectsMax = 100_000
+
+  init() {}
+
+  /// The document of a body.
+  init(_ bytes: [UInt8]) {
+    let request = HTTPRequest("GET", "", "", accepted: [])
+    // What can't be read has no values.
+    do throws(HTTPFailure) { try take(bytes, request) } catch { values = [:] }
+  }
+
+  var isComplete: Bool { reader.isComplete }
+
+  mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {}
+
+  mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
+    reader.feed(bytes)
+    do throws(XMLReader.Failure) {
+      while let event = try reader.next() { try handle(event) }
+    } catch {
+      throw HTTPFailure(.foreign, request.label, "the answer can't be read (\(error.reason))")
+    }
+  }
+
+  func check(_ request: HTTPRequest, root wanted: String) throws(HTTPFailure) {
+    guard reader.isComplete else {
+      throw HTTPFailure(.cut, request.label, "the answer has no end")
+    }
+    guard root == wanted else {
+      throw HTTPFailure(.foreign, request.label, "the answer is none of S3")
+    }
+  }
+
+  private mutating func handle(_ event: XMLReader.Event) throws(XMLReader.Failure) {
+    switch event {
+    case .text(let more):
+      if text.utf8.count + more.utf8.count <= XMLReader.tokenBytesMax { text += more }
+    case .start(let name, _):
+      if stack.isEmpty { root = name }
+      stack.append(name)
+      text = ""
+      if stack.count == 2, name == "Contents" { object = Object() }
+      if stack.count == 2, name == "Upload" { upload = Upload() }
+    case .end:
+      try end()
+      text = ""
+    }
+  }
+
+  private mutating func end() throws(XMLReader.Failure) {
+    let path = stack.dropFirst().joined(separator: "/")
+    _ = stack.popLast()
+    switch path {
+    case "Contents/Key": object.key = text
+    case "Contents/Size": object.size = UInt64(text.trimmed) ?? 0
+    case "Contents/ETag":
+      object.tag = String(text.trimmed.filter { $0 != "\"" })
+    case "Contents":
+      guard objects.count < S3Document.objectsMax else {
+        throw XMLReader.Failure(reason: "more than \(S3Document.objectsMax) objects on a page")
+      }
+      objects.append(object)
+    case "Upload/Key": upload.key = text
+    case "Upload/UploadId": upload.id = text
+    case "Upload/Initiated": upload.begun = text.trimmed
+    case "Upload": if uploads.count < S3Document.objectsMax { uploads.append(upload) }
+    default:
+      if stack.count == 1, values.count < 64 { values[path] = text }
+    }
+  }
+}

@@ -1,0 +1,179 @@
+internal import Cairn
+internal import CairnDisk
+internal import CairnHTTP
+internal import CairnLog
+internal import Synchronization
+
+/// Files that are sent in parts. What was sent when the connection broke for good is not sent again
+/// by the next try.
+extension S3Folder {
+  private static let partsMax: UInt64 = 10_000
+
+  func write(
+    _ path: String, from source: any FolderSource
+  ) async throws(CairnError) -> FolderEntry {
+    if source.size <= partBytes { return try await write(path, try source.read(0..<source.size)) }
+    let part = max(partBytes, (source.size + S3Folder.partsMax - 1) / S3Folder.partsMax)
+    do throws(HTTPFailure) {
+      var upload = uploads.take(path, source.size, part)
+      if let known = upload, try await !isThere(known, path) { upload = nil }
+      var current: S3Uploads.Upload
+      if let upload { current = upload } else {
+        current = S3Uploads.Upload(
+          id: try await begin(path), size: source.size, partBytes: part, tags: [:])
+      }
+      do throws(HTTPFailure) {
+        try await send(&current, path, source)
+        try await complete(current, path)
+      } catch {
+        uploads.keep(current, path)
+        throw error
+      }
+    } catch { throw failure(error, path) }
+    await sweep()
+    return try await look(path)
+  }
+
+  /// Ends uploads of our files that nobody has ended for a week, by the server's clock: their parts
+  /// cost room, and no listing shows them. Only here, since only large files are sent in parts.
+  private func sweep() async {
+    var request = HTTPRequest("GET", address.origin, address.bucketPath, accepted: [200])
+    request.query = [("uploads", ""), ("prefix", address.prefix)]
+    // What can't be ended is in nobody's way.
+    do throws(HTTPFailure) {
+      let answer = try await session.send(request) { S3Document() }
+      guard let now = answer.reply.serverTime else { return }
+      let abandoned = answer.sink.uploads.filter { upload in
+        guard let time = HTTPDate.parseISO(upload.begun), upload.key.hasPrefix(address.prefix)
+        else { return false }
+        return now - time > S3Folder.abandonedMilliseconds
+          && S3Folder.isOwn(S3Folder.name(upload.key))
+      }
+      for upload in abandoned.prefix(S3Folder.sweptMax) {
+        let path = String(upload.key.dropFirst(address.prefix.count))
+        var request = self.request("DELETE", path, accepted: [200, 204, 404])
+        request.query = [("uploadId", upload.id)]
+        _ = try await session.send(request)
+      }
+    } catch {}
+  }
+
+  /// What only we would call so: of all our files only these are large.
+  private static func isOwn(_ name: String) -> Bool {
+    FileName.sharedSnapshot(name) != nil || FileName.publishedBlob(name) != nil
+  }
+
+  private static let abandonedMilliseconds: Int64 = 7 * 86_400_000
+  private static let sweptMax = 10
+
+  func write(
+    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+  ) async throws(CairnError) -> FolderEntry {
+    try await write(path, from: try FolderPieces.source(length, wholeBytes: partBytes, next))
+  }
+
+  private func begin(_ path: String) async throws(HTTPFailure) -> String {
+    var request = request("POST", path, accepted: [200])
+    request.query = [("uploads", "")]
+    request.headers = [("Content-Type", "application/octet-stream")]
+    let document = try await session.send(request) { S3Document() }.sink
+    // Not every server calls the whole as Amazon does: what counts is in it.
+    try document.check(request, root: document.root)
+    guard let id = document.values["UploadId"], !id.isEmpty else {
+      throw HTTPFailure(.foreign, request.label, "an upload without an id")
+    }
+    return id
+  }
+
+  /// Whether the server still knows an upload that was begun.
+  private func isThere(
+    _ upload: S3Uploads.Upload, _ path: String
+  ) async throws(HTTPFailure) -> Bool {
+    var request = request("GET", path, accepted: [200, 404])
+    request.query = [("uploadId", upload.id), ("max-parts", "1")]
+    return try await session.send(request).reply.status == 200
+  }
+
+  private func send(
+    _ upload: inout S3Uploads.Upload, _ path: String, _ source: any FolderSource
+  ) async throws(HTTPFailure) {
+    var number = 0
+    var start: UInt64 = 0
+    while start < source.size {
+      number += 1
+      let end = min(source.size, start + upload.partBytes)
+      var request = request("PUT", path, accepted: [200])
+      let bytes: [UInt8]
+      do { bytes = try source.read(start..<end) } catch {
+        throw HTTPFailure(.settings(error), request.label, error.message)
+      }
+      start = end
+      let hash = SignatureV4.md5(bytes)
+      // Sent before, and still the same.
+      if let known = upload.tags[number], known.hash == hash { continue }
+      request.query = [("partNumber", String(number)), ("uploadId", upload.id)]
+      request.headers = [("Content-MD5", Base64.encode(hash))]
+      request.body = .bytes(bytes)
+      let reply = try await session.send(request).reply
+      guard let tag = reply["etag"], !tag.isEmpty else {
+        throw HTTPFailure(.foreign, request.label, "a part without a tag")
+      }
+      upload.tags[number] = (tag, hash)
+    }
+  }
+
+  private func complete(
+    _ upload: S3Uploads.Upload, _ path: String
+  ) async throws(HTTPFailure) {
+    var request = request("POST", path, accepted: [200, 404])
+    request.query = [("uploadId", upload.id)]
+    let parts = upload.tags.sorted { $0.key < $1.key }.map { number, part in
+      let tag = part.tag.filter { $0 != "\"" && $0 != "<" && $0 != "&" }
+      return "<Part><PartNumber>\(number)</PartNumber><ETag>\"\(tag)\"</ETag></Part>"
+    }
+    request.headers = [("Content-Type", "application/xml")]
+    request.body = .bytes(
+      Array(
+        ("<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+          + parts.joined() + "</CompleteMultipartUpload>").utf8))
+    let answer = try await session.send(request) { S3Document() }
+    if answer.reply.status == 404 {
+      // The first try may have completed it before its answer was lost: the object is looked at.
+      if answer.tries > 1 { return }
+      throw HTTPFailure(.status(404), request.label, "the upload is gone")
+    }
+    // A server that finds out late that it can't says so with a success.
+    if answer.sink.root == "Error" {
+      throw HTTPFailure(
+        .status(500), request.label,
+        "the upload was not completed: \(answer.sink.values["Code"] ?? "no reason")")
+    }
+  }
+}
+
+/// Uploads in parts that did not come to their end. Nothing here is needed for correctness.
+final class S3Uploads: Sendable {
+  struct Upload: Sendable {
+    var id: String
+    var size: UInt64
+    var partBytes: UInt64
+    /// What the server calls each part that it has, and what was in it.
+    var tags: [Int: (tag: String, hash: [UInt8])]
+  }
+
+  private let uploads = Lock<[String: Upload]>([:])
+  private static let countMax = 100
+
+  func keep(_ upload: Upload, _ path: String) {
+    uploads.withLock { uploads in
+      if uploads.count >= S3Uploads.countMax { uploads = [:] }
+      uploads[path] = upload
+    }
+  }
+
+  func take(_ path: String, _ size: UInt64, _ partBytes: UInt64) -> Upload? {
+    let found = uploads.withLock { $0.removeValue(forKey: path) }
+    guard let found, found.size == size, found.partBytes == partBytes else { return nil }
+    return found
+  }
+}

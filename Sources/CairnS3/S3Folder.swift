@@ -1,0 +1,167 @@
+internal import Cairn
+internal import CairnDisk
+internal import CairnHTTP
+internal import Synchronization
+
+/// A folder in an S3 bucket.
+///
+/// Objects appear whole or not at all, and the tag of a plain one is the MD5 of its bytes, so that
+/// the answer to an upload says what arrived. Where it does not, the object is looked at.
+/// Conditional requests are honoured by some servers, refused by others and passed over by the
+/// rest: nothing depends on them.
+struct S3Folder: Folder {
+  let address: S3Address
+  let session: HTTPSession
+  let uploads = S3Uploads()
+  /// Above this, files are sent in parts of this size.
+  var partBytes: UInt64 = 8 << 20
+  /// A listing has at most so many pages of 1,000.
+  private static let pagesMax = 10_000
+
+  init(_ address: S3Address, _ session: HTTPSession) {
+    self.address = address
+    self.session = session
+  }
+
+  var traffic: FolderTraffic? { session.meter.traffic }
+
+  func request(_ method: String, _ path: String, accepted: Set<Int>) -> HTTPRequest {
+    HTTPRequest(method, address.origin, address.path(path), accepted: accepted)
+  }
+
+  /// What the server says of itself when it refuses is more than its status.
+  func failure(_ failure: HTTPFailure, _ path: String) -> CairnError {
+    var failure = failure
+    let values = S3Document(failure.body).values
+    if let code = values["Code"], code.utf8.count <= 100 {
+      failure.detail += " \(code)"
+      if code == "RequestTimeTooSkewed" || session.clockAhead != 0 {
+        let seconds = session.clockAhead / 1000
+        failure.detail += " (the server's clock is \(seconds) seconds ahead of this device's)"
+      }
+      if code == "SlowDown" || code == "ServiceUnavailable" { failure.kind = .status(503) }
+    }
+    return CairnError(failure, file: path)
+  }
+
+  // MARK: listing
+
+  func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
+    let prefix = address.prefix + (directory.isEmpty ? "" : directory + "/")
+    var entries: [FolderEntry] = []
+    var names: Set<String> = []
+    var token: String?
+    for _ in 0..<S3Folder.pagesMax {
+      let page = try await page(prefix, token, directory)
+      let isEncoded = page.values["EncodingType"] == "url"
+      for object in page.objects {
+        // A plus is a space in some servers' encoding, and our names have neither.
+        guard let key = isEncoded ? PercentCoding.decode(object.key) : object.key,
+          key.hasPrefix(prefix)
+        else { continue }
+        let name = String(key.dropFirst(prefix.count))
+        guard !name.isEmpty, !name.contains("/"), names.insert(name).inserted else { continue }
+        entries.append(
+          FolderEntry(name: name, size: object.size, version: "\(object.size) \(object.tag)"))
+      }
+      guard page.values["IsTruncated"]?.trimmed == "true" else {
+        return entries.sorted { $0.name < $1.name }
+      }
+      let next = page.values["NextContinuationToken"]
+      guard let next, !next.isEmpty, next != token else { break }
+      token = next
+    }
+    throw CairnError(
+      .response, "the listing of \(directory) has no end; is this server one of S3?",
+      file: directory)
+  }
+
+  private func page(
+    _ prefix: String, _ token: String?, _ directory: String
+  ) async throws(CairnError) -> S3Document {
+    var request = HTTPRequest("GET", address.origin, address.bucketPath, accepted: [200])
+    request.query = [("list-type", "2"), ("delimiter", "/"), ("prefix", prefix)]
+    if let token { request.query.append(("continuation-token", token)) }
+    do throws(HTTPFailure) {
+      let page = try await session.send(request) { S3Document() }.sink
+      try page.check(request, root: "ListBucketResult")
+      return page
+    } catch { throw failure(error, directory) }
+  }
+
+  // MARK: reading
+
+  func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
+    let request = request("GET", path, accepted: [200])
+    do throws(HTTPFailure) {
+      return try await session.send(request, limit: limit).sink.bytes
+    } catch {
+      if isMissing(error) { return nil }
+      throw failure(error, path)
+    }
+  }
+
+  func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]? {
+    do throws(HTTPFailure) {
+      return try await session.read(request("GET", path, accepted: []), range: range)
+    } catch { throw failure(error, path) }
+  }
+
+  func read(
+    _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(CairnError) -> Bool {
+    try await FolderPieces.read(self, path, from: offset, body)
+  }
+
+  /// The object, and not the bucket.
+  private func isMissing(_ failure: HTTPFailure) -> Bool {
+    guard failure.kind == .status(404) else { return false }
+    return S3Document(failure.body).values["Code"] != "NoSuchBucket"
+  }
+
+  // MARK: writing
+
+  func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
+    var request = request("PUT", path, accepted: [200, 201, 204])
+    let hash = SignatureV4.md5(bytes)
+    // The server refuses what arrived otherwise.
+    request.headers = [
+      ("Content-Type", "application/octet-stream"), ("Content-MD5", Base64.encode(hash)),
+    ]
+    request.body = .bytes(bytes)
+    let size = UInt64(bytes.count)
+    do throws(HTTPFailure) {
+      let reply = try await session.send(request).reply
+      let tag = reply["etag"].map { $0.trimmed.filter { $0 != "\"" } }
+      if let tag, tag == SignatureV4.hex(hash) {
+        return FolderEntry(name: S3Folder.name(path), size: size, version: "\(size) \(tag)")
+      }
+    } catch { throw failure(error, path) }
+    return try await look(path)
+  }
+
+  static func name(_ path: String) -> String {
+    path.split(separator: "/").last.map(String.init) ?? path
+  }
+
+  /// An object as it is there, after it was written.
+  func look(_ path: String) async throws(CairnError) -> FolderEntry {
+    let request = request("HEAD", path, accepted: [200])
+    do throws(HTTPFailure) {
+      let reply = try await session.send(request).reply
+      let size = reply.length ?? 0
+      let tag = reply["etag"].map { $0.trimmed.filter { $0 != "\"" } } ?? ""
+      return FolderEntry(name: S3Folder.name(path), size: size, version: "\(size) \(tag)")
+    } catch { throw failure(error, path) }
+  }
+
+  // MARK: removing
+
+  func remove(_ path: String) async throws(CairnError) {
+    let request = request("DELETE", path, accepted: [200, 202, 204])
+    do throws(HTTPFailure) { _ = try await session.send(request) } catch {
+      if isMissing(error) { return }
+      throw failure(error, path)
+    }
+  }
+}

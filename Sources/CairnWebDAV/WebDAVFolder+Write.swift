@@ -1,0 +1,154 @@
+internal import Cairn
+internal import CairnDisk
+internal import CairnHTTP
+internal import CairnLog
+
+/// Putting a file in place.
+extension WebDAVFolder {
+  /// Above this a file is looked at right after it was written.
+  private static let trustedBytes: UInt64 = 1 << 20
+  /// Above this a file is sent from where it lies, without being in memory.
+  private static let wholeBytes: UInt64 = 8 << 20
+
+  func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
+    try await write(path, .bytes(bytes))
+  }
+
+  func write(
+    _ path: String, from source: any FolderSource
+  ) async throws(CairnError) -> FolderEntry {
+    if source.size <= WebDAVFolder.wholeBytes {
+      return try await write(path, try source.read(0..<source.size))
+    }
+    return try await write(path, .part(source, 0..<source.size))
+  }
+
+  func write(
+    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+  ) async throws(CairnError) -> FolderEntry {
+    let source = try FolderPieces.source(length, wholeBytes: WebDAVFolder.wholeBytes, next)
+    return try await write(path, from: source)
+  }
+
+  private func write(
+    _ path: String, _ body: HTTPRequest.Body
+  ) async throws(CairnError) -> FolderEntry {
+    let parts = path.split(separator: "/").map(String.init)
+    guard let name = parts.last, !path.hasSuffix("/") else {
+      throw CairnError(.illegalArgument, "a file in a folder needs a name")
+    }
+    let directory = parts.dropLast().joined(separator: "/")
+    if !memory.isThere(directory) { try await makeDirectory(directory) }
+    do throws(HTTPFailure) {
+      let (reply, isClear) = try await send(path, directory, body)
+      if isClear, body.count <= WebDAVFolder.trustedBytes {
+        return FolderEntry(
+          name: name, size: body.count,
+          version: memory.noteWritten(path, reply["etag"], body.count))
+      }
+    } catch { throw CairnError(error, file: path) }
+    memory.forgetWritten(path)
+    guard let entry = try await look(path) else {
+      throw CairnError(
+        .response, "\(path) is not there after it was written; the next exchange tries again",
+        file: path)
+    }
+    return entry
+  }
+
+  /// Sends a file, and says whether it is clear what the server made of it.
+  private func send(
+    _ path: String, _ directory: String, _ body: HTTPRequest.Body
+  ) async throws(HTTPFailure) -> (HTTPReply, isClear: Bool) {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    // Half of a file whose name says what is in it does no harm: nobody takes it for whole.
+    let isSafe =
+      FileName.published(name) != nil || FileName.sharedSnapshot(name) != nil
+      || FileName.publishedBlob(name) != nil
+    if isSafe || memory.showsWholeFilesOnly {
+      let (reply, tries) = try await put(path, directory, body)
+      return (reply, tries == 1)
+    }
+    let scratch = directory + "/" + FileName.temporary(Machine.real.random.next())
+    do throws(HTTPFailure) {
+      var (reply, tries) = try await put(scratch, directory, body)
+      tries += try await move(scratch, to: path) - 1
+      // The tag is that of another name.
+      reply.headers["etag"] = nil
+      return (reply, tries == 1)
+    } catch {
+      // What can't be removed now is in nobody's way: such names are passed over.
+      do throws(CairnError) { try await remove(scratch) } catch {}
+      throw error
+    }
+  }
+
+  private func put(
+    _ path: String, _ directory: String, _ body: HTTPRequest.Body
+  ) async throws(HTTPFailure) -> (HTTPReply, tries: Int) {
+    var request = request("PUT", path, accepted: [200, 201, 204])
+    request.headers = [("Content-Type", "application/octet-stream")]
+    request.body = body
+    do throws(HTTPFailure) {
+      let answer = try await session.send(request)
+      memory.note(answer.reply)
+      return (answer.reply, answer.tries)
+    } catch {
+      guard error.kind == .status(409) || error.kind == .status(404) else { throw error }
+      // The directory above is gone, whatever is remembered of it.
+      memory.forgetDirectories()
+      do throws(CairnError) { try await makeDirectory(directory) } catch {
+        throw HTTPFailure(.settings(error), request.label, error.message)
+      }
+      let answer = try await session.send(request)
+      return (answer.reply, answer.tries + 1)
+    }
+  }
+
+  /// Returns how many tries it took.
+  private func move(_ path: String, to target: String) async throws(HTTPFailure) -> Int {
+    var request = request("MOVE", path, accepted: [200, 201, 204, 404])
+    request.headers = [
+      ("Destination", address.origin + address.path(target)), ("Overwrite", "T"),
+    ]
+    let answer = try await session.send(request)
+    // The first try may have moved it before its answer was lost: what is there is looked at.
+    guard answer.reply.status != 404 || answer.tries > 1 else {
+      throw HTTPFailure(.status(404), request.label, "what was just written is gone")
+    }
+    return answer.tries
+  }
+
+  // MARK: directories
+
+  /// Makes a directory of the folder, and those above it that are missing.
+  private func makeDirectory(_ directory: String) async throws(CairnError) {
+    do throws(HTTPFailure) {
+      if try await make(request("MKCOL", directory, isDirectory: true, accepted: [])) {
+        memory.noteDirectory(directory)
+        return
+      }
+      var path = ""
+      let names = address.base + directory.split(separator: "/").map(String.init)
+      for (index, name) in names.enumerated() {
+        path += "/" + PercentCoding.encode(name)
+        let request = HTTPRequest("MKCOL", address.origin, path + "/", accepted: [])
+        let isMade = try await make(request)
+        if !isMade, index == names.count - 1 {
+          throw HTTPFailure(.status(409), request.label, "the directory can't be made")
+        }
+      }
+      memory.noteDirectory(directory)
+    } catch { throw CairnError(error, file: directory) }
+  }
+
+  /// Whether the directory is there now. Those far above may not be ours to look at.
+  private func make(_ request: HTTPRequest) async throws(HTTPFailure) -> Bool {
+    var request = request
+    request.accepted = [200, 201, 204, 301, 403, 404, 405, 409]
+    let reply = try await session.send(request).reply
+    memory.note(reply)
+    let status = reply.status
+    return [200, 201, 204, 301, 405].contains(status)
+  }
+}

@@ -1,0 +1,90 @@
+internal import Cairn
+internal import CairnDisk
+internal import CairnHTTP
+internal import Synchronization
+
+/// What is remembered of a server between requests. Nothing here is needed for correctness.
+final class WebDAVMemory: Sendable {
+  private struct State {
+    var directories: Set<String> = []
+    var showsWholeFilesOnly = false
+    /// Tags that the server gave to what we wrote, by path.
+    var written: [String: (tag: String, size: UInt64)] = [:]
+    var writes: UInt64 = 0
+  }
+
+  private let state = Lock(State())
+  private static let writtenMax = 10_000
+
+  // MARK: directories
+
+  func isThere(_ directory: String) -> Bool {
+    state.withLock { $0.directories.contains(directory) }
+  }
+  func noteDirectory(_ directory: String) {
+    state.withLock { _ = $0.directories.insert(directory) }
+  }
+  func forgetDirectories() { state.withLock { $0.directories = [] } }
+
+  // MARK: the server
+
+  /// A file that is being replaced shows as it was, and not in part. True only of servers that were
+  /// seen to do so: behind a name of theirs that is a proxy's there may be another, which is why a
+  /// proxy that passes on what it has not received wholly is not one of them.
+  var showsWholeFilesOnly: Bool { state.withLock { $0.showsWholeFilesOnly } }
+
+  func note(_ reply: HTTPReply) {
+    let server = reply["server"]?.lowercased() ?? ""
+    let isKnown =
+      ["apache", "nginx", "lighttpd"].contains { server.hasPrefix($0) }
+      || reply["x-sabre-version"] != nil
+    state.withLock { $0.showsWholeFilesOnly = isKnown }
+  }
+
+  // MARK: versions of what we wrote
+
+  /// The version of a file that was just written: that of the listings to come if the server has
+  /// told its tag, one of its own if not, so that it is read back.
+  func noteWritten(_ path: String, _ tag: String?, _ size: UInt64) -> String {
+    state.withLock { state in
+      state.writes += 1
+      guard let tag, !EntityTag.isWeak(tag), let text = EntityTag.text(tag) else {
+        state.written[path] = nil
+        return "written \(state.writes)"
+      }
+      if state.written.count >= WebDAVMemory.writtenMax { state.written = [:] }
+      state.written[path] = (text, size)
+      return WebDAVMemory.version(text, size)
+    }
+  }
+
+  func forgetWritten(_ path: String) { state.withLock { $0.written[path] = nil } }
+
+  /// nil if it is not what we wrote.
+  func ownVersion(_ path: String, _ tag: String?, _ size: UInt64) -> String? {
+    let own = state.withLock { $0.written[path] }
+    guard let own, own.tag == tag, own.size == size else { return nil }
+    return WebDAVMemory.version(own.tag, size)
+  }
+
+  private static func version(_ tag: String, _ size: UInt64) -> String { "own \(tag) \(size)" }
+}
+
+/// What changes when a file does.
+enum WebDAVVersion {
+  /// Times of files are whole seconds, and the tags of some servers are made of them: a file that
+  /// is younger than this may change once more and look the same.
+  private static let settledMilliseconds: Int64 = 3000
+  /// A server whose files are further in its future than this has two clocks.
+  private static let futureMilliseconds: Int64 = 60_000
+
+  /// - Parameter now: The server's own time when it made the listing.
+  static func text(size: UInt64, modified: String?, tag: String?, now: Int64?) -> String {
+    let base = "\(size) \(modified ?? "-") \(tag ?? "-")"
+    guard let now, let time = modified.flatMap(HTTPDate.parse) else { return base }
+    let age = now - time
+    if age >= settledMilliseconds || age < -futureMilliseconds { return base }
+    // Read again by every listing until it can't change unseen any more.
+    return base + " \(now / 1000)"
+  }
+}

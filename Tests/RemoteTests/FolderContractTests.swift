@@ -1,0 +1,200 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// What the exchange may rely on, whatever kind of folder it is.
+@Suite struct FolderContractTests {
+  @Test(arguments: Subject.all)
+  func `a folder that nobody has used is empty`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    #expect(try await place.folder.list("") == [])
+    #expect(try await place.folder.list("p-notes") == [])
+    #expect(try await place.folder.read("cairn.json", limit: 100) == nil)
+    #expect(try await place.folder.read("p-notes/a.head", limit: 100) == nil)
+    #expect(try await place.folder.read("p-notes/a.head", range: 0..<10) == nil)
+    // What is not there is removed already.
+    try await place.folder.remove("p-notes/a.head")
+  }
+
+  @Test(arguments: Subject.all)
+  func `what was written is listed with its size and read back`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    let bytes = SeededRandom(1).bytes(70_000)
+    let entry = try await place.folder.write("p-notes/a.seg", bytes)
+    #expect(entry.name == "a.seg")
+    #expect(entry.size == 70_000)
+    let empty = try await place.folder.write("p-notes/empty.seg", [])
+    #expect(empty.size == 0)
+    _ = try await place.folder.write("cairn.json", [1, 2, 3])
+    for folder in [place.folder, place.other] {
+      #expect(try await folder.read("p-notes/a.seg", limit: 70_000) == bytes)
+      #expect(try await folder.read("p-notes/empty.seg", limit: 10) == [])
+      #expect(try await folder.list("").map(\.name) == ["cairn.json"])
+      let entries = try await folder.list("p-notes")
+      #expect(entries.map(\.name) == ["a.seg", "empty.seg"])
+      #expect(entries.map(\.size) == [70_000, 0])
+      #expect(entries.allSatisfy { $0.isPresent })
+    }
+  }
+
+  @Test(arguments: Subject.all)
+  func `a file above the limit is an error and not cut`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    _ = try await place.folder.write("d/a.seg", [UInt8](repeating: 7, count: 1001))
+    await #expect(throws: CairnError.self) { try await place.folder.read("d/a.seg", limit: 1000) }
+    #expect(try await place.folder.read("d/a.seg", limit: 1001)?.count == 1001)
+  }
+
+  @Test(arguments: Subject.all)
+  func `parts of files are read`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    let bytes = SeededRandom(2).bytes(10_000)
+    _ = try await place.folder.write("d/a.snap", bytes)
+    for range: Range<UInt64> in [0..<1, 0..<10_000, 17..<4711, 9_999..<10_000] {
+      let part = try await place.folder.read("d/a.snap", range: range)
+      #expect(part == Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
+    }
+    // Fewer at the end, none behind it.
+    #expect(try await place.folder.read("d/a.snap", range: 9_990..<20_000)?.count == 10)
+    #expect(try await place.folder.read("d/a.snap", range: 10_000..<10_010) == [])
+    #expect(try await place.folder.read("d/a.snap", range: 5..<5) == [])
+  }
+
+  @Test(arguments: Subject.all, [0, 10_000, 9 << 20])
+  func `files come and go piece by piece`(_ subject: Subject, _ size: Int) async throws {
+    let place = try await subject.make()
+    let bytes = SeededRandom(3).bytes(size)
+    var rest = bytes[...]
+    let entry = try await place.folder.write("d/a.blob", length: UInt64(size)) {
+      defer { rest = rest.dropFirst(1 << 20) }
+      return rest.isEmpty ? nil : Array(rest.prefix(1 << 20))
+    }
+    #expect(entry.size == UInt64(size))
+    for start in [0, min(size, 4711), size] {
+      var found: [UInt8] = []
+      #expect(try await place.other.read("d/a.blob", from: UInt64(start)) { found += $0 })
+      #expect(found == Array(bytes[start...]))
+    }
+    #expect(try await place.other.read("d/b.blob", from: 0) { _ in } == false)
+  }
+
+  @Test(arguments: Subject.all)
+  func `of a file whose source fails nothing is left`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    var count = 0
+    let error = await #expect(throws: CairnError.self) {
+      try await place.folder.write("d/a.blob", length: 9 << 20) { () throws(CairnError) in
+        count += 1
+        guard count < 3 else { throw CairnError(.corrupt, "the source is damaged") }
+        return [UInt8](repeating: 1, count: 1 << 20)
+      }
+    }
+    #expect(error?.code == .corrupt)
+    #expect(try await place.other.list("d") == [])
+  }
+
+  @Test(arguments: Subject.all)
+  func `a file that is replaced has another version`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    _ = try await place.folder.write("d/a.head", [1, 2, 3])
+    let first = try #require(try await place.other.list("d").first)
+    _ = try await place.folder.write("d/a.head", [4, 5, 6])
+    // The same length, in the same second: seen all the same, by this listing or a later one.
+    let second = try #require(try await place.other.list("d").first)
+    let bytes = try await place.other.read("d/a.head", limit: 10)
+    #expect(bytes == [4, 5, 6])
+    if second.version == first.version {
+      // Some servers' clocks tell seconds only: then the version moves on until it can be trusted.
+      try await Task.sleep(for: .seconds(1.1))
+      let third = try #require(try await place.other.list("d").first)
+      #expect(third.version != first.version)
+    }
+  }
+
+  @Test(arguments: Subject.all)
+  func `listings are sorted and have no directories`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    for name in ["b.seg", "a.seg", "a-b_c.seg", "0.head"] {
+      _ = try await place.folder.write("d/" + name, [1])
+    }
+    _ = try await place.folder.write("d2/other.seg", [1])
+    #expect(
+      try await place.other.list("d").map(\.name) == ["0.head", "a-b_c.seg", "a.seg", "b.seg"])
+    #expect(try await place.other.list("d2").map(\.name) == ["other.seg"])
+    #expect(try await place.other.list("") == [])
+  }
+
+  @Test(arguments: Subject.all)
+  func `more files than a page are all listed`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    let count = 1100
+    // The first makes the directory, so that the others need not ask.
+    _ = try await place.folder.write("d/f-0.seg", [0])
+    let folder = place.folder
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for lane in 0..<4 {
+        group.addTask {
+          for number in stride(from: 1 + lane, to: count, by: 4) {
+            _ = try await folder.write("d/f-\(number).seg", [1])
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let names = try await place.other.list("d").map(\.name)
+    #expect(names == (0..<count).map { "f-\($0).seg" }.sorted())
+  }
+
+  @Test(arguments: Subject.all)
+  func `what was removed is gone, and nothing else`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    for name in ["a.seg", "b.seg"] { _ = try await place.folder.write("d/" + name, [1]) }
+    try await place.folder.remove("d/a.seg")
+    try await place.folder.remove("d/a.seg")
+    #expect(try await place.other.list("d").map(\.name) == ["b.seg"])
+    #expect(try await place.other.read("d/a.seg", limit: 10) == nil)
+  }
+
+  @Test(arguments: Subject.all)
+  func `a file larger than memory should hold is written and read in parts`(
+    _ subject: Subject
+  ) async throws {
+    let place = try await subject.make()
+    let bytes = SeededRandom(3).bytes(9 << 20)
+    let entry = try await place.folder.write("d/large.snap", from: BytesSource(bytes: bytes))
+    #expect(entry.size == UInt64(bytes.count))
+    var read: [UInt8] = []
+    for start in stride(from: UInt64(0), to: UInt64(bytes.count), by: 4 << 20) {
+      let part = try await place.other.read("d/large.snap", range: start..<(start + (4 << 20)))
+      read += try #require(part)
+    }
+    #expect(read == bytes)
+    #expect(try await place.other.list("d").map(\.size) == [UInt64(bytes.count)])
+  }
+
+  @Test(arguments: Subject.all)
+  func `a task that was cancelled asks nothing more`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    guard place.folder.traffic != nil else { return }
+    let folder = place.folder
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      do throws(CairnError) {
+        _ = try await folder.write("d/a.seg", [1])
+        return CairnError.Code.internal
+      } catch { return error.code }
+    }
+    task.cancel()
+    #expect(await task.value == .cancelled)
+    #expect(place.folder.traffic?.requests == 0)
+    #expect(try await place.other.list("d") == [])
+  }
+
+  @Test func `servers were given`() {
+    // Without Tools/servers only those in this process are tested.
+    if Given.both.isEmpty { print("no server is given: see Tools/servers") }
+    #expect(Subject.all.count == Subject.own.count + Given.both.count)
+  }
+}

@@ -1,0 +1,59 @@
+import Cairn
+import CairnDisk
+import TestSupport
+
+/// Devices by name, around one folder on a server.
+final class RemoteBench: Sendable {
+  let place: TemporaryDirectory
+  let id = "notes"
+  let location: FolderLocation
+  let options: Options
+  /// The server in this process, if it is one.
+  private let server: (any Sendable)?
+
+  init(
+    _ location: FolderLocation, options: Options = Options(), keeping server: (any Sendable)? = nil
+  ) throws {
+    place = try TemporaryDirectory()
+    self.server = server
+    self.location = location
+    self.options = options
+  }
+
+  convenience init(_ given: Given, through port: UInt16? = nil) throws {
+    try self.init(.server(ServerFolder(given.fresh(through: port), kind: given.kind())))
+  }
+
+  func open(_ device: String) throws -> Datastore {
+    try DatastoreManager(
+      root: place.path + "/" + device, account: Account(user: "ann", folder: location),
+      options: options
+    ).openOrCreateDatastore(id)
+  }
+}
+
+extension Datastore {
+  /// Inserts and commits one record.
+  func add(_ id: String) throws {
+    try table("t").insert(["from": .string(id), "text": "some text, some text"], id: RecordID(id))
+    try sync()
+  }
+
+  func ids() throws -> Set<String> { Set(try table("t").query().map(\.id.description)) }
+
+  /// All that is visible, in words.
+  func contents() throws -> [String] {
+    try table("t").query().map { record in
+      let fields = try record.fields.sorted { $0.key < $1.key }
+      return "\(record.id) " + fields.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+    }.sorted()
+  }
+
+  /// An exchange, and what it brought made visible.
+  @discardableResult
+  func pull() async throws -> ExchangeReport {
+    let report = try await exchange()
+    try sync()
+    return report
+  }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The command line with folders on servers.
+@Suite struct RemoteToolTests {
+  let place: TemporaryDirectory
+  let memory: MemoryDAV
+  let server: TestServer
+
+  init() throws {
+    place = try TemporaryDirectory()
+    let memory = MemoryDAV()
+    self.memory = memory
+    let expected = "Basic " + Data("ana:pass-word".utf8).base64EncodedString()
+    server = try TestServer { asked in
+      asked["authorization"] == expected ? memory.answer(asked) : .answer(401)
+    }
+  }
+
+  private var address: String { "webdav+\(server.origin)/f" }
+
+  struct Outcome {
+    var status: Int32
+    var output: String
+    var errors: String
+  }
+
+  /// Programs are built into the same directory as the tests.
+  private static let program: String = {
+    for argument in CommandLine.arguments {
+      guard let bundle = argument.range(of: "cairnPackageTests.xctest") else { continue }
+      return String(argument[..<bundle.lowerBound]) + "cairn"
+    }
+    return ".build/debug/cairn"
+  }()
+
+  private func run(
+    _ root: String, _ arguments: String..., environment: [String: String] = [:]
+  ) throws -> Outcome {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Self.program)
+    process.arguments = arguments + ["--root", place.path + "/" + root]
+    process.environment = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
+    let (output, errors) = (Pipe(), Pipe())
+    (process.standardOutput, process.standardError) = (output, errors)
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    let told = output.fileHandleForReading.readDataToEndOfFile()
+    let complaints = errors.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return Outcome(
+      status: process.terminationStatus, output: String(decoding: told, as: UTF8.self),
+      errors: String(decoding: complaints, as: UTF8.self))
+  }
+
+  private let user = ["CAIRN_USER": "ana", "CAIRN_PASSWORD": "pass-word"]
+
+  @Test func `two roots meet on a server, and requests are told`() throws {
+    let first = try run(
+      "a", "set", "t", "r1", "x=1", "--insert", "--folder", address, environment: user)
+    // Nothing is there to be written to yet.
+    if first.status != 0 {
+      let made = try run("a", "sync", "--folder", address, environment: user)
+      #expect(made.status == 0, "\(made.errors)")
+      #expect(try run("a", "set", "t", "r1", "x=1", "--insert", environment: user).status == 0)
+    }
+    let sync = try run("a", "sync", environment: user)
+    #expect(sync.status == 0, "\(sync.errors)")
+    #expect(sync.output.contains("published 1 delta"))
+    #expect(sync.output.contains(/[0-9]+ requests?, [0-9]+ bytes sent, [0-9]+ bytes received/))
+    // No bar where nobody looks.
+    #expect(sync.errors == "")
+    let other = try run("b", "sync", "--folder", address, "--json", environment: user)
+    #expect(other.status == 0, "\(other.errors)")
+    #expect(other.output.contains("\"receivedBytes\""))
+    #expect(try run("b", "get", "t", "r1", environment: user).output.contains("1"))
+    #expect(try run("b", "doctor", environment: user).status == 0)
+    #expect(try run("b", "devices", environment: user).status == 0)
+  }
+
+  @Test func `credentials come from a file that nobody else can read`() throws {
+    let path = place.path + "/credentials"
+    try Data("CAIRN_USER=ana\nCAIRN_PASSWORD=pass-word\n".utf8).write(
+      to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    let sync = try run("a", "sync", "--folder", address, "--credentials", path)
+    #expect(sync.status == 0, "\(sync.errors)")
+    // Its path is remembered, and nothing that is in it.
+    #expect(try run("a", "sync").status == 0)
+    let settings = try String(contentsOfFile: place.path + "/a.settings", encoding: .utf8)
+    #expect(settings.contains("credentials \(path)\n"))
+    #expect(!settings.contains("pass-word"))
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    let exposed = try run("a", "sync")
+    #expect(exposed.status == 1)
+    #expect(exposed.errors.contains("chmod 600"))
+  }
+
+  @Test func `what can't be is told in a sentence`() throws {
+    let wrong = try run("a", "sync", "--folder", address)
+    #expect(wrong.status == 1)
+    #expect(wrong.errors.contains("given no credentials; check the credentials (--credentials"))
+    let secret = try run("b", "sync", "--folder", "webdav+https://ana:pass-word@host/f")
+    #expect(secret.status == 1)
+    #expect(!secret.errors.contains("pass-word"))
+    let unknown = try run("c", "sync", "--folder", "gopher://host/f")
+    #expect(unknown.status == 2)
+    #expect(unknown.errors.contains("webdav+https://, webdav+http://, s3://"))
+    server.stop()
+    let gone = try run("a", "sync", "--folder", address, environment: user)
+    #expect(gone.status == 1)
+    #expect(gone.errors.contains("no connection: nothing listens there"))
+  }
+
+  @Test func `dir is a directory`() throws {
+    #expect(try run("a", "sync", "--folder", "dir:\(place.path)/shared").status == 0)
+    #expect(FileManager.default.fileExists(atPath: place.path + "/shared/cairn.json"))
+    #expect(try run("a", "status").output.contains("\(place.path)/shared, as"))
+  }
+}

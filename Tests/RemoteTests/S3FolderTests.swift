@@ -1,0 +1,236 @@
+import CairnLog
+import TestSupport
+import Testing
+
+@testable import Cairn
+@testable import CairnHTTP
+@testable import CairnS3
+
+/// What S3 servers do differently.
+@Suite struct S3FolderTests {
+  struct Bench: Sendable {
+    let memory: MemoryS3
+    let server: TestServer
+    let folder: S3Folder
+
+    init(_ manners: MemoryS3.Manners = MemoryS3.Manners()) throws {
+      let memory = MemoryS3(manners)
+      self.memory = memory
+      server = try TestServer { memory.answer($0) }
+      let address = "s3://cairn/f?endpoint=\(server.origin)"
+      var folder = try #require(try FolderKind.s3(.test).open(address) as? S3Folder)
+      folder.partBytes = 1000
+      self.folder = folder
+    }
+  }
+
+  @Test func `a write is one request, and its answer says what arrived`() async throws {
+    let bench = try Bench()
+    let (entry, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.seg", [1, 2])
+    }
+    #expect(log == ["PUT /cairn/f/d/a.seg"])
+    #expect(try await bench.folder.list("d") == [entry])
+  }
+
+  @Test func `where the tag says nothing the object is looked at`() async throws {
+    let bench = try Bench(MemoryS3.Manners(tagsAreHashes: false))
+    let (entry, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.seg", [1, 2])
+    }
+    #expect(log == ["PUT /cairn/f/d/a.seg", "HEAD /cairn/f/d/a.seg"])
+    #expect(entry.size == 2)
+  }
+
+  @Test func `a listing takes a request for each page`() async throws {
+    let bench = try Bench(MemoryS3.Manners(pageSize: 10))
+    for number in 0..<31 { bench.memory.put("f/d/\(number).seg", [1]) }
+    let (entries, log) = try await bench.server.requests { try await bench.folder.list("d") }
+    #expect(entries.count == 31)
+    #expect(log.count == 4)
+  }
+
+  @Test func `a listing without an end has one`() async throws {
+    let server = try TestServer { asked in
+      .text(
+        200,
+        "<ListBucketResult><IsTruncated>true</IsTruncated>"
+          + "<NextContinuationToken>same</NextContinuationToken></ListBucketResult>",
+        type: "application/xml")
+    }
+    let folder = try FolderKind.s3(.test).open("s3://cairn/f?endpoint=\(server.origin)")
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.code == .response)
+    #expect(server.count == 2)
+  }
+
+  @Test(
+    arguments: [
+      "<ListBucketResult><Contents><Key>f/d/a", "<Error><Code>x</Code></Error>", "", "<a/>",
+      "<ListBucketResult>",
+    ])
+  func `half a listing, or none, is an error and not an empty folder`(_ body: String) async throws {
+    let server = try TestServer { _ in .text(200, body, type: "application/xml") }
+    let folder = try FolderKind.s3(.test).open("s3://cairn/f?endpoint=\(server.origin)")
+    await #expect(throws: CairnError.self) { try await folder.list("d") }
+  }
+
+  @Test func `a bucket that is not there is no empty folder`() async throws {
+    let bench = try Bench()
+    let folder = try FolderKind.s3(.test).open("s3://other/f?endpoint=\(bench.server.origin)")
+    for read in [true, false] {
+      let error = await #expect(throws: CairnError.self) {
+        if read { _ = try await folder.read("a", limit: 1) } else { _ = try await folder.list("") }
+      }
+      #expect(error?.code == .notFound)
+      #expect(error?.message.contains("NoSuchBucket") == true)
+    }
+  }
+
+  // MARK: parts
+
+  @Test func `a large file goes up in parts`() async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(1).bytes(3500)
+    let (entry, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(entry.size == 3500)
+    #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+    let methods = log.map { $0.prefix(4) }
+    #expect(methods == ["POST", "PUT ", "PUT ", "PUT ", "PUT ", "POST", "GET ", "HEAD"])
+  }
+
+  @Test func `parts that arrived are not sent again`() async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(2).bytes(5000)
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.query["partNumber"] == "4" ? .hangUp : memory.answer(asked)
+    }
+    await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    bench.server.handle { memory.answer($0) }
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.map { $0.prefix(4) } == ["GET ", "PUT ", "PUT ", "POST", "GET ", "HEAD"])
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `an upload that the server has forgotten begins anew`() async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(3).bytes(2500)
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.query["partNumber"] == "3" ? .hangUp : memory.answer(asked)
+    }
+    await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    memory.forgetUploads()
+    bench.server.handle { memory.answer($0) }
+    _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `parts of another content are sent again`() async throws {
+    let bench = try Bench()
+    let (first, second) = (SeededRandom(4).bytes(2500), SeededRandom(5).bytes(2500))
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.query["partNumber"] == "3" ? .hangUp : memory.answer(asked)
+    }
+    await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: first))
+    }
+    bench.server.handle { memory.answer($0) }
+    _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: second))
+    #expect(memory.bytes("f/d/a.snap") == second)
+  }
+
+  @Test func `a success that is an error is one`() async throws {
+    let bench = try Bench(MemoryS3.Manners(lateErrors: 1))
+    let bytes = SeededRandom(6).bytes(2500)
+    await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(bench.memory.bytes("f/d/a.snap") == nil)
+    _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `an end of which the answer is lost is looked at`() async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    let isLost = Shared(false)
+    bench.server.handle { asked in
+      let reply = memory.answer(asked)
+      guard asked.method == "POST", asked.query["uploadId"] != nil, !isLost.value else {
+        return reply
+      }
+      isLost.value = true
+      return .hangUp
+    }
+    let bytes = SeededRandom(7).bytes(2500)
+    #expect(try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes)).size == 2500)
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `uploads that nobody ended for a week are swept when there is another`() async throws {
+    let bench = try Bench()
+    let own = FileName.sharedSnapshot(7 as UInt128)
+    for (id, key, time) in [
+      ("old", "f/d/" + own, "2027-01-01T08:00:00.000Z"),
+      ("new", "f/d/" + own, "2027-01-10T08:00:00.000Z"),
+      ("foreign", "f/d/holiday.mov", "2027-01-01T08:00:00.000Z"),
+      ("elsewhere", "g/" + own, "2027-01-01T08:00:00.000Z"),
+      ("undated", "f/d/" + own, "some day"),
+    ] { bench.memory.begin(id, key, time) }
+    let bytes = SeededRandom(9).bytes(2500)
+    _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    #expect(bench.memory.uploads == ["elsewhere", "foreign", "new", "undated"])
+    #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  // MARK: refusals
+
+  @Test(
+    arguments: [ConditionalWrites.honoured, .unsupported, .ignored])
+  func `what a server makes of conditions is found out`(_ answer: ConditionalWrites) async throws {
+    let bench = try Bench(MemoryS3.Manners(conditions: answer))
+    #expect(try await bench.folder.probeConditionalWrites() == answer)
+    #expect(bench.memory.names.isEmpty)
+  }
+
+  @Test func `a wrong clock signs by the server's`() async throws {
+    let dates = Shared<[String]>([])
+    let server = try TestServer { asked in
+      dates.value.append(asked["x-amz-date"] ?? "")
+      guard asked.number > 0 else {
+        return .answer(
+          403, [("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Content-Type", "application/xml")],
+          Array("<Error><Code>RequestTimeTooSkewed</Code></Error>".utf8))
+      }
+      return .answer(200, [], [1])
+    }
+    var settings = ServerSettings.test
+    settings.credentials = .given(.accessKey(id: "id", secret: "secret"))
+    let folder = try FolderKind.s3(settings).open("s3://cairn/f?endpoint=\(server.origin)")
+    #expect(try await folder.read("a", limit: 10) == [1])
+    #expect(dates.value.last?.hasPrefix("19941106T") == true)
+  }
+
+  @Test func `a refusal says why`() async throws {
+    let server = try TestServer { _ in
+      .text(
+        403, "<Error><Code>SignatureDoesNotMatch</Code><Key>secret</Key></Error>",
+        type: "application/xml")
+    }
+    let folder = try FolderKind.s3(.test).open("s3://cairn/f?endpoint=\(server.origin)")
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.code == .auth)
+    #expect(error?.message.contains("SignatureDoesNotMatch") == true)
+  }
+}
