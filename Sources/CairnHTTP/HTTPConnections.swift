@@ -107,7 +107,7 @@ package final class HTTPConnections: Sendable {
 
   /// A server that lets bytes trickle never stalls, and yet has to end some time.
   private func deadline(_ request: HTTPRequest) -> NIODeadline {
-    let slowest = Double(request.body.count) / 1024
+    let slowest = (Double(request.body.count) + Double(request.expected)) / 1024
     let seconds = settings.connectSeconds + 4 * settings.stallSeconds + slowest
     return .now() + .milliseconds(Int64(min(seconds * 1000, 1e12)))
   }

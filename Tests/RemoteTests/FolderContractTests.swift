@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Cairn
+@testable import TestServers
 
 /// What the exchange may rely on, whatever kind of folder it is.
 @Suite struct FolderContractTests {

@@ -6,6 +6,7 @@ import Testing
 
 @testable import Cairn
 @testable import CairnHTTP
+@testable import TestServers
 
 /// What becomes of everything that a server, or a network, can do to a request.
 @Suite struct HTTPSessionTests {

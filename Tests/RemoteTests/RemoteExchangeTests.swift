@@ -7,6 +7,7 @@ import Testing
 @testable import Cairn
 @testable import CairnS3
 @testable import CairnWebDAV
+@testable import TestServers
 
 /// Devices that meet on a server.
 @Suite struct RemoteExchangeTests {

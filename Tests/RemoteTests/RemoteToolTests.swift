@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import TestServers
+
 /// The command line with folders on servers.
 @Suite struct RemoteToolTests {
   let place: TemporaryDirectory

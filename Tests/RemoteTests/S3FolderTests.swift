@@ -5,6 +5,7 @@ import Testing
 @testable import Cairn
 @testable import CairnHTTP
 @testable import CairnS3
+@testable import TestServers
 
 /// What S3 servers do differently.
 @Suite struct S3FolderTests {

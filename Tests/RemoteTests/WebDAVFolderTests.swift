@@ -6,6 +6,7 @@ import Testing
 @testable import Cairn
 @testable import CairnHTTP
 @testable import CairnWebDAV
+@testable import TestServers
 
 /// What WebDAV servers do differently.
 @Suite struct WebDAVFolderTests {
