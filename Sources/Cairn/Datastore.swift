@@ -67,7 +67,8 @@ public final class Datastore: Sendable {
             blobs,
             BlobExchange.Choice(
               policy: options.attachments,
-              graceMilliseconds: options.attachmentGraceMilliseconds)
+              graceMilliseconds: options.attachmentGraceMilliseconds,
+              trashMilliseconds: options.stored.trashMilliseconds)
           ))
         // A new one is in the account's list at once, empty.
         info.notePublished(store.published)

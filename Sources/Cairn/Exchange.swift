@@ -84,7 +84,9 @@ final class Exchange: Sendable {
     self.blobs = blobs.map {
       BlobExchange(
         store: store, home: $0.home, folder: observed,
-        directory: FileName.blobDirectory(directory), options: $0.options, tuning: tuning)
+        directory: FileName.blobDirectory(directory),
+        older: FileName.olderGenerations(of: directory).map(FileName.blobDirectory),
+        options: $0.options, tuning: tuning)
     }
     self.graceMilliseconds = graceMilliseconds
     self.tuning = tuning
@@ -165,10 +167,11 @@ final class Exchange: Sendable {
     throw CairnError(ending)
   }
 
+  /// `collection` is nil if it did not come to looking for unused contents, whoever asked.
   func round(
     _ audit: inout FolderRepair?, _ request: BlobExchange.Request = BlobExchange.Request(),
     publishes: Bool = true
-  ) async throws(CairnError) -> (report: ExchangeReport, collection: AttachmentCollection) {
+  ) async throws(CairnError) -> (report: ExchangeReport, collection: AttachmentCollection?) {
     try checkOpen()
     blobs?.beginRound()
     // What is remembered of the own head may be of one that the folder has lost since.
@@ -178,19 +181,20 @@ final class Exchange: Sendable {
     // A sync is about to make the store another one: the next round looks at that.
     guard pauseRejoining() else {
       report.isRejoining = true
-      return (report, AttachmentCollection())
+      return (report, nil)
     }
     defer { saveHistories() }
     let found: Found
     do throws(CairnError) { found = try await fetch(&report) } catch {
       resumeRejoining()
       condition.noteFetchFailed(error)
+      if publishes { await makeRoom(error, request, nil, &report) }
       throw error
     }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
-    if !publishes { return (report, AttachmentCollection()) }
+    if !publishes { return (report, nil) }
     do throws(CairnError) {
       try await self.audit(found.listing, &audit, &report)
       switch found.publishing {
@@ -200,10 +204,11 @@ final class Exchange: Sendable {
       }
     } catch {
       condition.notePublishFailed(error)
+      if found.publishing == .all { await makeRoom(error, request, found.listing, &report) }
       throw error
     }
     condition.notePublished()
-    var collection = AttachmentCollection()
+    var collection: AttachmentCollection?
     if found.publishing == .all {
       collection = try await settleBlobs(request, found.listing, &audit, &report)
     }

@@ -27,7 +27,7 @@ public protocol Folder: Sendable {
 
   /// The same as `write`, for a file of any size, whose bytes come from `next` piece by piece,
   /// until that returns nil. If `next` throws, nothing must be left of the file. A folder that has
-  /// nothing of its own for that writes it whole.
+  /// nothing of its own for that writes it whole, and only up to 1 GiB: a larger one is an error.
   func write(
     _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
   ) async throws(CairnError) -> FolderEntry
@@ -67,7 +67,18 @@ extension Folder {
     _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
   ) async throws(CairnError) -> FolderEntry {
     var bytes: [UInt8] = []
-    while let piece = try next() { bytes += piece }
+    func check(_ length: UInt64) throws(CairnError) {
+      guard length > 1 << 30 else { return }
+      throw CairnError(
+        .sizeLimit, "\(path) has more than the 1 GiB that this folder can write: it has no way to "
+          + "write in pieces (Folder.write(_:length:_:))", file: path)
+    }
+    // Before anything is in memory, and whatever `length` has promised.
+    try check(length)
+    while let piece = try next() {
+      try check(UInt64(bytes.count + piece.count))
+      bytes += piece
+    }
     return try await write(path, bytes)
   }
 
