@@ -2,6 +2,7 @@ import CairnBytes
 import CairnDisk
 import CairnLog
 import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
 
@@ -65,19 +66,23 @@ import Testing
     try b.close()
   }
 
-  @Test func `own deltas that name a content begin its grace anew`() async throws {
-    let a = try bench.open("a")
-    let photo = try a.addPhoto("r", sample(1))
+  @Test(arguments: [true, false])
+  func `own deltas that name a content begin its grace anew`(isOtherProcess: Bool) async throws {
+    var a = try bench.open("a")
+    let id = try a.addPhoto("r", sample(1)).id
     try a.table("t").record("r")?.delete()
     try a.sync()
-    #expect(try await a.collectAttachments().waiting == 1)
+    if isOtherProcess { a = try reopened(a, "a") }
+    // The process that has attached it, and has not looked since, waits for it to be set.
+    #expect(try await a.collectAttachments().waiting == (isOtherProcess ? 1 : 0))
     bench.clock.advance(by: 31 * day)
-    try a.table("t").insert(["photo": photo.value], id: "again")
+    try a.table("t").insert(["photo": .attachment(id)], id: "again")
     try a.sync()
     try a.table("t").record("again")?.delete()
     try a.sync()
     let result = try await a.collectAttachments()
-    #expect(result.removedHere == 0 && result.waiting == 1)
+    #expect(result.removedHere == 0 && result.waiting == (isOtherProcess ? 1 : 0))
+    #expect(try a.attachment(id).state == .here)
     try a.close()
   }
 

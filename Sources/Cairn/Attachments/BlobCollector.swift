@@ -80,7 +80,7 @@ struct BlobCollector {
   /// folder goes when all devices have known for the grace, too, that it is unused: somebody's
   /// trash may have had it until then.
   func expired(
-    _ reach: Reach, _ permission: Permission = Permission(),
+    _ reach: Reach, _ permission: Permission,
     _ result: inout AttachmentCollection
   ) throws(CairnError) -> Expired {
     let files = try home.list()
@@ -181,7 +181,7 @@ struct BlobCollector {
       result.needsNewerVersion = true
       return result
     }
-    let expired = try expired(reach, &result)
+    let expired = try expired(reach, Permission(), &result)
     try remove(expired.here, &result)
     forget(Set(expired.here.map(\.hash)))
     return result

@@ -1,6 +1,8 @@
 internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
 internal import Synchronization
 
 /// A thorough look at the folder.

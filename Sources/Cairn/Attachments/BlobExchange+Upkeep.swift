@@ -51,7 +51,10 @@ extension BlobExchange {
     }
     guard mustLook || isDue || audit != nil else { return AttachmentCollection() }
     let hasNone = try home.list().isEmpty
-    let isEmpty = hasNone && memory.withLock { $0.known.isEmpty && !$0.hasReferences }
+    // What is only in the folder any more has its grace there.
+    let isEmpty =
+      hasNone && home.ledger.unused.isEmpty
+      && memory.withLock { $0.known.isEmpty && !$0.hasReferences }
     let isCollecting = request.collect != nil || !isEmpty && isDue
     guard mustLook || isCollecting || audit != nil else { return AttachmentCollection() }
     let listing = try await listing(&report)

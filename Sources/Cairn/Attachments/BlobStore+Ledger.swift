@@ -1,3 +1,4 @@
+internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
 internal import Synchronization
@@ -44,6 +45,7 @@ extension BlobStore {
   /// Contents are in use, or were a moment ago: for how long they were not is over, also for a
   /// process that comes after a crash.
   func noteUsed(_ hashes: some Sequence<ContentHash>) throws(CairnError) {
+    notePinsUsed(hashes)
     let unused = ledger.unused
     if unused.isEmpty { return }
     let used = hashes.filter { unused[$0] != nil }

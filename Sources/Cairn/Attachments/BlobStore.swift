@@ -305,6 +305,15 @@ final class BlobStore: Sendable {
     }
   }
 
+  /// The grace of those that are still pinned counts from now.
+  func notePinsUsed(_ hashes: some Sequence<ContentHash>) {
+    let now = machine.clock.now()
+    state.withLock { state in
+      if state.pinned.isEmpty { return }
+      for hash in hashes { state.pinned[hash]?.time = now }
+    }
+  }
+
   /// Those that were attached so long ago that nobody sets them to anything any more, and when.
   func endPins(_ pinned: [ContentHash: Pin], after life: Int64) -> [ContentHash: Int64] {
     let now = machine.clock.now()
