@@ -31,6 +31,8 @@ public final class Datastore: Sendable {
   /// For a local datastore, which transfers nothing.
   private let idleGauge = TransferGauge()
   var gauge: TransferGauge { exchanger?.gauge ?? idleGauge }
+  /// The object store that uses it.
+  let objectClaim = Lock(ObjectClaim.Memo())
 
   init(
     id: String, generation: UInt32, manager: DatastoreManager, directory: String

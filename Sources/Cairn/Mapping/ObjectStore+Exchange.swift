@@ -59,7 +59,9 @@ extension ObjectStore {
     if gate.status.isSuspended { return nil }
     let arrivedBefore = report.arrived.count
     var refused: (batch: RecordID?, error: CairnError)?
-    for batch in book.outbox.uploads(route) where !gate.status.isSuspended {
+    // A device that finds out that it is a copy hears first which sets the other one has sent.
+    for batch in book.outbox.uploads(route)
+    where !gate.status.isSuspended && !exchanger.isRejoining {
       do throws(CairnError) { try upload(batch, &report) } catch {
         refused = (batch.id, error)
         break
@@ -86,6 +88,7 @@ extension ObjectStore {
         arrived: Array(report.arrived[arrivedBefore...]))
     }
     try follow(route, &report)
+    try forget(route)
     return nil
   }
 
