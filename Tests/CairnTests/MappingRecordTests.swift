@@ -268,4 +268,51 @@ import Testing
     #expect(try b.note("n")?.text == "kept" && b.note("m")?.text == "kept")
     #expect(try a.notes() == b.notes())
   }
+
+  @Test func `what a handler keeps and no object can say removes nothing`() async throws {
+    struct Titled: TableModel {
+      static let table = "notes"
+      var text: String
+      var place: String?
+    }
+    let mapping = ObjectMapping(
+      Note.self, as: Titled.self,
+      map: { note, _ in MappedRecord(Titled(text: note.text, place: note.place)) },
+      update: { note, shared, _ in
+        note = note ?? Note(text: "")
+        note?.text = shared.text
+      },
+      merge: { merge in
+        merge.keep("place", "nowhere")
+        merge.keep("", "bad")
+        merge.keep("text", "both")
+      })
+    let bench = MappingBench()
+    let a = try await bench.open("a", [mapping])
+    let b = try await bench.open("b")
+    for id: RecordID in ["m", "n"] { try await b.insert(Note(text: "x", place: "there"), id) }
+    try await bench.settle([a, b])
+    try await a.update("n") { $0.text = "of a" }
+    try await b.update("n") { $0.text = "of b" }
+    _ = try await b.exchange()
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.note("n") == Note(text: "both", place: "there"))
+    #expect(!a.store.outbox.isSuspended)
+  }
+
+  @Test func `a record is deleted where it is, not where a changed mapping looks for it`()
+    async throws
+  {
+    let bench = MappingBench()
+    var a = try await bench.open("a", [MappingTests.routed], routes: Self.routes)
+    for id: RecordID in ["m", "n"] { try await a.insert(Note(text: "x", place: "work"), id) }
+    _ = try await a.exchange()
+    try await a.close()
+    a = try await bench.open("a", [MappingBench.note], routes: Self.routes)
+    try await a.update("m") { $0.text = "new" }
+    try await a.delete("n")
+    _ = try await a.exchange()
+    #expect(try a.record("m", "work") == nil && a.record("n", "work") == nil)
+    #expect(try a.record("m", "main")?["text"] == "new")
+  }
 }

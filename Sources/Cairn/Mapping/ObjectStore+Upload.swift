@@ -15,7 +15,7 @@ extension ObjectStore {
     guard let batch = try mergeUntilQuiet(batch, remote, &report) else { return }
     let before = remote.store.vector
     do throws(CairnError) {
-      for entry in book.outbox.changes(in: batch) { try write(entry, to: remote) }
+      for entry in book.outbox.changes(in: batch) { try write(entry, of: batch, to: remote) }
       try wrapped { () throws(StoreError) in
         let now = try remote.store.fields(
           table: MappingBook.Place.sent, id: book.installation.name)
@@ -70,16 +70,28 @@ extension ObjectStore {
         + "time; resume the queue and exchange again", id: batch.id.description)
   }
 
+  /// Whether the record is the object's, and not another thing of the same id.
+  private func isOwn(
+    _ entry: OutboxBook.Entry, _ batch: OutboxBook.Batch
+  ) throws(CairnError) -> Bool {
+    try home(entry.object)
+      == RecordPlace(route: batch.route, table: entry.table, record: entry.record)
+  }
+
   private func isAsMerged(_ batch: OutboxBook.Batch) throws(CairnError) -> Bool {
     for entry in book.outbox.changes(in: batch) {
       let now = try record(batch.route, entry.table, entry.record)
       switch entry.kind {
-      case .delete: if let now, now != entry.originals { return false }
-      case .insert: if now != nil { return false }
+      case .delete:
+        if let now, now != entry.originals { return false }
+      case .insert:
+        guard now != nil, let object = try fields(entry.object) else { continue }
+        if try shape(entry.object, object)?.route == batch.route { return false }
       case .update:
-        if let now, entry.fields.contains(where: { now[$0] != entry.originals[$0] }) {
-          return false
-        }
+        guard let now, let object = try fields(entry.object),
+          try isOwn(entry, batch), try shape(entry.object, object) != nil
+        else { continue }
+        if entry.fields.contains(where: { now[$0] != entry.originals[$0] }) { return false }
       }
     }
     return true
@@ -123,7 +135,7 @@ extension ObjectStore {
 
   /// Writes what an entry says, with the values that the object has.
   private func write(
-    _ entry: OutboxBook.Entry, to remote: Datastore
+    _ entry: OutboxBook.Entry, of batch: OutboxBook.Batch, to remote: Datastore
   ) throws(CairnError) {
     let (table, id) = (entry.table, entry.record.name)
     let now = try wrapped { () throws(StoreError) in try remote.store.fields(table: table, id: id) }
@@ -141,6 +153,7 @@ extension ObjectStore {
         try remote.store.insert(table: table, id: id, changes)
       }
     }
+    guard entry.kind == .update, try isOwn(entry, batch) else { return }
     // Lists are edited item by item, so that they merge with what others publish just now.
     let different = changes.filter { change in
       now.first { $0.0 == change.field }?.1 != change.value

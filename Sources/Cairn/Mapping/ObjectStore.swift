@@ -62,11 +62,11 @@ public actor ObjectStore {
     try check(manager, remotes, mappings)
     let local = try manager.openOrCreateDatastore(id)
     do throws(CairnError) {
-      let claim = try claim(remotes)
+      let claim = try ObjectStore.claim(remotes)
       let book = try MappingBook(local.store)
       let store = ObjectStore(
         local, remotes, mappings, version, OutboxGate(suspendCount: suspendCount), onFailure, book)
-      await store.hold(claim)
+      await store.keep(claim)
       try await store.start()
       return store
     } catch {
@@ -90,7 +90,7 @@ public actor ObjectStore {
     self.book = book
   }
 
-  private func hold(_ claim: ObjectClaim) { self.claim = claim }
+  private func keep(_ claim: ObjectClaim) { self.claim = claim }
 
   /// Two stores would take each other's work for that of other devices, and neither would see all
   /// of it.
