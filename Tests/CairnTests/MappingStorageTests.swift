@@ -111,7 +111,7 @@ import Testing
     let fields = try #require(try main.fields(table: ":map.sent", id: try #require(names.first)))
     #expect(fields.count == ObjectStore.notedMax)
     let numbers = fields.map { $0.1 }.sorted { FieldValue.ordered($0, $1) < 0 }
-    #expect(numbers.last == .int(Int64(count)) && numbers.first == .int(7))
+    #expect(numbers.last == .int(Int64(count) + 1) && numbers.first == .int(8))
   }
 
   @Test func `a datastore has one object store`() async throws {

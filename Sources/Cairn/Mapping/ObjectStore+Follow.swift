@@ -178,13 +178,18 @@ extension ObjectStore {
         ObjectReport.Unreadable(
           route: route, table: address.table, record: address.id, error: error))
     }
-    // The object stood before a record of the same id on another route.
-    if wasThere, try fields(key) == nil,
-      let other = try otherPlace(
-        key, but: RecordPlace(route: route, table: address.table, record: address.id))
-    {
-      let address = RowKey(table: other.table, id: other.record)
-      try take(address, isNews: isNews, other.route, &sets, &report)
+    if wasThere {
+      let place = RecordPlace(route: route, table: address.table, record: address.id)
+      try followOther(key, than: place, &sets, &report)
     }
+  }
+
+  /// After an object may have gone with its record: it stood before one of its id on another route.
+  func followOther(
+    _ key: RowKey, than place: RecordPlace, _ sets: inout BatchNames, _ report: inout ObjectReport
+  ) throws(CairnError) {
+    guard try fields(key) == nil, let other = try otherPlace(key, but: place) else { return }
+    let address = RowKey(table: other.table, id: other.record)
+    try take(address, isNews: false, other.route, &sets, &report)
   }
 }

@@ -128,6 +128,10 @@ extension ObjectStore {
         {
           report.merges += 1
         }
+        if entry.kind != .delete {
+          let place = RecordPlace(route: batch.route, table: entry.table, record: entry.record)
+          try followOther(entry.object, than: place, &sets, &report)
+        }
       }
       try commit()
     }
