@@ -50,6 +50,45 @@ import Testing
     #expect(a.store.outbox == OutboxStatus())
   }
 
+  @Test func `datastores that sync by themselves meanwhile hide no record from the objects`()
+    async throws
+  {
+    let bench = MappingBench()
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    try await a.insert(Note(text: "w"), "n")
+    try await bench.settle([a, b])
+    let (rounds, main) = (40, try a.main)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for round in 0..<rounds {
+          try await b.store.write { objects throws(CairnError) in
+            try objects.insert(Note(text: "of b"), id: RecordID("b\(round)"))
+          }
+          _ = try await b.store.exchange()
+        }
+      }
+      group.addTask {
+        for round in 0..<rounds {
+          try await a.store.write { objects throws(CairnError) in
+            try objects.insert(Note(text: "of a"), id: RecordID("a\(round)"))
+          }
+          _ = try await a.store.exchange()
+        }
+      }
+      group.addTask {
+        for _ in 0..<(4 * rounds) {
+          _ = try await main.exchange()
+          try main.sync()
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await bench.settle([a, b]))
+    #expect(try a.notes().count == 2 * rounds + 1)
+    #expect(try a.notes() == b.notes())
+  }
+
   @Test func `two rounds at once upload each set once`() async throws {
     let bench = MappingBench()
     let device = try await bench.open("a")

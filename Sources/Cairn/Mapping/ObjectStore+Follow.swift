@@ -30,11 +30,12 @@ extension ObjectStore {
     try settle(route)
     report.massDeletes[route] = result.massDelete
     let after = remote.store.vector
-    if isKnown, !result.committed, result.newDevice == nil {
+    if isKnown, !result.committed, result.newDevice == nil, result.isAll(from: before, to: after) {
       if before != after { try take(result, route, through: after, &report) }
       return false
     }
-    // Somebody else has made changes visible there, or made some: nobody told which.
+    // Somebody else has made changes visible there, or made some, maybe at this moment: nobody told
+    // which.
     let renamed = result.newDevice == nil ? nil : device
     var addresses: [RowKey] = []
     for mapping in mappings.values {
@@ -191,5 +192,13 @@ extension ObjectStore {
     guard try fields(key) == nil, let other = try otherPlace(key, but: place) else { return }
     let address = RowKey(table: other.table, id: other.record)
     try take(address, isNews: false, other.route, &sets, &report)
+  }
+}
+
+extension SyncResult {
+  /// Whether this sync is all that has happened to a datastore between two looks: another thread may
+  /// have synced it, too.
+  func isAll(from before: VersionVector, to after: VersionVector) -> Bool {
+    after.total &- before.total == UInt64(clamping: incorporated) &+ (committed ? 1 : 0)
   }
 }

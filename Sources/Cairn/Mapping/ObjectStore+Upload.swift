@@ -39,7 +39,7 @@ extension ObjectStore {
     // Otherwise somebody else has written there, too, and the next round looks at all of it.
     let isKnown =
       book.followed[batch.route]?.vector == before && before[own] + 1 == after[own]
-      && result.newDevice == nil
+      && result.newDevice == nil && result.isAll(from: before, to: after)
     try changing { () throws(CairnError) in
       book.outbox.noteCommitted(
         batch, device: remote.device, sequence: after[remote.store.device])
