@@ -76,6 +76,10 @@ extension ObjectStore {
     let shaped = try object.flatMap { object throws(CairnError) in try shape(key, object) }
     if let shaped { state.route = shaped.route } else {
       state.route = try delete?.route ?? routes(of: key, table).first
+      // One that was detached.
+      for route in remotes.keys.sorted() where state.route == nil {
+        if try self.record(route, table, record) != nil { state.route = route }
+      }
     }
     guard let route = state.route else { return object == nil ? nil : state }
     state.hasRecord = try self.record(route, table, record) != nil
