@@ -74,8 +74,11 @@ extension ObjectStore {
       hasPendingDelete: false)
     guard let table = mapping.recordTable else { return object == nil ? nil : state }
     let shaped = try object.flatMap { object throws(CairnError) in try shape(key, object) }
-    if let shaped { state.route = shaped.route } else {
-      state.route = try delete?.route ?? routes(of: key, table).first
+    if let shaped {
+      state.route = shaped.route
+    } else {
+      state.route = delete?.route
+      if state.route == nil { state.route = try routes(of: key, table).first }
       // One that was detached.
       for route in remotes.keys.sorted() where state.route == nil {
         if try self.record(route, table, record) != nil { state.route = route }
