@@ -11,7 +11,8 @@ import Testing
 
   /// Notes of the place "here" stay on the device, as long as they do.
   private func mapping(sharesAll: Bool) -> ObjectMapping {
-    .synced(Note.self) { $0.place == "here" && !sharesAll ? nil : ObjectMapping.mainRoute }
+    .synced(
+      Note.self, route: { $0.place == "here" && !sharesAll ? nil : ObjectMapping.mainRoute })
   }
 
   /// Lets others' changes of one route arrive, as an app does that exchanges by itself.
@@ -122,7 +123,7 @@ import Testing
     try await a.update("settings") { $0.text = "of home, new" }
     let work = try #require(a.remotes["work"])
     let fields: [String: Value] = ["text": "of work", "stars": 0, "tags": [], "place": "work"]
-    try work.table("notes").insert(fields, id: "settings")
+    try work.table("notes").insert(fields: fields, id: "settings")
     try work.sync()
     try await a.store.sync()
     #expect(try a.note("settings")?.text == "of home, new")

@@ -110,7 +110,8 @@ import Testing
     let main = try device.main.store
     let names = try main.query(table: ":map.sent", [])
     #expect(names.count == 1)
-    let fields = try #require(try main.fields(table: ":map.sent", id: try #require(names.first)))
+    let name = try #require(names.first)
+    let fields = try #require(try main.fields(table: ":map.sent", id: name))
     #expect(fields.count == ObjectStore.notedMax)
     let numbers = fields.map { $0.1 }.sorted { FieldValue.ordered($0, $1) < 0 }
     #expect(numbers.last == .int(Int64(count) + 1) && numbers.first == .int(8))
