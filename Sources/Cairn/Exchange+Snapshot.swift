@@ -32,16 +32,22 @@ extension Exchange {
     var next =
       current
       ?? SnapshotDownload(
-        path: store.temporarySnapshotPath(), content: snapshot.content, size: snapshot.size)
+        path: store.incomingSnapshotPath(), content: snapshot.content, size: snapshot.size)
     defer { download.withLock { $0 = next.received < next.size ? next : nil } }
     guard try await receive(&next, snapshot.name, &report) else {
       // It may be another one the next time.
       next.received = 0
       return nil
     }
-    let found = try DiskSource(next.path, machine.disk)
-    defer { found?.close() }
-    guard let found, try found.hash() == snapshot.content else {
+    guard let found = try DiskSource(next.path, machine.disk) else {
+      next.received = 0
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: snapshot.name, bytes: next.size, reason: "it is gone from this device again"))
+      return nil
+    }
+    defer { found.close() }
+    guard try found.hash() == snapshot.content else {
       let reason =
         "the snapshot is not what its head says (\(next.received) bytes of \(snapshot.size)); all "
         + "deltas are fetched instead"
@@ -59,6 +65,7 @@ extension Exchange {
   private func receive(
     _ download: inout SnapshotDownload, _ name: String, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
+    var beginsAnew = false
     while download.received < download.size {
       let start = download.received
       let end = min(download.size, start + Exchange.snapshotPartBytes)
@@ -79,7 +86,14 @@ extension Exchange {
         let file = try machine.disk.open(download.path, start == 0 ? .create : .readWrite)
         defer { file.close() }
         try file.write(bytes.span, at: start)
-      } catch { throw CairnError(error) }
+      } catch {
+        // What was here is gone, whoever took it: from the beginning, and not for ever.
+        let isGone = error.reason == .notFound && start > 0
+        download.received = 0
+        guard isGone, !beginsAnew else { throw CairnError(error) }
+        beginsAnew = true
+        continue
+      }
       download.received = end
       gauge.noteFetched(bytes: end - start)
     }
