@@ -232,6 +232,8 @@ public final class Datastore: Sendable {
     if !store.isClosed { info.save() }
     observers.keepStatus()
     defer {
+      // Not before: rounds that are cut short see a datastore that is closed.
+      exchanger?.cancel()
       observers.finish()
       gauge.finish()
     }
@@ -322,7 +324,8 @@ public final class Datastore: Sendable {
     }
   }
 
-  /// Ends what `startExchanging` began. A round that is under way ends by itself.
+  /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
+  /// a server are cancelled.
   public func stopExchanging() {
     background.withLock { running in
       exchanger?.condition.set { $0.isInBackground = false }

@@ -156,7 +156,15 @@ final class Exchange: Sendable {
         return .failure(error)
       }
     }
+    // Closing cancels, and says more than that it was cancelled.
+    if case .failure(let error) = result, error.code == .cancelled { try checkOpen() }
     return try result.get()
+  }
+
+  /// Ends what goes on with the folder: nobody waits for it any more.
+  func cancel() {
+    turn.cancel()
+    blobs?.cancel()
   }
 
   /// A store that was closed since answers everything as an empty one would: to be asked after
@@ -309,20 +317,5 @@ final class Exchange: Sendable {
             ($0.device.description, $0.sequence)
           }))
     }.sorted { $0.id < $1.id }
-  }
-}
-
-/// Lets one round run at a time, in the order in which they were asked for.
-actor ExchangeTurn {
-  private var last: Task<Void, Never>?
-
-  func run<R: Sendable>(_ body: @escaping @Sendable () async -> R) async -> R {
-    let before = last
-    let task = Task {
-      await before?.value
-      return await body()
-    }
-    last = Task { _ = await task.value }
-    return await task.value
   }
 }

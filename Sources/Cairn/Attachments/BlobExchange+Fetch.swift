@@ -16,27 +16,54 @@ extension BlobExchange {
           + "not fetched here", id: AttachmentID(reference).description)
     }
     try home.checkLimit(reference.length)
-    try await flight(reference).value.get()
+    try await fly(reference).get()
   }
 
-  private func flight(
-    _ reference: BlobReference
-  ) -> Task<Result<Void, CairnError>, Never> {
-    flights.withLock { flights in
-      if let flight = flights[reference] { return flight }
+  /// Fetches a content once for all who ask for it meanwhile. When nobody waits any more it ends.
+  private func fly(_ reference: BlobReference) async -> Result<Void, CairnError> {
+    let (task, isEnding) = flights.withLock { flights in
+      if let flight = flights[reference], flight.waiting == 0 { return (flight.task, true) }
       // One with another length, of which at most one is right, uses the same file.
-      let others = flights.filter { $0.key.hash == reference.hash }.map(\.value)
-      let flight = Task { () -> Result<Void, CairnError> in
-        defer { self.flights.withLock { $0[reference] = nil } }
-        for other in others { _ = await other.value }
-        do throws(CairnError) {
-          try await self.fetchNow(reference)
-          return .success(())
-        } catch { return .failure(error) }
-      }
+      let others = flights.filter { $0.key.hash == reference.hash }.map(\.value.task)
+      var flight = flights[reference] ?? Flight(task: start(reference, after: others))
+      flight.waiting += 1
       flights[reference] = flight
-      return flight
+      return (flight.task, false)
     }
+    if isEnding {
+      // Two must not write the same file.
+      _ = await task.value
+      return await fly(reference)
+    }
+    return await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      let isLast = flights.withLock { flights in
+        guard flights[reference]?.task == task else { return false }
+        flights[reference]?.waiting -= 1
+        return flights[reference]?.waiting == 0
+      }
+      if isLast { task.cancel() }
+    }
+  }
+
+  private func start(
+    _ reference: BlobReference, after others: [Task<Result<Void, CairnError>, Never>]
+  ) -> Task<Result<Void, CairnError>, Never> {
+    Task {
+      defer { self.flights.withLock { _ = $0.removeValue(forKey: reference) } }
+      for other in others { _ = await other.value }
+      do throws(CairnError) {
+        try await self.fetchNow(reference)
+        return .success(())
+      } catch { return .failure(error) }
+    }
+  }
+
+  /// Ends all that is being fetched.
+  func cancel() {
+    let all = flights.withLock { flights in flights.values.map(\.task) }
+    for task in all { task.cancel() }
   }
 
   private func fetchNow(_ reference: BlobReference) async throws(CairnError) {
@@ -168,7 +195,7 @@ extension BlobExchange {
       if bytes > 0, bytes + reference.length > tuning.blobRoundBytes { break }
       // An empty one counts, too.
       bytes += max(1, reference.length)
-      switch await flight(reference).value {
+      switch await fly(reference) {
       case .success:
         report.fetchedAttachments += 1
         report.fetchedAttachmentBytes += reference.length

@@ -20,7 +20,13 @@ final class BlobExchange: Sendable {
   let tuning: Tuning
   let memory: Lock<Memory>
   /// Contents that are being fetched.
-  let flights = Lock<[BlobReference: Task<Result<Void, CairnError>, Never>]>([:])
+  let flights = Lock<[BlobReference: Flight]>([:])
+
+  /// A content that is being fetched, and how many wait for it.
+  struct Flight: Sendable {
+    var task: Task<Result<Void, CairnError>, Never>
+    var waiting = 0
+  }
 
   /// What an app has chosen.
   struct Choice: Sendable {

@@ -63,6 +63,9 @@ final class CatalogueExchange: Sendable {
     return try result.get()
   }
 
+  /// Ends what goes on with the folder.
+  func cancel() { turn.cancel() }
+
   /// Only one process writes the own file.
   private func takeLock() async throws(CairnError) -> any DiskLock {
     do throws(DiskError) {

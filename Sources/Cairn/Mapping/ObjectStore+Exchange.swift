@@ -71,7 +71,8 @@ extension ObjectStore {
       // Also if a set was refused: those before it are on their way.
       report.exchanges[route] = try await remote.exchange()
     } catch {
-      if !hasUploads { throw error }
+      // Who ends a round has nothing against what is uploaded: the next one goes on with it.
+      if !hasUploads || error.code == .cancelled { throw error }
       refused = refused ?? (nil, error)
     }
     if refused != nil { _ = gate.suspend(by: 1) }
@@ -141,6 +142,7 @@ extension ObjectStore {
     } catch {
       switch error.code {
       case .closed, .shutdown, .deleted: return .stop
+      case .cancelled where Task.isCancelled: return .stop
       default:
         onReport(.failure(error))
         return .idle
@@ -148,7 +150,8 @@ extension ObjectStore {
     }
   }
 
-  /// Ends what `startExchanging` began. A round that is under way ends by itself.
+  /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
+  /// a server are cancelled.
   public nonisolated func stopExchanging() { background.withLock { $0.stop() } }
 
   /// There may be something to upload.
