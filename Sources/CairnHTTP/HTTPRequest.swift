@@ -11,8 +11,6 @@ package struct HTTPRequest: Sendable {
   package var query: [(name: String, value: String)] = []
   package var headers: [(name: String, value: String)] = []
   package var body = Body.none
-  /// Bytes that the answer is known to have, if it is long: it may take longer then.
-  package var expected: UInt64 = 0
   /// Statuses that are an answer and not a failure.
   package var accepted: Set<Int>
 

@@ -160,6 +160,17 @@ import Testing
     #expect(bench.server.count == 2)
   }
 
+  @Test func `an answer that trickles has stalled, too`() async throws {
+    let bench = try Bench({
+      $0.stallSeconds = 0.5
+      $0.attempts = 2
+    }) { _ in .trickle(0.02) }
+    let failure = try #require(await bench.failure(limit: 1 << 20))
+    #expect(failure.kind == .stalled)
+    #expect(failure.detail.contains("trickles"))
+    #expect(bench.server.count == 2)
+  }
+
   @Test func `nobody listens`() async throws {
     let bench = try Bench({ $0.attempts = 2 }) { _ in .answer(200) }
     bench.server.stop()

@@ -107,7 +107,6 @@ extension PullRound {
     var request = client.request(
       "GET", client.address.path(wanted.document, wanted.stub.name))
     request.query = [("rev", wanted.revision)]
-    request.expected = UInt64(clamping: wanted.stub.length)
     // What the server keeps packed comes as it is kept: only so can its digest be told.
     request.headers = [("Accept", "*/*"), ("Accept-Encoding", "gzip")]
     do throws(HTTPFailure) {
