@@ -9,11 +9,16 @@ package protocol HTTPAuthorizer: Sendable {
   func headers(
     for request: HTTPRequest, _ credentials: Credentials?, now: Int64
   ) throws(CairnError) -> [(name: String, value: String)]
+
+  /// Whether the server may do it for other credentials.
+  func isRefusal(_ failure: HTTPFailure) -> Bool
 }
 
 /// User and password, or a token: what WebDAV servers ask for.
 package struct PlainAuthorizer: HTTPAuthorizer {
   package init() {}
+
+  package func isRefusal(_ failure: HTTPFailure) -> Bool { failure.kind == .status(401) }
 
   package func headers(
     for request: HTTPRequest, _ credentials: Credentials?, now: Int64

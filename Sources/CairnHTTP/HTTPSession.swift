@@ -72,13 +72,13 @@ package final class HTTPSession: Sendable {
       do throws(HTTPFailure) {
         return try await attempt(request, sink(), tries)
       } catch {
-        if case .status(401) = error.kind, !hasRefreshed, try await refresh(request) {
-          hasRefreshed = true
-          continue
-        }
         if !hasSetClock, setClock(error) {
           hasSetClock = true
           continue
+        }
+        if !hasRefreshed, authorizer.isRefusal(error) {
+          hasRefreshed = true
+          if try await refresh(request) { continue }
         }
         if error.kind == .redirect, redirects < 3, follow(error, &request) {
           redirects += 1

@@ -223,6 +223,36 @@ import Testing
     #expect(dates.value.last?.hasPrefix("19941106T") == true)
   }
 
+  @Test(
+    arguments: [
+      (400, "ExpiredToken"), (403, "InvalidAccessKeyId"), (403, "SignatureDoesNotMatch"), (403, ""),
+    ])
+  func `a key that is refused is asked for again, and the request succeeds`(
+    _ status: Int, _ code: String
+  ) async throws {
+    let server = try TestServer { asked in
+      if asked["x-amz-security-token"] == "second" { return .answer(200, [], [1]) }
+      if code.isEmpty { return .answer(status) }
+      return .text(status, "<Error><Code>\(code)</Code></Error>", type: "application/xml")
+    }
+    let tokens = Shared(["first", "second", "third"])
+    var settings = ServerSettings.test
+    settings.credentials = .closure { () async throws(CairnError) in
+      .accessKey(id: "id", secret: "secret", sessionToken: tokens.value.removeFirst())
+    }
+    let folder = try FolderKind.s3(settings).open("s3://cairn/f?endpoint=\(server.origin)")
+    #expect(try await folder.read("a", limit: 10) == [1])
+    #expect(server.count == 2)
+    // Once for each request, however often it is refused.
+    server.handle { _ in
+      .text(400, "<Error><Code>ExpiredToken</Code></Error>", type: "application/xml")
+    }
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.message.contains("ExpiredToken") == true)
+    #expect(server.count == 4)
+    #expect(tokens.value == [])
+  }
+
   @Test func `a refusal says why`() async throws {
     let server = try TestServer { _ in
       .text(
