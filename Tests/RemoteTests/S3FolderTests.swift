@@ -179,6 +179,31 @@ import Testing
     #expect(memory.bytes("f/d/a.snap") == bytes)
   }
 
+  @Test func `what was there before is not taken for what was sent`() async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    let (old, new) = (SeededRandom(1).bytes(2500), SeededRandom(2).bytes(2500))
+    memory.put("f/d/a.snap", old)
+    let ends = Shared(0)
+    bench.server.handle { asked in
+      guard asked.method == "POST", asked.query["uploadId"] != nil else {
+        return memory.answer(asked)
+      }
+      ends.value += 1
+      if ends.value == 1 { return .answer(503) }
+      memory.forgetUploads()
+      return memory.answer(asked)
+    }
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: new))
+    }
+    #expect(error?.code == .network)
+    #expect(memory.bytes("f/d/a.snap") == old)
+    bench.server.handle { memory.answer($0) }
+    _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: new))
+    #expect(memory.bytes("f/d/a.snap") == new)
+  }
+
   @Test func `uploads that nobody ended for a week are swept when there is another`() async throws {
     let bench = try Bench()
     let own = FileName.sharedSnapshot(7 as UInt128)

@@ -126,6 +126,29 @@ import Testing
     #expect(bench.memory.names == ["f/d/a.head"])
   }
 
+  @Test(arguments: [[UInt8]([2, 2]), [2, 2, 2]])
+  func `what was there before is not taken for what was moved`(_ new: [UInt8]) async throws {
+    let bench = try Bench(MemoryDAV.Manners(server: "Another/1"))
+    _ = try await bench.folder.write("d/a.head", [1, 1])
+    let memory = bench.memory
+    let moves = Shared(0)
+    bench.server.handle { asked in
+      guard asked.method == "MOVE" else { return memory.answer(asked) }
+      moves.value += 1
+      // A server that is busy does nothing, and then has forgotten what was written.
+      return .answer(moves.value == 1 ? 503 : 404)
+    }
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.head", new)
+    }
+    #expect(error?.code == .network)
+    #expect(moves.value == 2)
+    #expect(memory.bytes("f/d/a.head") == [1, 1])
+    bench.server.handle { memory.answer($0) }
+    #expect(try await bench.folder.write("d/a.head", new).size == UInt64(new.count))
+    #expect(memory.bytes("f/d/a.head") == new)
+  }
+
   @Test func `directories are made with those above them, once`() async throws {
     let bench = try Bench()
     _ = try await bench.folder.write("d/a.seg", [1])
