@@ -84,11 +84,12 @@ package final class HTTPSession: Sendable {
           redirects += 1
           continue
         }
-        let pause = wait(error, tries)
-        guard error.isPassing, tries < most, pause <= settings.longestPauseSeconds else {
-          throw error
+        let isTooLong = (error.retryAfter ?? 0) > settings.longestPauseSeconds
+        if isTooLong, error.isPassing, let seconds = error.retryAfter {
+          ledger.leave(request.origin, alone: seconds)
         }
-        do { try await self.pause(pause) } catch {
+        guard error.isPassing, tries < most, !isTooLong else { throw error }
+        do { try await self.pause(wait(error, tries)) } catch {
           throw HTTPFailure(.cancelled, request.label, "it was cancelled")
         }
       }
@@ -99,6 +100,10 @@ package final class HTTPSession: Sendable {
     _ request: HTTPRequest, _ sink: Sink, _ tries: Int
   ) async throws(HTTPFailure) -> Answer<Sink> {
     if Task.isCancelled { throw HTTPFailure(.cancelled, request.label, "it was cancelled") }
+    if let seconds = ledger.secondsAlone(request.origin) {
+      throw HTTPFailure(.later, request.label, "the server wants to be left alone for \(seconds) "
+        + "more seconds")
+    }
     let budget = settings.isMetered() ? settings.meteredBudget : settings.budget
     if let objection = ledger.objection(budget) {
       throw HTTPFailure(.budget, request.label, objection)
@@ -128,12 +133,15 @@ package final class HTTPSession: Sendable {
 
   // MARK: trying again
 
-  /// Seconds until the next try: as the server says, or twice as long each time, of which a random
-  /// part, so that devices that were refused at once do not come back at once.
+  /// Seconds until the next try: twice as long each time, of which a random part, so that devices
+  /// that were refused at once do not come back at once; and as long as the server says, and a
+  /// little more for the same reason.
   private func wait(_ failure: HTTPFailure, _ tries: Int) -> Double {
-    if let asked = failure.retryAfter { return asked }
+    let chance = Double(machine.random.next() >> 11) / Double(1 << 53)
     let longest = min(settings.longestPauseSeconds, 0.25 * Double(1 << min(tries, 16)))
-    return longest * (0.5 + 0.5 * Double(machine.random.next() >> 11) / Double(1 << 53))
+    let own = longest * (0.5 + 0.5 * chance)
+    guard let asked = failure.retryAfter else { return own }
+    return max(own, asked * (1 + 0.1 * chance))
   }
 
   /// Signatures are good for some minutes only: a device whose clock is wrong signs by the

@@ -21,7 +21,8 @@ package final class TrafficMeter: Sendable {
   func noteReceived(_ bytes: UInt64) { counts.withLock { $0.receivedBytes &+= bytes } }
 }
 
-/// What was used in the last hour, a minute a place. One for all folders of one kind and settings.
+/// What was used in the last hour, a minute a place, and which servers want to be left alone. One
+/// for all folders of one kind and settings.
 package final class BudgetLedger: Sendable {
   private struct Minute {
     var number: Int64 = -1
@@ -31,8 +32,32 @@ package final class BudgetLedger: Sendable {
 
   private let minutes = Lock([Minute](repeating: Minute(), count: 60))
   private let clock: any WallClock
+  /// From when until when, in milliseconds, by origin.
+  private let pauses = Lock<[String: Range<Int64>]>([:])
+  /// Longer than that no server is believed.
+  private static let longestSeconds: Double = 86_400
 
   package init(clock: any WallClock) { self.clock = clock }
+
+  /// A server has said for how long it does not want to be asked.
+  package func leave(_ origin: String, alone seconds: Double) {
+    let now = clock.now()
+    let length = Int64(min(max(0, seconds), BudgetLedger.longestSeconds) * 1000)
+    pauses.withLock { $0[origin] = now..<(now &+ max(1, length)) }
+  }
+
+  /// How long it still wants to be left alone, in seconds; nil: no more.
+  package func secondsAlone(_ origin: String) -> Int64? {
+    let now = clock.now()
+    return pauses.withLock { pauses in
+      // A clock that was put back since says nothing.
+      guard let pause = pauses[origin], pause.contains(now) else {
+        pauses[origin] = nil
+        return nil
+      }
+      return (pause.upperBound - now + 999) / 1000
+    }
+  }
 
   package func note(requests: Int = 0, bytes: UInt64 = 0) {
     let number = clock.now() / 60_000

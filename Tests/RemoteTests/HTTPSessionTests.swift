@@ -6,6 +6,7 @@ import Testing
 
 @testable import Cairn
 @testable import CairnHTTP
+@testable import CairnWebDAV
 @testable import TestServers
 
 /// What becomes of everything that a server, or a network, can do to a request.
@@ -109,13 +110,47 @@ import Testing
       asked.number == 0 ? .answer(429, [("Retry-After", "7")]) : .answer(200, [], [1])
     }
     #expect(try await bench.get() == [1])
-    #expect(bench.log.all == [7])
+    let pause = try #require(bench.log.all.first)
+    // A little more, so that not all come back at once.
+    #expect(pause >= 7 && pause < 7.8)
     // For longer than a round should last, the round ends.
     bench.server.handle { _ in .answer(503, [("Retry-After", "3600")]) }
     let failure = try #require(await bench.failure())
     #expect(failure.retryAfter == 3600)
     #expect(CairnError(failure).code == .retryLater)
-    #expect(bench.log.all == [7])
+    #expect(bench.log.all.count == 1)
+    #expect(bench.server.count == 3)
+    // Nor is it asked by the next one before that time.
+    bench.server.handle { _ in .answer(200, [], [2]) }
+    bench.clock.advance(by: 3_599_000)
+    let early = try #require(await bench.failure())
+    #expect(early.kind == .later)
+    #expect(CairnError(early).code == .retryLater)
+    #expect(CairnError(early).message.contains("1 more seconds"))
+    #expect(bench.server.count == 3)
+    bench.clock.advance(by: 1000)
+    #expect(try await bench.get() == [2])
+  }
+
+  @Test func `a server that is busy and says at once is not asked at once`() async throws {
+    let bench = try Bench { _ in .answer(503, [("Retry-After", "0")]) }
+    _ = await bench.failure()
+    #expect(bench.log.all.count == 4)
+    #expect(bench.log.all.allSatisfy { $0 >= 0.25 })
+  }
+
+  @Test func `a server that wants to be left alone is, by all datastores`() async throws {
+    let server = try TestServer { _ in .answer(503, [("Retry-After", "600")]) }
+    let kind = FolderKind.webDAV(.test)
+    let folders = try (0..<2).map { try kind.open("webdav+\(server.origin)/f\($0)") }
+    for folder in folders {
+      let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+      #expect(error?.code == .retryLater)
+    }
+    #expect(server.count == 1)
+    // Another server is another one.
+    let other = try TestServer { _ in .answer(404) }
+    #expect(try await kind.open("webdav+\(other.origin)/f").list("d") == [])
   }
 
   @Test func `a date to come back at counts by the server's clock`() async throws {
