@@ -101,8 +101,8 @@ package final class HTTPSession: Sendable {
   ) async throws(HTTPFailure) -> Answer<Sink> {
     if Task.isCancelled { throw HTTPFailure(.cancelled, request.label, "it was cancelled") }
     if let seconds = ledger.secondsAlone(request.origin) {
-      throw HTTPFailure(.later, request.label, "the server wants to be left alone for \(seconds) "
-        + "more seconds")
+      throw HTTPFailure(.later, request.label, "the server wants to be left alone for "
+        + "another \(seconds) s")
     }
     let budget = settings.isMetered() ? settings.meteredBudget : settings.budget
     if let objection = ledger.objection(budget) {

@@ -126,7 +126,7 @@ import Testing
     let early = try #require(await bench.failure())
     #expect(early.kind == .later)
     #expect(CairnError(early).code == .retryLater)
-    #expect(CairnError(early).message.contains("1 more seconds"))
+    #expect(CairnError(early).message.contains("another 1 s"))
     #expect(bench.server.count == 3)
     bench.clock.advance(by: 1000)
     #expect(try await bench.get() == [2])
