@@ -92,6 +92,7 @@ package final class HTTPConnections: Sendable {
           count += UInt64(bytes.count)
           meter.noteReceived(UInt64(bytes.count))
           try sink.take(bytes, request)
+          if sink.hasEnough { return reply }
           // The library looks at the pauses between bytes only, and they may be as long as that.
           guard start.duration(to: .now) < slowest(count) else {
             throw HTTPFailure(.stalled, request.label, "the answer only trickles")

@@ -25,6 +25,8 @@ private struct RangeSink: HTTPSink {
   private let range: Range<UInt64>
   private var position: UInt64 = 0
   private var isWanted = false
+  /// A server that knows no parts sends all of the file, however long it is.
+  var hasEnough: Bool { isWanted && position > range.upperBound }
 
   init(_ range: Range<UInt64>) { self.range = range }
 

@@ -209,6 +209,13 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
   private var mayBePage = false
   private var isPage = false
   private static var restMax: Int { 4096 }
+  /// What came beyond that.
+  private var passedOver = 0
+  private static var passedOverMax: Int { 1 << 20 }
+
+  var hasEnough: Bool {
+    hasContent ? wanted.hasEnough : passedOver > Choice.passedOverMax
+  }
 
   init(wanted: Sink) { self.wanted = wanted }
 
@@ -231,6 +238,8 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
       try wanted.take(bytes, request)
     } else if rest.count < Choice.restMax {
       rest += bytes.prefix(Choice.restMax - rest.count)
+    } else {
+      passedOver += bytes.count
     }
   }
 

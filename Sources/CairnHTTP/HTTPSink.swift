@@ -4,6 +4,13 @@ package protocol HTTPSink {
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure)
 
   mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure)
+
+  /// More has come than is wanted: the rest is not read, which costs the connection.
+  var hasEnough: Bool { get }
+}
+
+extension HTTPSink {
+  package var hasEnough: Bool { false }
 }
 
 /// Keeps all of it, up to a limit.
