@@ -68,12 +68,19 @@ extension Exchange {
   private func publishSegments(
     _ head: inout Head, through last: UInt64, _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    while head.last < last {
-      let after = head.last
-      let found = try wrapped { () throws(StoreError) in
-        try store.ownPack(after: after, through: last, limit: tuning.packBytes)
+    let snapshot = isSnapshotDue(head) ? snapshotBytes() : nil
+    defer { gauge.expectLater(files: 0, bytes: 0) }
+    var next = try nextPack(after: head.last, through: last)
+    while let found = next {
+      // One ahead, so that nobody takes the pause between two files for the end.
+      var failure: CairnError?
+      do throws(CairnError) { next = try nextPack(after: found.last, through: last) } catch {
+        // Not before what can be published is.
+        (next, failure) = (nil, error)
       }
-      guard let found else { return }
+      gauge.expectLater(
+        files: (next == nil ? 0 : 1) + (snapshot == nil ? 0 : 1),
+        bytes: UInt64(next?.pack.count ?? 0) + (snapshot ?? 0))
       try await blobs?.publish(found.pack, &report)
       let chains = try chains(of: found.pack, after: head.chain)
       let segment = PublishedSegment(
@@ -85,7 +92,24 @@ extension Exchange {
       head.chain = segment.chainAfter
       memory.withLock { $0.histories.note(head.device, first: found.first, chains) }
       report.publishedDeltas += found.last - found.first + 1
+      if let failure { throw failure }
     }
+  }
+
+  /// Own deltas that are not published yet, as far as one file goes; nil if there are no more.
+  private func nextPack(
+    after: UInt64, through last: UInt64
+  ) throws(CairnError) -> (pack: [UInt8], first: UInt64, last: UInt64)? {
+    if after >= last { return nil }
+    return try wrapped { () throws(StoreError) in
+      try store.ownPack(after: after, through: last, limit: tuning.packBytes)
+    }
+  }
+
+  private func snapshotBytes() -> UInt64? {
+    guard let file = store.snapshotFile() else { return nil }
+    // If it can't be asked now that is told when it is read.
+    do { return try machine.disk.info(file.path)?.size } catch { return nil }
   }
 
   /// The chain after each delta of a pack of ours.
@@ -254,9 +278,10 @@ extension Exchange {
     } else {
       report.requests += 1
       gauge.planPublish(files: 1, bytes: snapshot.size)
-      let entry = try await folder.write(path, from: source)
+      let told = ToldSource(source, gauge)
+      let entry = try await folder.write(path, from: told)
       guard entry.size == snapshot.size else { return }
-      gauge.notePublished(files: 1, bytes: snapshot.size)
+      gauge.notePublished(files: 1, bytes: snapshot.size - told.reach)
       report.publishedFiles += 1
       report.publishedBytes += snapshot.size
     }

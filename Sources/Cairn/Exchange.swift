@@ -81,12 +81,13 @@ final class Exchange: Sendable {
     self.user = user
     let observed = ObservedFolder(base: folder, condition: condition)
     self.folder = observed
+    let gauge = gauge
     self.blobs = blobs.map {
       BlobExchange(
         store: store, home: $0.home, folder: observed,
         directory: FileName.blobDirectory(directory),
         older: FileName.olderGenerations(of: directory).map(FileName.blobDirectory),
-        options: $0.options, tuning: tuning)
+        options: $0.options, tuning: tuning, gauge: gauge)
     }
     self.graceMilliseconds = graceMilliseconds
     self.tuning = tuning
@@ -122,6 +123,7 @@ final class Exchange: Sendable {
     {
       store.confirmPublished(through: memory.withLock { $0.own.last })
     }
+    observed.onStall { [gauge] in gauge.noteStalled($0) }
     noteInbox()
   }
 
@@ -191,7 +193,10 @@ final class Exchange: Sendable {
       report.isRejoining = true
       return (report, nil)
     }
-    defer { saveHistories() }
+    defer {
+      gauge.noteIdle()
+      saveHistories()
+    }
     let found: Found
     do throws(CairnError) { found = try await fetch(&report) } catch {
       resumeRejoining()
@@ -220,7 +225,6 @@ final class Exchange: Sendable {
     if found.publishing == .all {
       collection = try await settleBlobs(request, found.listing, &audit, &report)
     }
-    gauge.noteIdle()
     report.traffic = folder.traffic.map { $0.since(before ?? FolderTraffic()) }
     report.devices = memory.withLock { memory in
       memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
@@ -231,6 +235,7 @@ final class Exchange: Sendable {
   /// Fetches what there is and publishes nothing: for a store that is only being put together.
   func fetchOnly() async throws(CairnError) -> ExchangeReport {
     try checkOpen()
+    defer { gauge.noteIdle() }
     var report = ExchangeReport()
     _ = try await fetch(&report)
     return report

@@ -44,6 +44,10 @@ public protocol Folder: Sendable {
 
   /// What went over the network since it was made; nil if nothing does.
   var traffic: FolderTraffic? { get }
+
+  /// From now on calls `tell` with true when nothing of a request has moved for too long, so that
+  /// it is made again, and with false when there is an answer after that. On no particular thread.
+  func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void)
 }
 
 /// What a folder need not be able to do.
@@ -104,6 +108,9 @@ extension Folder {
 
   /// Nothing.
   public var traffic: FolderTraffic? { nil }
+
+  /// Never calls it.
+  public func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void) {}
 }
 
 enum FolderLimits {

@@ -70,8 +70,11 @@ package final class HTTPSession: Sendable {
     while true {
       tries += 1
       do throws(HTTPFailure) {
-        return try await attempt(request, sink(), tries)
+        let answer = try await attempt(request, sink(), tries)
+        meter.note(isStalled: false)
+        return answer
       } catch {
+        if error.kind == .stalled { meter.note(isStalled: true) }
         if !hasSetClock, setClock(error) {
           hasSetClock = true
           continue

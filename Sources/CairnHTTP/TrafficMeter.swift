@@ -5,8 +5,27 @@ internal import Synchronization
 /// Counts what goes over the network for one folder.
 package final class TrafficMeter: Sendable {
   private let counts = Lock(FolderTraffic())
+  private let stall = Lock(Stall())
+
+  private struct Stall {
+    var isStalled = false
+    var tell: (@Sendable (Bool) -> Void)?
+  }
 
   package init() {}
+
+  /// Who is told when requests stall, and when they go on.
+  package func onStall(_ tell: @escaping @Sendable (Bool) -> Void) {
+    stall.withLock { $0.tell = tell }
+  }
+
+  func note(isStalled: Bool) {
+    let tell = stall.withLock { stall in
+      defer { stall.isStalled = isStalled }
+      return isStalled || stall.isStalled ? stall.tell : nil
+    }
+    tell?(isStalled)
+  }
 
   package var traffic: FolderTraffic { counts.withLock { $0 } }
 

@@ -25,6 +25,10 @@ struct S3Folder: Folder {
 
   var traffic: FolderTraffic? { session.meter.traffic }
 
+  func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void) {
+    session.meter.onStall(tell)
+  }
+
   func request(_ method: String, _ path: String, accepted: Set<Int>) -> HTTPRequest {
     HTTPRequest(method, address.origin, address.path(path), accepted: accepted)
   }

@@ -24,6 +24,10 @@ struct WebDAVFolder: Folder {
 
   var traffic: FolderTraffic? { session.meter.traffic }
 
+  func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void) {
+    session.meter.onStall(tell)
+  }
+
   func request(
     _ method: String, _ name: String, isDirectory: Bool = false, accepted: Set<Int>
   ) -> HTTPRequest {

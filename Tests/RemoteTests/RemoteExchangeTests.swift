@@ -158,6 +158,79 @@ import Testing
     #expect(await iterator.next() == nil)
   }
 
+  @Test(arguments: [Kind.all[0], Kind.all[4]])
+  func `a round that ends badly ends progress, too`(_ kind: Kind) async throws {
+    let (server, location, _) = try kind.make()
+    let proxy = try FaultProxy(to: server.port)
+    let bench = try RemoteBench(
+      location.through(proxy.server.port, insteadOf: server.port), keeping: server)
+    let a = try bench.open("a")
+    try a.add("one")
+    try await a.exchange()
+    let b = try bench.open("b")
+    proxy.set { $0.method == "GET" && $0.path.hasSuffix(".seg") ? .broken : nil }
+    await #expect(throws: CairnError.self) { try await b.exchange() }
+    #expect(b.progress.isIdle)
+    // Of what did not come nothing falls when it does.
+    let before = b.progress
+    proxy.heal()
+    try await b.exchange()
+    #expect(b.progress.isIdle)
+    #expect(b.progress.fetched.files >= before.fetched.files)
+    try b.add("two")
+    proxy.set { $0.method == "PUT" ? .broken : nil }
+    await #expect(throws: CairnError.self) { try await b.exchange() }
+    #expect(b.progress.isIdle)
+  }
+
+  @Test func `uploads that follow one another are never idle in between`() async throws {
+    let (server, location, _) = try Kind.all[0].make()
+    var options = Options()
+    options.tuning.packBytes = 1000
+    options.tuning.smallFileRun = 1000
+    let bench = try RemoteBench(location, options: options, keeping: server)
+    let a = try bench.open("a")
+    for number in 0..<40 { try a.add("r\(number)") }
+    let seen = Shared<[TransferProgress]>([])
+    server.observe { asked in
+      if asked.method == "PUT", asked.path.hasSuffix(".seg") { seen.value.append(a.progress) }
+    }
+    let report = try await a.exchange()
+    #expect(report.publishedFiles > 3)
+    #expect(seen.value.count == report.publishedFiles - 1)
+    #expect(seen.value.allSatisfy { !$0.isIdle })
+    for (index, progress) in seen.value.dropLast().enumerated() {
+      // One is on its way, and the next one is known.
+      #expect(progress.published.totalFiles == index + 2)
+    }
+    #expect(a.progress.isIdle)
+  }
+
+  @Test func `progress says that a transfer has stalled, and when it goes on`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let writer = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
+    let a = try writer.open("a")
+    try a.add("one")
+    try await a.exchange()
+    var settings = ServerSettings.test
+    settings.stallSeconds = 0.3
+    let reader = try RemoteBench(.webDAV("\(server.origin)/f", settings), keeping: server)
+    let b = try reader.open("b")
+    let seen = Shared<[Bool]>([])
+    let silences = Shared(0)
+    server.handle { asked in
+      guard asked.method == "GET", asked.path.hasSuffix(".seg") else { return memory.answer(asked) }
+      seen.value.append(b.progress.isStalled)
+      silences.value += 1
+      return silences.value == 1 ? .silence : memory.answer(asked)
+    }
+    #expect(try await b.exchange().fetchedDeltas == 1)
+    // Not while it was asked for the first time, but the second time, and never after that.
+    #expect(seen.value.count >= 2 && !seen.value[0] && seen.value[1])
+    #expect(!b.progress.isStalled && b.progress.isIdle)
+  }
+
   // MARK: faults
 
   @Test(arguments: [Kind.all[0], Kind.all[3], Kind.all[4]], [UInt64](1...4))

@@ -142,12 +142,19 @@ extension BlobExchange {
   ) async throws(CairnError) -> BlobPart.Verdict {
     var failure: CairnError?
     let isThere: Bool
+    var rest = copy.entry.size - min(copy.entry.size, part.count)
+    gauge.planFetch(files: 1, bytes: rest)
+    // What did not come is not on its way any more.
+    defer { gauge.noteFetched(files: 1, bytes: rest) }
     do throws(CairnError) {
       isThere = try await folder.read(path, from: part.count) { bytes throws(CairnError) in
         do throws(CairnError) {
           // Somebody else may have the datastore open by now, and fetch the same.
           try checkOpen()
           try part.append(bytes)
+          let count = min(rest, UInt64(bytes.count))
+          rest -= count
+          gauge.noteFetched(bytes: count)
         } catch {
           failure = error
           // Not the folder's fault.
@@ -184,6 +191,7 @@ extension BlobExchange {
     _ listing: [ContentHash: [Copy]], here: Set<BlobReference>, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let wanted = wanted(here, &report)
+    planFetch(wanted.filter { canBeHad($0, listing) })
     var missing = 0
     var bytes: UInt64 = 0
     var isFull = false
@@ -246,6 +254,17 @@ extension BlobExchange {
       memory.absences += 1
       if memory.absences > Exchange.patience { memory.absent.fail() }
     }
+  }
+
+  /// Says what a round is going to fetch, before it begins.
+  private func planFetch(_ references: [BlobReference]) {
+    var (files, bytes) = (0, UInt64(0))
+    for reference in references {
+      if bytes > 0, bytes + reference.length > tuning.blobRoundBytes { break }
+      files += 1
+      bytes += reference.length
+    }
+    if files > 0 { gauge.planFetch(files: files, bytes: bytes) }
   }
 
   /// Whether there is a copy that is worth a try in this round.

@@ -18,6 +18,7 @@ final class BlobExchange: Sendable {
   let older: [String]
   let options: Choice
   let tuning: Tuning
+  let gauge: TransferGauge
   let memory: Lock<Memory>
   /// Contents that are being fetched.
   let flights = Lock<[BlobReference: Flight]>([:])
@@ -74,7 +75,7 @@ final class BlobExchange: Sendable {
 
   init(
     store: Store, home: BlobStore, folder: ObservedFolder, directory: String,
-    older: [String] = [], options: Choice, tuning: Tuning
+    older: [String] = [], options: Choice, tuning: Tuning, gauge: TransferGauge
   ) {
     self.store = store
     self.home = home
@@ -83,6 +84,7 @@ final class BlobExchange: Sendable {
     self.older = older
     self.options = options
     self.tuning = tuning
+    self.gauge = gauge
     var memory = Memory()
     memory.mustLook = home.isInUse
     self.memory = Lock(memory)
@@ -281,6 +283,7 @@ final class BlobExchange: Sendable {
     let entry: FolderEntry
     do throws(CairnError) {
       report.requests += 1
+      gauge.planPublish(files: 1, bytes: reference.length)
       entry = try await folder.write(directory + "/" + name, length: reference.length) {
         () throws(CairnError) -> [UInt8]? in
         do throws(CairnError) { return try reader.next() } catch {
@@ -299,6 +302,7 @@ final class BlobExchange: Sendable {
         .response, "the folder kept \(entry.size) of \(reference.length) bytes of \(name)",
         file: name)
     }
+    gauge.notePublished(files: 1, bytes: reference.length)
     try checkOpen()
     report.publishedAttachments += 1
     report.publishedAttachmentBytes += reference.length
