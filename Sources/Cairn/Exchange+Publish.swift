@@ -30,7 +30,7 @@ extension Exchange {
     try await mend(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
     if !onlyMends {
       try await mergeSmallSegments(&head, &report)
-      if isSnapshotDue(head) { try await publishSnapshot(&head, listing, &report) }
+      if isSnapshotDue(head) { try await publishSnapshotIfRoom(&head, listing, &report) }
       head.acknowledged = vector
       head.acknowledgedAt = vector[store.device]
     }
@@ -250,6 +250,17 @@ extension Exchange {
       head.snapshot.map({ file.vector.covers($0.vector) }) ?? true
     else { return false }
     return uncoveredBytes(head) >= max(tuning.smallFileBytes, (head.snapshot?.size ?? 0) / 2)
+  }
+
+  /// It only saves others deltas: what is to be heard now must not wait until there is room for it.
+  private func publishSnapshotIfRoom(
+    _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    do throws(CairnError) { try await publishSnapshot(&head, listing, &report) } catch {
+      guard error.code == .quota else { throw error }
+      report.problems.append(
+        ExchangeReport.Problem(name: error.file ?? "the snapshot", reason: error.message))
+    }
   }
 
   /// Publishes the snapshot that the store stands on: when the deltas behind the last one have

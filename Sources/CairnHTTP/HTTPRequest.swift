@@ -13,6 +13,10 @@ package struct HTTPRequest: Sendable {
   package var body = Body.none
   /// Statuses that are an answer and not a failure.
   package var accepted: Set<Int>
+  /// How long the body of the answer may be, if that is known.
+  package var expectedBytes: UInt64 = 0
+  /// Without it something half done would lie about: no budget stands against it.
+  package var endsWhatWasBegun = false
 
   /// What is sent along.
   package enum Body: Sendable {

@@ -108,19 +108,19 @@ package final class HTTPSession: Sendable {
         + "another \(seconds) s")
     }
     let budget = settings.isMetered() ? settings.meteredBudget : settings.budget
-    if let objection = ledger.objection(budget) {
-      throw HTTPFailure(.budget, request.label, objection)
-    }
     let headers: [(name: String, value: String)]
     do {
       let now = machine.clock.now() &+ known.withLock { $0.clockAhead }
       headers = try authorizer.headers(for: request, try await credentials(), now: now)
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
+    let reserved = try ledger.reserve(
+      request.body.count &+ request.expectedBytes, of: budget, isBegun: request.endsWhatWasBegun,
+      request.label)
     meter.noteRequest(isRetry: tries > 1)
     let before = meter.traffic
     defer {
       let used = meter.traffic.since(before)
-      ledger.note(requests: 1, bytes: used.sentBytes &+ used.receivedBytes)
+      ledger.settle(reserved, bytes: used.sentBytes &+ used.receivedBytes)
     }
     let isAnonymous = known.withLock { $0.credentials == nil }
     var sink = Choice(wanted: sink)

@@ -78,33 +78,66 @@ package final class BudgetLedger: Sendable {
     }
   }
 
-  package func note(requests: Int = 0, bytes: UInt64 = 0) {
+  /// Bytes that were taken from a budget before they were sent or received.
+  package struct Reservation: Sendable {
+    fileprivate let minute: Int64
+    fileprivate let bytes: UInt64
+  }
+
+  /// Takes a request, and as many bytes as it is going to cost as far as that is known, from a
+  /// budget, so that no other takes the same.
+  ///
+  /// - Parameters:
+  ///   - isBegun: It ends what was begun: whatever it costs.
+  ///   - label: What errors call it.
+  package func reserve(
+    _ bytes: UInt64, of budget: TransferBudget?, isBegun: Bool, _ label: String
+  ) throws(HTTPFailure) -> Reservation {
     let number = clock.now() / 60_000
-    minutes.withLock { minutes in
-      let place = Int(((number % 60) + 60) % 60)
+    let objection = minutes.withLock { minutes -> String? in
+      if let budget, !isBegun, let objection = BudgetLedger.objection(budget, bytes, minutes, number)
+      {
+        return objection
+      }
+      let place = BudgetLedger.place(number)
       if minutes[place].number != number { minutes[place] = Minute(number: number) }
-      minutes[place].requests += requests
+      minutes[place].requests += 1
       minutes[place].bytes &+= bytes
+      return nil
+    }
+    if let objection { throw HTTPFailure(.budget, label, objection) }
+    return Reservation(minute: number, bytes: bytes)
+  }
+
+  /// What it did cost.
+  package func settle(_ reservation: Reservation, bytes: UInt64) {
+    minutes.withLock { minutes in
+      let place = BudgetLedger.place(reservation.minute)
+      guard minutes[place].number == reservation.minute else { return }
+      let others = minutes[place].bytes - min(minutes[place].bytes, reservation.bytes)
+      minutes[place].bytes = others &+ bytes
     }
   }
 
-  /// What stands against another request; nil if nothing does.
-  package func objection(_ budget: TransferBudget?) -> String? {
-    guard let budget else { return nil }
-    let now = clock.now() / 60_000
-    let (requests, bytes) = minutes.withLock { minutes in
-      // A clock that was put back leaves minutes of the future: they count.
-      minutes.reduce(into: (0, UInt64(0))) { sum, minute in
-        guard minute.number >= 0, minute.number > now - 60 else { return }
-        sum.0 += minute.requests
-        sum.1 &+= minute.bytes
-      }
+  private static func place(_ minute: Int64) -> Int { Int(((minute % 60) + 60) % 60) }
+
+  /// What stands against a request of so many bytes; nil if nothing does.
+  private static func objection(
+    _ budget: TransferBudget, _ upcoming: UInt64, _ minutes: [Minute], _ now: Int64
+  ) -> String? {
+    // A clock that was put back leaves minutes of the future: they count.
+    let used = minutes.reduce(into: (requests: 0, bytes: UInt64(0))) { sum, minute in
+      guard minute.number >= 0, minute.number > now - 60 else { return }
+      sum.requests += minute.requests
+      sum.bytes &+= minute.bytes
     }
-    if let most = budget.requestsPerHour, requests >= most {
+    if let most = budget.requestsPerHour, used.requests >= most {
       return "the budget of \(most) requests an hour is used up"
     }
-    if let most = budget.bytesPerHour, bytes >= most {
-      return "the budget of \(most) bytes an hour is used up"
+    guard let most = budget.bytesPerHour else { return nil }
+    if used.bytes >= most { return "the budget of \(most) bytes an hour is used up" }
+    guard upcoming <= most - used.bytes else {
+      return "the budget of \(most) bytes an hour has no room for \(upcoming) more"
     }
     return nil
   }

@@ -131,6 +131,7 @@ extension S3Folder {
       let tag = part.tag.filter { $0 != "\"" && $0 != "<" && $0 != "&" }
       return "<Part><PartNumber>\(number)</PartNumber><ETag>\"\(tag)\"</ETag></Part>"
     }
+    request.endsWhatWasBegun = true
     request.headers = [("Content-Type", "application/xml")]
     request.body = .bytes(
       Array(

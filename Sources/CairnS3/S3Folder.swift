@@ -150,7 +150,8 @@ struct S3Folder: Folder {
 
   /// An object as it is there, after it was written.
   func look(_ path: String) async throws(CairnError) -> FolderEntry {
-    let request = request("HEAD", path, accepted: [200])
+    var request = request("HEAD", path, accepted: [200])
+    request.endsWhatWasBegun = true
     do throws(HTTPFailure) {
       let reply = try await session.send(request).reply
       let size = reply.length ?? 0

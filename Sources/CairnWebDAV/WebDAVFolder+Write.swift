@@ -78,7 +78,7 @@ extension WebDAVFolder {
       return (reply, tries == 1)
     } catch {
       // What can't be removed now is in nobody's way: such names are passed over.
-      do throws(CairnError) { try await remove(scratch) } catch {}
+      do throws(CairnError) { try await remove(scratch, endsWhatWasBegun: true) } catch {}
       throw error
     }
   }
@@ -110,6 +110,7 @@ extension WebDAVFolder {
     _ path: String, to target: String, _ body: HTTPRequest.Body
   ) async throws(HTTPFailure) -> Int {
     var request = request("MOVE", path, accepted: [200, 201, 204, 404])
+    request.endsWhatWasBegun = true
     request.headers = [
       ("Destination", address.origin + address.path(target)), ("Overwrite", "T"),
     ]

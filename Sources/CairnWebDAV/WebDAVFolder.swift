@@ -94,6 +94,8 @@ struct WebDAVFolder: Folder {
       ("Depth", depth), ("Content-Type", "application/xml; charset=utf-8"),
     ]
     request.body = .bytes(MultiStatus.body)
+    // Of one file only what was just written is asked.
+    request.endsWhatWasBegun = !isDirectory
     do throws(HTTPFailure) {
       let answer = try await session.send(request) { PropfindSink() }
       memory.note(answer.reply)
@@ -145,11 +147,16 @@ struct WebDAVFolder: Folder {
   // MARK: removing
 
   func remove(_ path: String) async throws(CairnError) {
+    try await remove(path, endsWhatWasBegun: false)
+  }
+
+  func remove(_ path: String, endsWhatWasBegun: Bool) async throws(CairnError) {
     // DELETE of a directory removes all in it.
     guard path.split(separator: "/").last?.isEmpty == false, !path.hasSuffix("/") else {
       throw CairnError(.illegalArgument, "only files are removed from a folder")
     }
-    let request = request("DELETE", path, accepted: [200, 202, 204, 404, 410])
+    var request = request("DELETE", path, accepted: [200, 202, 204, 404, 410])
+    request.endsWhatWasBegun = endsWhatWasBegun
     do throws(HTTPFailure) { _ = try await session.send(request) } catch {
       throw CairnError(error, file: path)
     }

@@ -332,6 +332,41 @@ import Testing
     #expect(try await bench.get() == [])
   }
 
+  @Test func `a body for which a budget has no room is not sent`() async throws {
+    let bench = try Bench({ $0.budget = TransferBudget(bytesPerHour: 1000) }) { _ in .answer(200) }
+    func put(_ count: Int, endsWhatWasBegun: Bool = false) async -> HTTPFailure.Kind? {
+      var request = HTTPRequest("PUT", bench.server.origin, "/f", accepted: [200])
+      request.body = .bytes([UInt8](repeating: 1, count: count))
+      request.endsWhatWasBegun = endsWhatWasBegun
+      do throws(HTTPFailure) {
+        _ = try await bench.session.send(request)
+        return nil
+      } catch { return error.kind }
+    }
+    #expect(await put(1001) == .budget)
+    #expect(bench.server.count == 0)
+    #expect(await put(600) == nil)
+    #expect(await put(401) == .budget)
+    #expect(await put(400) == nil)
+    #expect(await put(1) == .budget)
+    #expect(await put(1, endsWhatWasBegun: true) == nil)
+    #expect(bench.server.count == 3)
+    bench.clock.advance(by: 3_600_000)
+    #expect(await put(1000) == nil)
+  }
+
+  @Test func `bytes that were reserved and did not come are free again`() async throws {
+    let bench = try Bench({
+      $0.budget = TransferBudget(requestsPerHour: 3, bytesPerHour: 1000)
+      $0.attempts = 1
+    }) { _ in .answer(200, [], [1, 2]) }
+    let request = HTTPRequest("GET", bench.server.origin, "/f", accepted: [])
+    // Reserved are 900 bytes each, and used two.
+    for _ in 0..<3 { #expect(try await bench.session.read(request, range: 0..<900) == [1, 2]) }
+    let failure = try #require(await bench.failure())
+    #expect(failure.kind == .budget && failure.detail.contains("3 requests"))
+  }
+
   @Test func `a metered connection has a budget of its own`() async throws {
     let isMetered = Shared(false)
     let bench = try Bench({

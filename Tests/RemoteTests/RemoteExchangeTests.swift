@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 import Foundation
 import Synchronization
 import TestSupport
@@ -229,6 +230,38 @@ import Testing
     // Not while it was asked for the first time, but the second time, and never after that.
     #expect(seen.value.count >= 2 && !seen.value[0] && seen.value[1])
     #expect(!b.progress.isStalled && b.progress.isIdle)
+  }
+
+  // MARK: budgets
+
+  @Test func `a snapshot for which a budget has no room keeps nothing back`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    var settings = ServerSettings.test
+    settings.budget = TransferBudget(bytesPerHour: 60_000)
+    var options = Options()
+    options.tuning.smallFileBytes = 1
+    let bench = try RemoteBench(
+      .webDAV("\(server.origin)/f", settings), options: options, keeping: server)
+    let a = try bench.open("a")
+    for number in 0..<3 {
+      try a.table("t").insert(["bytes": .bytes(SeededRandom(UInt64(number)).bytes(10_000))])
+    }
+    try a.sync()
+    try a.compact()
+    let report = try await a.exchange()
+    #expect(report.publishedDeltas == 1 && !report.publishedSnapshot)
+    #expect(report.problems.count == 1 && report.problems[0].reason.contains("budget"), "\(report)")
+    #expect(memory.names.contains { $0.hasSuffix(".head") })
+    #expect(!memory.names.contains { FileName.sharedSnapshot($0) != nil })
+    // Without the budget it follows.
+    try a.close()
+    let again = try DatastoreManager(
+      root: bench.place.path + "/a",
+      account: Account(user: "ann", folder: .webDAV("\(server.origin)/f", .test)),
+      options: options
+    ).openOrCreateDatastore(bench.id)
+    #expect(try await again.exchange().publishedSnapshot)
   }
 
   // MARK: faults
