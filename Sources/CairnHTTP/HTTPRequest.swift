@@ -17,6 +17,8 @@ package struct HTTPRequest: Sendable {
   package var expectedBytes: UInt64 = 0
   /// Without it something half done would lie about: no budget stands against it.
   package var endsWhatWasBegun = false
+  /// Nothing is lost if it fails: it is not tried again.
+  package var isWorthOneTry = false
 
   /// What is sent along.
   package enum Body: Sendable {

@@ -61,7 +61,7 @@ package final class HTTPSession: Sendable {
   package func send<Sink: HTTPSink>(
     _ request: HTTPRequest, into sink: () -> Sink
   ) async throws(HTTPFailure) -> Answer<Sink> {
-    let most = max(1, settings.attempts)
+    let most = request.isWorthOneTry ? 1 : max(1, settings.attempts)
     var request = request
     var tries = 0
     var redirects = 0

@@ -70,11 +70,16 @@ struct WebDAVFolder: Folder {
     return now - time > abandonedMilliseconds
   }
 
-  /// Removes some of them; the next listing removes more.
+  /// Removes some of them; the next listing removes more. What can't be removed is in nobody's way:
+  /// it is tried once, and the rest waits for another listing.
   private func sweep(_ paths: [String]) async {
-    for path in paths.prefix(WebDAVFolder.sweptMax) {
-      // What can't be removed is in nobody's way.
-      do throws(CairnError) { try await remove(path) } catch {}
+    for path in paths.filter(memory.isSweepable).prefix(WebDAVFolder.sweptMax) {
+      var request = request("DELETE", path, accepted: [200, 202, 204, 404, 410])
+      request.isWorthOneTry = true
+      do throws(HTTPFailure) { _ = try await session.send(request) } catch {
+        if case .status = error.kind { memory.noteUnsweepable(path) }
+        return
+      }
     }
   }
 

@@ -66,6 +66,23 @@ import Testing
     #expect(bench.memory.names == ["f/d/a.head", "f/d/notes.tmp"])
   }
 
+  @Test(arguments: [403, 423, 503])
+  func `what can't be swept is tried once, and not with each listing`(_ status: Int) async throws {
+    let bench = try Bench()
+    _ = try await bench.folder.write("d/a.head", [1])
+    for number in 1...3 { bench.memory.put("f/d/" + FileName.temporary(UInt64(number)), [1]) }
+    bench.memory.pass(seconds: 8 * 86_400)
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.method == "DELETE" ? .answer(status) : memory.answer(asked)
+    }
+    for number in 1...4 {
+      let (entries, log) = try await bench.server.requests { try await bench.folder.list("d") }
+      #expect(entries.map(\.name) == ["a.head"])
+      #expect(log.map { $0.prefix(4) } == (number < 4 ? ["PROP", "DELE"] : ["PROP"]))
+    }
+  }
+
   @Test func `a name that says what is in it may show in part, and costs one request`()
     async throws
   {
