@@ -13,6 +13,26 @@ extension HTTPSink {
   package var hasEnough: Bool { false }
 }
 
+/// Counts what has come of a body that is not kept whole, and has to end some time all the same.
+package struct ByteLimit: Sendable {
+  private var rest: Int
+  private let limit: Int
+
+  package init(_ limit: Int) { (rest, self.limit) = (limit, limit) }
+
+  package mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
+    guard bytes.count <= rest else {
+      throw HTTPFailure(.tooLarge, request.label, "the answer has more than \(limit) bytes")
+    }
+    rest -= bytes.count
+  }
+}
+
+/// Names that are longer are none of ours: nobody keeps them.
+package enum NameLimit {
+  package static let bytesMax = 1024
+}
+
 /// Keeps all of it, up to a limit.
 package struct BytesSink: HTTPSink {
   package private(set) var bytes: [UInt8] = []

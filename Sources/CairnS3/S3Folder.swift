@@ -15,7 +15,9 @@ struct S3Folder: Folder {
   let uploads = S3Uploads()
   /// Above this, files are sent in parts of this size.
   var partBytes: UInt64 = 8 << 20
-  /// A listing has at most so many pages of 1,000.
+  /// A listing has at most so many objects, and a page so many bytes.
+  var listedMax = 1_000_000
+  var pageBytesMax = 16 << 20
   private static let pagesMax = 10_000
 
   init(_ address: S3Address, _ session: HTTPSession) {
@@ -72,7 +74,7 @@ struct S3Folder: Folder {
         return entries.sorted { $0.name < $1.name }
       }
       let next = page.values["NextContinuationToken"]
-      guard let next, !next.isEmpty, next != token else { break }
+      guard let next, !next.isEmpty, next != token, entries.count <= listedMax else { break }
       token = next
     }
     throw CairnError(
@@ -87,7 +89,7 @@ struct S3Folder: Folder {
     request.query = [("list-type", "2"), ("delimiter", "/"), ("prefix", prefix)]
     if let token { request.query.append(("continuation-token", token)) }
     do throws(HTTPFailure) {
-      let page = try await session.send(request) { S3Document() }.sink
+      let page = try await session.send(request) { S3Document(bytesMax: pageBytesMax) }.sink
       try page.check(request, root: "ListBucketResult")
       return page
     } catch { throw failure(error, directory) }

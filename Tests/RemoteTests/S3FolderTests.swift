@@ -5,6 +5,7 @@ import Testing
 @testable import Cairn
 @testable import CairnHTTP
 @testable import CairnS3
+@testable import CairnWebDAV
 @testable import TestServers
 
 /// What S3 servers do differently.
@@ -63,6 +64,57 @@ import Testing
     let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
     #expect(error?.code == .response)
     #expect(server.count == 2)
+  }
+
+  @Test func `a listing whose pages never end has an end, too`() async throws {
+    let server = try TestServer { asked in
+      // Fresh tokens and fresh names, for ever.
+      let objects = (0..<10).map { number in
+        "<Contents><Key>f/d/\(asked.number)-\(number)</Key><Size>1</Size></Contents>"
+      }
+      return .text(
+        200,
+        "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>\(asked.number)"
+          + "</NextContinuationToken>\(objects.joined())</ListBucketResult>",
+        type: "application/xml")
+    }
+    let address = "s3://cairn/f?endpoint=\(server.origin)"
+    var folder = try #require(try FolderKind.s3(.test).open(address) as? S3Folder)
+    folder.listedMax = 95
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.code == .response)
+    #expect(server.count == 10)
+  }
+
+  @Test func `a page without an end is not read to it`() async throws {
+    let page = "<ListBucketResult>" + String(repeating: " ", count: 100_000)
+    let server = try TestServer { _ in .text(200, page, type: "application/xml") }
+    let address = "s3://cairn/f?endpoint=\(server.origin)"
+    var folder = try #require(try FolderKind.s3(.test).open(address) as? S3Folder)
+    folder.pageBytesMax = 50_000
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.message.contains("more than 50000 bytes") == true)
+    #expect(server.count == 1)
+  }
+
+  @Test func `names that nobody of ours writes are passed over`() async throws {
+    let long = String(repeating: "a", count: 4000)
+    let server = try TestServer { _ in
+      .text(
+        200,
+        "<ListBucketResult><Contents><Key>f/d/\(long)</Key></Contents>"
+          + "<Contents><Key>f/d/a.seg</Key></Contents></ListBucketResult>", type: "application/xml")
+    }
+    let folder = try FolderKind.s3(.test).open("s3://cairn/f?endpoint=\(server.origin)")
+    #expect(try await folder.list("d").map(\.name) == ["a.seg"])
+    server.handle { _ in
+      .text(
+        207,
+        "<multistatus xmlns=\"DAV:\"><response><href>/f/d/\(long)</href></response>"
+          + "<response><href>/f/d/a.seg</href></response></multistatus>", type: "application/xml")
+    }
+    let dav = try FolderKind.webDAV(.test).open("webdav+\(server.origin)/f")
+    #expect(try await dav.list("d").map(\.name) == ["a.seg"])
   }
 
   @Test(
