@@ -273,7 +273,7 @@ extension Exchange {
   ) async throws(CairnError) {
     guard let file = store.snapshotFile() else { return }
     // A compaction may have replaced it just now; the next round publishes the new one.
-    guard let source = try DiskSource(file.path, machine.disk),
+    guard let source = try DiskSource.open(file.path, machine.disk),
       source.size <= UInt64(Exchange.snapshotBytesMax)
     else { return }
     defer { source.close() }

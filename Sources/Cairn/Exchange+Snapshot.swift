@@ -39,15 +39,14 @@ extension Exchange {
       next.received = 0
       return nil
     }
-    guard let found = try DiskSource(next.path, machine.disk) else {
+    guard let content = try DiskSource.hash(of: next.path, machine.disk) else {
       next.received = 0
       report.waiting.append(
         ExchangeReport.Waiting(
           name: snapshot.name, bytes: next.size, reason: "it is gone from this device again"))
       return nil
     }
-    defer { found.close() }
-    guard try found.hash() == snapshot.content else {
+    guard content == snapshot.content else {
       let reason =
         "the snapshot is not what its head says (\(next.received) bytes of \(snapshot.size)); all "
         + "deltas are fetched instead"
@@ -79,14 +78,7 @@ extension Exchange {
             reason: "\(start + UInt64(bytes.count)) of \(download.size) bytes are here"))
         return false
       }
-      do throws(DiskError) {
-        if start == 0, try machine.disk.info(download.path) != nil {
-          try machine.disk.remove(download.path)
-        }
-        let file = try machine.disk.open(download.path, start == 0 ? .create : .readWrite)
-        defer { file.close() }
-        try file.write(bytes.span, at: start)
-      } catch {
+      do throws(DiskError) { try keep(bytes, at: start, in: download.path) } catch {
         // What was here is gone, whoever took it: from the beginning, and not for ever.
         let isGone = error.reason == .notFound && start > 0
         download.received = 0
@@ -99,6 +91,15 @@ extension Exchange {
     }
     gauge.noteFetched(files: 1)
     return true
+  }
+
+  private func keep(
+    _ bytes: [UInt8], at start: UInt64, in path: String
+  ) throws(DiskError) {
+    if start == 0, try machine.disk.info(path) != nil { try machine.disk.remove(path) }
+    let file = try machine.disk.open(path, start == 0 ? .create : .readWrite)
+    defer { file.close() }
+    try file.write(bytes.span, at: start)
   }
 
   /// As `readFile`, for a part.
@@ -126,7 +127,7 @@ extension Exchange {
   func hash(
     of path: String, size: UInt64, _ report: inout ExchangeReport
   ) async throws(CairnError) -> UInt128? {
-    guard var hash = StreamingXXH3() else { return nil }
+    guard let hash = StreamingXXH3() else { return nil }
     var start: UInt64 = 0
     while start < size {
       let end = min(size, start + Exchange.snapshotPartBytes)
@@ -146,15 +147,24 @@ final class DiskSource: FolderSource {
   let size: UInt64
   private let file: any DiskFile
 
+  private init(_ file: any DiskFile, size: UInt64) { (self.file, self.size) = (file, size) }
+
   /// nil if there is no such file.
-  init?(_ path: String, _ disk: any Disk) throws(CairnError) {
+  static func open(_ path: String, _ disk: any Disk) throws(CairnError) -> DiskSource? {
     do throws(DiskError) {
-      file = try disk.open(path, .read)
-      size = try file.size()
+      let file = try disk.open(path, .read)
+      return DiskSource(file, size: try file.size())
     } catch {
       if error.reason == .notFound { return nil }
       throw CairnError(error)
     }
+  }
+
+  /// The hash of a file; nil if there is none.
+  static func hash(of path: String, _ disk: any Disk) throws(CairnError) -> UInt128? {
+    guard let source = try open(path, disk) else { return nil }
+    defer { source.close() }
+    return try source.hash()
   }
 
   func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8] {
@@ -169,7 +179,7 @@ final class DiskSource: FolderSource {
   }
 
   func hash() throws(CairnError) -> UInt128 {
-    guard var hash = StreamingXXH3() else { throw CairnError(.memory, "there is no memory left") }
+    guard let hash = StreamingXXH3() else { throw CairnError(.memory, "there is no memory left") }
     var start: UInt64 = 0
     while start < size {
       let end = min(size, start + Exchange.snapshotPartBytes)
