@@ -38,7 +38,7 @@ package struct BytesSink: HTTPSink {
   package private(set) var bytes: [UInt8] = []
   private let limit: Int
 
-  package init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = max(0, limit) }
 
   package mutating func begin(
     _ reply: HTTPReply, _ request: HTTPRequest

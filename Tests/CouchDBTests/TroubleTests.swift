@@ -206,4 +206,24 @@ import Testing
     #expect(address.serverPath("_session") == "/proxy/_session")
     #expect(address.text == "https://host:6984/proxy/a%2Fb")
   }
+
+  @Test func `counts and limits that can't be are borne`() async throws {
+    let (world, memory) = try await world()
+    memory.set { asked in
+      guard asked.path.hasSuffix("_changes") else { return nil }
+      let rows =
+        asked.query["since"] == nil
+        ? #"{"id":"a","changes":[{"rev":"1-x"}],"deleted":true}"# : ""
+      return .text(
+        200, "{\"results\":[\(rows)],\"last_seq\":\"x\",\"pending\":9223372036854775807}",
+        type: MemoryCouch.json)
+    }
+    #expect(try await code(world) == nil)
+    memory.heal()
+    let report = try await world.pull { $0.answerBytes = -1 }
+    #expect(report.problems.count == 3)
+    var progress = CouchDBProgress()
+    (progress.documents.total, progress.attachments.total) = (.max, .max)
+    #expect(progress.fraction == 0)
+  }
 }

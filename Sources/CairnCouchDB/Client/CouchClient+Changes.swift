@@ -26,6 +26,8 @@ struct ChangesPage {
 extension CouchClient {
   private static let infoBytesMax = 1 << 20
   private static let changesBytesMax = 64 << 20
+  /// More are not counted: what a server says may be anything, and sums of it must be possible.
+  private static let pendingMax: Int64 = 1 << 30
 
   func info() async throws(HTTPFailure) -> DatabaseInfo {
     let request = request("GET", address.path())
@@ -50,7 +52,7 @@ extension CouchClient {
     request.query = [("style", "all_docs"), ("limit", String(max(1, limit)))]
     if let since { request.query.append(("since", since)) }
     if let waiting {
-      request.query += [("feed", "longpoll"), ("timeout", String(Int64(waiting * 1000)))]
+      request.query += [("feed", "longpoll"), ("timeout", String(Int64(min(waiting, 86_400) * 1000)))]
     }
     let (value, _) = try await json(request, limit: Self.changesBytesMax)
     return try parsed(request) { () throws(CairnError) in
@@ -72,7 +74,8 @@ extension CouchClient {
       }
       let pending = try value.member("pending")?.int ?? 0
       return ChangesPage(
-        rows: rows, next: next.string ?? next.text, pending: Int(clamping: max(0, pending)))
+        rows: rows, next: next.string ?? next.text,
+        pending: Int(clamping: min(Self.pendingMax, max(0, pending))))
     }
   }
 

@@ -32,8 +32,8 @@ public struct CouchDBProgress: Hashable, Sendable {
 
   /// Documents and attachments together, from 0 to 1.
   public var fraction: Double {
-    let total = documents.total + attachments.total
-    return total > 0 ? min(1, Double(documents.done + attachments.done) / Double(total)) : 1
+    let total = Double(documents.total) + Double(attachments.total)
+    return total > 0 ? min(1, (Double(documents.done) + Double(attachments.done)) / total) : 1
   }
 
   /// Bytes that came.
