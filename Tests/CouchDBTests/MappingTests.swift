@@ -181,4 +181,32 @@ import Testing
     #expect(try JSONText(Array(#" "\u0041\ud83d\ude00\n" "#.utf8)).string == "A😀\n")
     #expect(try JSONText(Array(#""\ude00""#.utf8)).string == nil)
   }
+
+  @Test(
+    arguments: [
+      ("\"\u{E9}\"", "\"e\u{301}\""), ("0.0", "-0.0"), ("[1,\"\u{E9}\"]", "[1,\"e\u{301}\"]"),
+      ("[0.0,1.5]", "[-0.0,1.5]"), ("{\"x\":\"\u{E9}\"}", "{\"x\":\"e\u{301}\"}"),
+      ("{\"x\":[0.0]}", "{\"x\":[-0.0]}"), ("1", "1.0"), ("true", "1"),
+    ])
+  func `a change between values that count as equal is one`(_ old: String, _ new: String)
+    async throws
+  {
+    let world = try await CouchWorld()
+    var revision = try await world.put("doc", "{\"v\":\(old)}")
+    for value in [old, new, old] {
+      if value.utf8.elementsEqual(new.utf8) || revision.first != "1" {
+        revision = try await world.put("doc", "{\"v\":\(value)}", over: revision)
+      }
+      let wanted = "{\"_id\":\"doc\",\"_rev\":\"\(revision)\",\"v\":\(value)}"
+      try await world.pullAndLook { database throws in
+        let json = try #require(try database.document("doc")).json
+        #expect(Array(json.utf8) == Array(wanted.utf8))
+      }
+      // Not only in memory.
+      let store = try world.store()
+      let json = try #require(try store.database("notes").document("doc")).json
+      try store.datastore.close()
+      #expect(Array(json.utf8) == Array(wanted.utf8))
+    }
+  }
 }

@@ -61,7 +61,9 @@ extension CouchDBDatabase {
     }
     let old = try record.fields
     var changes: [String: Value?] = [:]
-    for (name, value) in fields where old[name] != value { changes[name] = value }
+    for (name, value) in fields where old[name].map(value.isExactly) != true {
+      changes[name] = value
+    }
     for name in old.keys where fields[name] == nil { changes.updateValue(nil, forKey: name) }
     if !changes.isEmpty { try record.update(changes) }
   }
