@@ -226,4 +226,63 @@ import Testing
     (progress.documents.total, progress.attachments.total) = (.max, .max)
     #expect(progress.fraction == 0)
   }
+
+  @Test func `ids that Unicode takes for the same are two documents`() async throws {
+    let (world, memory) = try await world()
+    let twins = ["caf\u{E9}", "cafe\u{301}"]
+    // One answers in the name of the other, or leaves it out.
+    for rows in [[0, 0], [0], [1, 1]] {
+      memory.set { asked in
+        asked.path.hasSuffix("_changes")
+          ? Self.changes(twins)
+          : asked.path.hasSuffix("_all_docs") ? Self.documents(rows.map { twins[$0] }) : nil
+      }
+      #expect(try await code(world) == .response)
+    }
+    memory.set { asked in
+      if asked.path.hasSuffix("_changes") {
+        return asked.query["since"] == "x" ? Self.changes([]) : Self.changes(twins)
+      }
+      guard asked.path.hasSuffix("_all_docs") else { return nil }
+      if asked.method == "POST" { return Self.documents(twins) }
+      // In pages of two, which begin with the last of the page before.
+      let order = ["a", twins[1], twins[0]]
+      let start = asked.query["startkey"] == nil ? 0 : 1
+      return Self.documents(Array(order[start..<min(3, start + 2 + start)]))
+    }
+    let store = try world.store()
+    let follower = try world.follower(store) { $0.changesPerRequest = 2 }
+    #expect(try await follower.pull().documents == 2)
+    for id in twins {
+      let document = try #require(try follower.database.document(id))
+      #expect(try Array(document.id.utf8) == Array(id.utf8))
+    }
+    // And none of them is taken for a stranger.
+    var state = try #require(try follower.database.state)
+    state.isRecreated = true
+    try follower.database.keep(state)
+    #expect(try await follower.pull().deletions == 0)
+    #expect(try follower.database.documents().count == 2)
+    try store.datastore.close()
+  }
+
+  private static func changes(_ ids: [String]) -> Reply {
+    let rows = ids.map { id in
+      "{\"id\":\(JSONString.quoted(id)),\"changes\":[{\"rev\":\"1-\(id.utf8.count)\"}]}"
+    }
+    return .text(
+      200, "{\"results\":[\(rows.joined(separator: ","))],\"last_seq\":\"x\"}",
+      type: MemoryCouch.json)
+  }
+
+  private static func documents(_ ids: [String]) -> Reply {
+    let rows = ids.map { id in
+      let name = JSONString.quoted(id)
+      return """
+        {"id":\(name),"key":\(name),"value":{"rev":"1-\(id.utf8.count)"},\
+        "doc":{"_id":\(name),"_rev":"1-\(id.utf8.count)"}}
+        """
+    }
+    return .text(200, "{\"rows\":[\(rows.joined(separator: ","))]}", type: MemoryCouch.json)
+  }
 }

@@ -14,6 +14,9 @@ struct ChangesPage {
     /// All leaves of the document's tree, sorted.
     var leaves: [String]
     var isDeleted: Bool
+
+    var key: String { DocumentID.record(id) }
+    var isDesign: Bool { id.utf8.starts(with: "_design/".utf8) }
   }
 
   var rows: [Row]
@@ -52,7 +55,8 @@ extension CouchClient {
     request.query = [("style", "all_docs"), ("limit", String(max(1, limit)))]
     if let since { request.query.append(("since", since)) }
     if let waiting {
-      request.query += [("feed", "longpoll"), ("timeout", String(Int64(min(waiting, 86_400) * 1000)))]
+      let milliseconds = Int64(min(waiting, 86_400) * 1000)
+      request.query += [("feed", "longpoll"), ("timeout", String(milliseconds))]
     }
     let (value, _) = try await json(request, limit: Self.changesBytesMax)
     return try parsed(request) { () throws(CairnError) in

@@ -15,6 +15,10 @@ struct FetchedDocument {
 
   var id: String
   var content: Content
+
+  /// Ids that Unicode takes for the same are equal as texts here, and two documents there: nothing
+  /// but keys stands for documents.
+  var key: String { DocumentID.record(id) }
 }
 
 extension CouchClient {
@@ -58,7 +62,7 @@ extension CouchClient {
         return found
       } as [FetchedDocument]
     // What a server leaves out is not taken for a document that is gone.
-    guard Set(found.map(\.id)).isSuperset(of: ids) else {
+    guard Set(found.map(\.key)).isSuperset(of: ids.map(DocumentID.record)) else {
       throw HTTPFailure.unexpected(request, "not every document that was asked for is in it")
     }
     return found
@@ -68,7 +72,7 @@ extension CouchClient {
     guard let key = try row.member("key")?.string else { return nil }
     if let document = try row.member("doc"), document.isObject {
       // The key is what was asked for; a document has to be that one.
-      guard try document.member("_id")?.string == key else { return nil }
+      guard try document.member("_id")?.string?.isExactly(key) == true else { return nil }
       let isDeleted = try document.member("_deleted")?.bool == true
       return FetchedDocument(id: key, content: isDeleted ? .deleted : .document(document))
     }
@@ -97,6 +101,7 @@ extension CouchClient {
         }
         return ids
       } as [String]
-    return last == nil ? ids : ids.filter { $0 != last }
+    guard let last else { return ids }
+    return ids.filter { !$0.isExactly(last) }
   }
 }

@@ -8,14 +8,13 @@ extension PullRound {
     var priority: CouchDBPriority
   }
 
-  private static let designPrefix = "_design/"
-
   /// Brings here what rows of changes speak of; returns when all of it was seen to be here.
   mutating func pull(_ rows: [ChangesPage.Row]) async throws(CairnError) {
     var wanted: [Wanted] = []
+    // By key, the revision; nothing for what is gone.
     var pulled: [String: String] = [:]
     for row in rows {
-      if row.id.hasPrefix(PullRound.designPrefix) {
+      if row.isDesign {
         report.designDocuments += 1
         noteDone()
       } else if row.isDeleted {
@@ -26,7 +25,7 @@ extension PullRound {
         }
         noteDone()
       } else if try database.isLevel(row.id, leaves: row.leaves) {
-        try database.delete(database.waitingTable, DocumentID.record(row.id))
+        try database.delete(database.waitingTable, row.key)
         report.unchanged += 1
         noteDone()
       } else {
@@ -58,7 +57,7 @@ extension PullRound {
       Array(sorted[$0..<min($0 + size, sorted.count)])
     }
     typealias Fetched = Result<[FetchedDocument], CairnError>
-    let leaves = Dictionary(sorted.map { ($0.id, $0.leaves) }) { $1 }
+    let leaves = Dictionary(sorted.map { ($0.key, $0.leaves) }) { $1 }
     let (client, board, limit) = (client, board, options.answerBytes)
     let most = max(1, options.maxConcurrentFetches)
     var this = self
@@ -110,10 +109,10 @@ extension PullRound {
     _ documents: [FetchedDocument], _ leaves: [String: [String]], _ kept: inout [String: String]
   ) async throws(CairnError) {
     for document in documents {
-      let id = document.id
+      let (id, key) = (document.id, document.key)
       switch document.content {
       case .document(let json):
-        kept[id] = try database.write(json, leaves: leaves[id] ?? [])
+        kept[key] = try database.write(json, leaves: leaves[key] ?? [])
         report.documents += 1
         if try json.member("_conflicts")?.items().isEmpty == false { report.conflicted += 1 }
       case .missing:
@@ -128,13 +127,13 @@ extension PullRound {
         fallthrough
       case .deleted:
         if try database.remove(document: id) { report.deletions += 1 }
-        kept[id] = ""
+        kept[key] = ""
       case .tooLarge:
         let reason =
           "the document \(id) has more than \(options.answerBytes) bytes; "
           + "CouchDBOptions.answerBytes allows more"
         report.note(reason)
-        try wait(ChangesPage.Row(id: id, leaves: leaves[id] ?? [], isDeleted: false), reason)
+        try wait(ChangesPage.Row(id: id, leaves: leaves[key] ?? [], isDeleted: false), reason)
       }
       noteDone()
     }
@@ -142,27 +141,27 @@ extension PullRound {
 
   /// Remembers a document that is not here, so that the policy is asked again.
   mutating func wait(_ row: ChangesPage.Row, _ reason: String?) throws(CairnError) {
-    left.insert(row.id)
+    left.insert(row.key)
     var fields: [String: Value] = [
       "id": .string(row.id), "leaves": .list(row.leaves.prefix(16).map(Value.string)),
       "mark": .string(CouchDBDatabase.mark(of: row.leaves)),
     ]
     if let reason { fields["reason"] = .string(reason) }
     try database.makeRoom(4096 + 2 * row.id.utf8.count)
-    try database.put(database.waitingTable, DocumentID.record(row.id), fields)
+    try database.put(database.waitingTable, row.key, fields)
   }
 
   /// That a page is here is looked at and not concluded: somebody may have taken changes back.
   private func check(
     _ row: ChangesPage.Row, _ pulled: [String: String]
   ) throws(CairnError) {
-    if row.id.hasPrefix(PullRound.designPrefix) { return }
-    let key = RecordID(DocumentID.record(row.id))
+    if row.isDesign { return }
+    let key = RecordID(row.key)
     let revision = try database.table[key].string(DocumentField.revision)
     let isThere: Bool
-    if row.isDeleted || pulled[row.id] == "" {
+    if row.isDeleted || pulled[row.key] == "" {
       isThere = revision == nil
-    } else if let pulled = pulled[row.id] {
+    } else if let pulled = pulled[row.key] {
       isThere = revision == pulled
     } else if try database.isLevel(row.id, leaves: row.leaves) {
       isThere = true

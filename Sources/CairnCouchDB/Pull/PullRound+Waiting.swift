@@ -6,7 +6,8 @@ extension PullRound {
   mutating func pullWaiting() async throws(CairnError) {
     var rows: [ChangesPage.Row] = []
     for record in try database.waitingTable.query(Query().sorted(by: "id")) {
-      guard let id = try record.string("id"), !left.contains(id) else { continue }
+      guard let id = try record.string("id"), !left.contains(record.id.description)
+      else { continue }
       var leaves: [String] = []
       for value in try record.listValues("leaves") ?? [] {
         if case .string(let leaf) = value { leaves.append(leaf) }

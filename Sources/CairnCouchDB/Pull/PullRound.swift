@@ -14,7 +14,7 @@ struct PullRound {
   let client: CouchClient
   let board: ProgressBoard
   var report = CouchDBReport()
-  /// Documents that this pull has asked about and left.
+  /// Documents that this pull has asked about and left, by key.
   var left: Set<String> = []
   /// As it was committed last.
   var state = DatabaseState()
