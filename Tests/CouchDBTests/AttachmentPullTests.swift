@@ -212,4 +212,19 @@ import Testing
     #expect(asked[4].hasSuffix("n.bin"))
     #expect(asked[5].hasSuffix("t.txt"))
   }
+
+  @Test func `packed bytes that stand for nothing end`() async throws {
+    let world = try await world()
+    // Blocks of nothing, none of them the last.
+    let empty: [UInt8] = [0, 0, 0, 0xFF, 0xFF]
+    let head: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+    let body = head + Array([[UInt8]](repeating: empty, count: 300_000).joined())
+    try #require(world.memory).set { asked in
+      asked.path.hasSuffix("t.txt")
+        ? .answer(200, [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")], body) : nil
+    }
+    let report = try await world.pull()
+    #expect((report.attachments, report.failedAttachments) == (1, 1))
+    #expect(report.problems.first?.contains("of a packed attachment") == true)
+  }
 }

@@ -72,4 +72,16 @@ import Testing
       #expect(throws: CairnError.self) { try unpacked(noise, pieces: 50) }
     }
   }
+
+  @Test func `what comes behind the end is refused at once`() throws {
+    let packed = MemoryCouch.packed(sample(1, 500))
+    var reader = GzipReader()
+    try reader.feed(packed) { _ throws(CairnError) in }
+    #expect(throws: CairnError.self) {
+      try reader.feed([UInt8](repeating: 7, count: 1 << 20)) { _ throws(CairnError) in }
+    }
+    // A single byte more, with the end or behind it.
+    var second = GzipReader()
+    #expect(throws: CairnError.self) { try second.feed(packed + [0]) { _ throws(CairnError) in } }
+  }
 }

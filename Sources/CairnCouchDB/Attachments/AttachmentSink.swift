@@ -13,6 +13,10 @@ struct AttachmentSink: HTTPSink {
   /// Of the bytes as they came, and of those that they stand for.
   private var (raw, plain) = (Insecure.MD5(), Insecure.MD5())
   private var count: Int64 = 0
+  private var rawCount: Int64 = 0
+  private let rawMax: Int64
+  /// Packing makes nothing twice as long, but for what is short.
+  private static let rawSlack: Int64 = 1 << 20
 
   init(
     _ attachment: AttachmentStub, _ vault: ContentVault,
@@ -21,6 +25,8 @@ struct AttachmentSink: HTTPSink {
     self.attachment = attachment
     self.vault = vault
     self.received = received
+    let length = min(max(0, attachment.length), Int64.max / 4)
+    rawMax = 2 * length + AttachmentSink.rawSlack
   }
 
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {
@@ -37,7 +43,12 @@ struct AttachmentSink: HTTPSink {
   mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
     received(bytes.count)
     raw.update(data: bytes)
-    do {
+    rawCount += Int64(bytes.count)
+    do throws(CairnError) {
+      // Packed bytes that stand for nothing could go on for ever.
+      if rawCount > rawMax {
+        throw CairnError(.corrupt, "more than \(rawMax) bytes came of a packed attachment")
+      }
       if var gzip {
         try gzip.feed(bytes) { out throws(CairnError) in try keep(out) }
         self.gzip = gzip

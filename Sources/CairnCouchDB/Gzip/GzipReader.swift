@@ -32,7 +32,10 @@ struct GzipReader {
       }
       try body(out)
     }
-    if inflater.isAtEnd { tail += inflater.rest() }
+    guard inflater.isAtEnd else { return }
+    tail += inflater.rest()
+    // At once: what comes behind the end may have none.
+    if tail.count > 8 { throw GzipReader.fault("there is something behind its end") }
   }
 
   /// Nothing more comes.

@@ -26,7 +26,9 @@ struct Inflater {
   /// Whole bytes behind the end of the stream that were fed.
   mutating func rest() -> [UInt8] {
     input.alignToByte()
-    return input.whole(.max >> 4)
+    let rest = input.whole(.max >> 4)
+    input.drop()
+    return rest
   }
 
   mutating func feed(_ bytes: [UInt8]) { input.append(bytes) }
