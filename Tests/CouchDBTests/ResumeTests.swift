@@ -147,9 +147,8 @@ import Testing
       }
       return nil
     }
-    await #expect { try await follower.pull() } throws: {
-      ($0 as? CairnError)?.code == .invalidOperation
-    }
+    // Following goes on by itself.
+    await #expect { try await follower.pull() } throws: { ($0 as? CairnError)?.code == .retryLater }
     #expect(try follower.database.sequence == nil)
     memory.heal()
     try await follower.pull()
@@ -223,6 +222,47 @@ import Testing
     let found = codes.withLock { $0 }
     #expect(found.first == .invalidOperation)
     #expect(found.allSatisfy { $0 == .invalidOperation })
+    try store.datastore.close()
+  }
+
+  @Test func `a follower waits while somebody else pulls, and goes on`() async throws {
+    let (world, _) = try await world()
+    let store = try world.store()
+    let pauses = Lock(0)
+    let follower = try world.follower(store) { options in
+      let database = try? store.database("notes", url: world.url)
+      options.pause = { _ in
+        let count = pauses.withLock {
+          $0 += 1
+          return $0
+        }
+        if count == 3, let database { Followers.shared.end(database) }
+      }
+    }
+    #expect(Followers.shared.begin(follower.database))
+    let results = Lock<[Int]>([])
+    try await follower.follow { result in
+      results.withLock { $0.append((try? result.get().documents) ?? -1) }
+      follower.abort()
+    }
+    #expect(pauses.withLock { $0 } == 3)
+    #expect(results.withLock { $0 } == [Self.ids.count])
+    try store.datastore.close()
+  }
+
+  @Test func `an abort between two steps of following is not lost`() async throws {
+    let (world, _) = try await world()
+    let store = try world.store()
+    let follower = try world.follower(store)
+    let before = follower.aborts
+    follower.abort()
+    await #expect {
+      try await follower.interruptible(before) { () async throws(CairnError) in
+        do { try await Task.sleep(for: .seconds(3600)) } catch { throw CouchDBFollower.aborted }
+      }
+    } throws: { ($0 as? CairnError)?.code == .cancelled }
+    // What begins afterwards is not ended by it.
+    #expect(try await follower.pull().documents == Self.ids.count)
     try store.datastore.close()
   }
 }

@@ -61,17 +61,23 @@ public final class CouchDBFollower: Sendable {
   /// What can't be had of attachments is no error: they stay stale.
   ///
   /// - Throws: `invalidOperation` if a pull of this database is under way; `cancelled` after
-  ///   `abort()`; errors of the network (`auth`, `notFound`, `noConnection`, `retryLater` …), of
+  ///   `abort()`; `retryLater` if somebody changed here what was just pulled; errors of the network (`auth`, `notFound`, `noConnection`, `retryLater` …), of
   ///   the limits and of the disk. What was pulled until then stays.
   @discardableResult
   public func pull() async throws(CairnError) -> CouchDBReport {
-    guard Followers.shared.begin(database) else {
+    guard let report = try await pull(aborts) else {
       throw CairnError(
         .invalidOperation, "a pull of \(database.name) is under way; abort it, or wait for it",
         id: database.name)
     }
+    return report
+  }
+
+  /// Nil if somebody else is at this database.
+  private func pull(_ aborts: Int) async throws(CairnError) -> CouchDBReport? {
+    guard Followers.shared.begin(database) else { return nil }
     defer { Followers.shared.end(database) }
-    return try await interruptible { [self] () async throws(CairnError) in
+    return try await interruptible(aborts) { [self] () async throws(CairnError) in
       var round = PullRound(self, board)
       return try await round.run()
     }
@@ -80,30 +86,38 @@ public final class CouchDBFollower: Sendable {
   /// Pulls, then waits for news on the server and pulls again, until it is aborted or its task is
   /// cancelled: then it returns. A network that fails for a while is waited for.
   ///
-  /// - Parameter onPull: Called after each pull that did something or failed.
+  /// While another pull of this database is under way it waits for the end of that.
+  ///
+  /// - Parameter onPull: Called after each pull, whether it found something, nothing, or failed.
   /// - Throws: what `pull()` throws and waiting can't mend: `auth`, `notFound`, limits, the disk.
   public func follow(
     onPull: @escaping @Sendable (Result<CouchDBReport, CairnError>) -> Void = { _ in }
   ) async throws(CairnError) {
     var pause = 1.0
-    let aborts = work.withLock { $0.aborts }
-    while !Task.isCancelled, aborts == work.withLock({ $0.aborts }) {
+    let aborts = aborts
+    while !Task.isCancelled, aborts == self.aborts {
+      let seconds = pause
       do throws(CairnError) {
-        onPull(.success(try await pull()))
-        pause = 1
-        if aborts != work.withLock({ $0.aborts }) { return }
-        try await interruptible { [self] () async throws(CairnError) in try await waitForNews() }
+        // While somebody else pulls, for the same news perhaps, it is waited for the end of that.
+        if let report = try await pull(aborts) {
+          onPull(.success(report))
+          pause = 1
+          try await interruptible(aborts) { [self] () async throws(CairnError) in
+            try await waitForNews()
+          }
+          continue
+        }
       } catch {
         if error.code == .cancelled { return }
         onPull(.failure(error))
         guard CouchDBFollower.passes(error) else { throw error }
-        do throws(CairnError) {
-          try await interruptible { [options, pause] () async throws(CairnError) in
-            do { try await options.pause(pause) } catch { throw CouchDBFollower.aborted }
-          }
-        } catch { return }
         pause = min(60, pause * 2)
       }
+      do throws(CairnError) {
+        try await interruptible(aborts) { [options] () async throws(CairnError) in
+          do { try await options.pause(seconds) } catch { throw CouchDBFollower.aborted }
+        }
+      } catch { return }
     }
   }
 
@@ -127,18 +141,25 @@ public final class CouchDBFollower: Sendable {
     }
   }
 
+  /// How often it was aborted.
+  var aborts: Int { work.withLock { $0.aborts } }
+
   /// Runs something that `abort()` ends, and the end of this task.
-  private func interruptible<R: Sendable>(
-    _ body: @escaping @Sendable () async throws(CairnError) -> R
+  ///
+  /// - Parameter aborts: How often it had been aborted when all of this began: an `abort()` since
+  ///   then ends it, too.
+  func interruptible<R: Sendable>(
+    _ aborts: Int, _ body: @escaping @Sendable () async throws(CairnError) -> R
   ) async throws(CairnError) -> R {
     let task = Task { () async -> Result<R, CairnError> in
       do throws(CairnError) { return .success(try await body()) } catch { return .failure(error) }
     }
-    let number = work.withLock { work in
+    let (number, isLate) = work.withLock { work in
       work.count += 1
       work.ends[work.count] = Callback { task.cancel() }
-      return work.count
+      return (work.count, work.aborts != aborts)
     }
+    if isLate { task.cancel() }
     defer { _ = work.withLock { $0.ends.removeValue(forKey: number) } }
     let result = await withTaskCancellationHandler {
       await task.value

@@ -172,7 +172,7 @@ extension PullRound {
     }
     guard isThere else {
       throw CairnError(
-        .invalidOperation,
+        .retryLater,
         "the document \(row.id) was changed or taken back here while it was "
           + "pulled; pull again", id: row.id)
     }

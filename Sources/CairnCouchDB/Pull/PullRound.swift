@@ -101,7 +101,13 @@ struct PullRound {
 
   /// The state as it is kept: nobody may have emptied the database meanwhile.
   func current() throws(CairnError) -> DatabaseState {
-    guard var kept = try database.state, kept.since == state.since else { throw gone }
+    guard var kept = try database.state else { throw gone }
+    guard kept.since == state.since else {
+      throw CairnError(
+        .retryLater,
+        "the place of the database \(database.name) was changed while it was pulled; pull again",
+        id: database.name)
+    }
     // What was begun is whole.
     kept.writing = nil
     return kept
@@ -110,7 +116,7 @@ struct PullRound {
   private var gone: CairnError {
     CairnError(
       .invalidOperation,
-      "the database \(database.name) was emptied while it was pulled; pull again",
+      "the database \(database.name) was removed while it was pulled; get it from the store again",
       id: database.name)
   }
 
