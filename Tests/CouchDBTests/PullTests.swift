@@ -256,4 +256,24 @@ import Testing
     #expect(seen.last == end)
     try store.datastore.close()
   }
+
+  @Test func `tables that have records of the app are not taken over`() async throws {
+    let world = try await CouchWorld()
+    try await world.put("a", "{}")
+    let store = try world.store()
+    let endings = ["", ".attachments", ".parts", ".waiting"]
+    for (index, ending) in endings.enumerated() {
+      let name = "own\(index)"
+      try store.datastore.table(name + ending).insert(["text": "mine"], id: "a")
+      #expect {
+        try store.database(name, url: world.url)
+      } throws: { ($0 as? CairnError)?.code == .exists }
+      #expect(try store.datastore.table(name + ending)["a"].string("text") == "mine")
+    }
+    #expect(try store.databases().isEmpty)
+    // One that was pulled is opened again, of course.
+    try await world.follower(store).pull()
+    #expect(try store.database("notes", url: world.url).ids() == ["a"])
+    try store.datastore.close()
+  }
 }

@@ -30,6 +30,17 @@ public struct CouchDBDatabase: Hashable, Sendable {
     get throws(CairnError) { try store.datastore.table(name + Self.endings[2]) }
   }
 
+  /// A new database takes over no records: a follower writes over and removes what it finds.
+  func checkEmpty() throws(CairnError) {
+    for table in [try table, try attachmentsTable, try partsTable, try waitingTable]
+    where try table.count > 0 {
+      throw CairnError(
+        .exists,
+        "the table \(table.id) has records that were not pulled from a server; follow the database "
+          + "under another name than \(name)", id: table.id)
+    }
+  }
+
   /// Its address, if it is known.
   public var url: String? { get throws(CairnError) { try state?.url } }
 

@@ -36,7 +36,8 @@ public struct CouchDBStore: Hashable, Sendable {
   ///   - name: Names its tables: 1 to 48 characters that may be in a table's id.
   ///   - url: `https://host:6984/database`; plain http for this machine itself only. Never a
   ///     password in it.
-  /// - Throws: `illegalArgument` for a bad name or address; errors of the disk.
+  /// - Throws: `illegalArgument` for a bad name or address; `exists` if it is new and one of its
+  ///   tables has records already, which are somebody else's; errors of the disk.
   @discardableResult
   public func database(_ name: String, url: String? = nil) throws(CairnError) -> CouchDBDatabase {
     guard CouchDBDatabase.isValid(name: name) else {
@@ -51,6 +52,7 @@ public struct CouchDBStore: Hashable, Sendable {
     let isNew = state == nil
     var kept = state ?? DatabaseState()
     if let url { kept.url = try CouchAddress(url).text }
+    if isNew { try database.checkEmpty() }
     if isNew || kept.url != state?.url {
       state = kept
       try database.keep(kept)
