@@ -14,7 +14,7 @@ struct AttachmentSink: HTTPSink {
   private var (raw, plain) = (Insecure.MD5(), Insecure.MD5())
   private var count: Int64 = 0
   private var rawCount: Int64 = 0
-  private let rawMax: Int64
+  private let (plainMax, rawMax): (Int64, Int64)
   /// Packing makes nothing twice as long, but for what is short.
   private static let rawSlack: Int64 = 1 << 20
 
@@ -25,7 +25,8 @@ struct AttachmentSink: HTTPSink {
     self.attachment = attachment
     self.vault = vault
     self.received = received
-    let length = min(max(0, attachment.length), Int64.max / 4)
+    plainMax = attachment.isLengthPacked ? vault.limit : attachment.length
+    let length = min(max(0, attachment.length, attachment.encodedLength ?? 0), Int64.max / 4)
     rawMax = 2 * length + AttachmentSink.rawSlack
   }
 
@@ -61,9 +62,9 @@ struct AttachmentSink: HTTPSink {
   private mutating func keep(_ bytes: [UInt8]) throws(CairnError) {
     plain.update(data: bytes)
     count += Int64(bytes.count)
-    guard count <= attachment.length else {
+    guard count <= plainMax else {
       throw CairnError(
-        .corrupt, "more than the \(attachment.length) bytes of the attachment came")
+        .corrupt, "more than the \(plainMax) bytes of the attachment came")
     }
     try draft?.write(bytes)
   }
@@ -75,8 +76,15 @@ struct AttachmentSink: HTTPSink {
   func finish() throws(CairnError) -> Value {
     do throws(CairnError) {
       try gzip?.finish()
-      guard count == attachment.length else {
-        throw CairnError(.corrupt, "\(count) of \(attachment.length) bytes of the attachment came")
+      if attachment.isLengthPacked, gzip == nil {
+        throw CairnError(
+          .corrupt,
+          "the attachment came unpacked, and the server knows only its packed length: nothing says "
+            + "whether it is whole")
+      }
+      let came = attachment.isLengthPacked ? rawCount : count
+      guard came == attachment.length else {
+        throw CairnError(.corrupt, "\(came) of \(attachment.length) bytes of the attachment came")
       }
       let wanted = attachment.digest
       if wanted.hasPrefix("md5-"), gzip != nil || attachment.encoding == nil {

@@ -4,6 +4,9 @@ internal import Cairn
 struct ContentVault: Sendable {
   let datastore: Datastore
 
+  /// Bytes that a content may have.
+  var limit: Int64 { Int64(clamping: datastore.manager.options.limits.attachmentBytes) }
+
   /// Begins a content. It is there when its draft is finished; its attachment's `value` is what a
   /// record has to hold of it.
   func begin() throws(CairnError) -> AttachmentDraft { try AttachmentDraft(datastore) }

@@ -17,7 +17,8 @@ public struct CouchDBAttachment: Hashable, Sendable {
     get throws(CairnError) { try record.string(Field.type) ?? "application/octet-stream" }
   }
 
-  /// Bytes of its content.
+  /// Bytes of its content as the server counts them: packed, if it was packed before it was given
+  /// to the server.
   public var length: Int64 { get throws(CairnError) { try record.int(Field.length) ?? 0 } }
 
   /// The generation of the document in which it came or was changed.

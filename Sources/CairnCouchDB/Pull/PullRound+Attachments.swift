@@ -22,7 +22,8 @@ extension PullRound {
         name: try attachment.name, type: try attachment.contentType,
         length: try attachment.length, position: try attachment.revisionPosition,
         digest: try attachment.digest,
-        encoding: try attachment.record.string(CouchDBDatabase.AttachmentField.encoding))
+        encoding: try attachment.record.string(CouchDBDatabase.AttachmentField.encoding),
+        encodedLength: try attachment.record.int(CouchDBDatabase.AttachmentField.encodedLength))
       wanted.append(
         Wanted(
           attachment: attachment, stub: stub, document: try document.id, revision: revision,

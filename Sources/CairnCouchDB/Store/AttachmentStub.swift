@@ -12,6 +12,11 @@ struct AttachmentStub: Equatable {
   var digest: String
   /// How the server keeps it: `gzip`.
   var encoding: String?
+  /// Bytes that the server keeps, if they are packed.
+  var encodedLength: Int64?
+
+  /// What was packed before it was given to the server has one length there: the packed one.
+  var isLengthPacked: Bool { encoding != nil && encodedLength == length }
 
   /// All attachments of a document, by name.
   static func all(of document: JSONText) throws(CairnError) -> [AttachmentStub] {
@@ -26,7 +31,8 @@ struct AttachmentStub: Equatable {
           length: try value.member("length")?.int ?? 0,
           position: try value.member("revpos")?.int ?? 0,
           digest: try value.member("digest")?.string ?? "",
-          encoding: try value.member("encoding")?.string))
+          encoding: try value.member("encoding")?.string,
+          encodedLength: try value.member("encoded_length")?.int))
     }
     return stubs.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }

@@ -11,6 +11,7 @@ extension CouchDBDatabase {
     static let position = "revpos"
     static let digest = "digest"
     static let encoding = "encoding"
+    static let encodedLength = "encoded_length"
     static let stale = "stale"
     /// Where the content is, and what its digest was.
     static let content = "content"
@@ -44,6 +45,7 @@ extension CouchDBDatabase {
         AttachmentField.position: .int(stub.position), AttachmentField.digest: .string(stub.digest),
       ]
       if let encoding = stub.encoding { fields[AttachmentField.encoding] = .string(encoding) }
+      if let length = stub.encodedLength { fields[AttachmentField.encodedLength] = .int(length) }
       fields[AttachmentField.content] = old[AttachmentField.content]
       fields[AttachmentField.held] = old[AttachmentField.held]
       if old[AttachmentField.held] != .string(stub.version) {

@@ -17,6 +17,8 @@ final class MemoryCouch: Sendable {
     var position: Int
     /// What the server says, right or not.
     var digest: String
+    /// What it says where that is not the number of plain bytes.
+    var length: Int?
   }
 
   struct Leaf: Sendable {
