@@ -276,4 +276,27 @@ import Testing
     #expect(try store.database("notes", url: world.url).ids() == ["a"])
     try store.datastore.close()
   }
+
+  @Test func `another address is another database, whatever its server says`() async throws {
+    let world = try await CouchWorld()
+    for id in ["a", "b", "c"] { try await world.put(id, "{}") }
+    let memory = try #require(world.memory)
+    // As servers do that do not know when a database was created.
+    memory.change(world.name) { $0.instance = "0" }
+    try await world.pull()
+    var other = MemoryCouch.Database(instance: "0")
+    let leaf = MemoryCouch.Leaf(
+      revision: "1-x", isDeleted: false, members: "", attachments: [:])
+    other.documents["z"] = MemoryCouch.Document(leaves: [leaf], place: 1)
+    other.place = 1
+    let second = other
+    memory.state.withLock { $0.databases["second"] = second }
+    let store = try world.store()
+    let options = try world.follower(store).options
+    let database = try store.database("notes", url: memory.server.origin + "/second")
+    let report = try await CouchDBFollower(database, options: options).pull()
+    #expect(report.wasRecreated)
+    #expect(try database.ids() == ["z"])
+    try store.datastore.close()
+  }
 }

@@ -61,8 +61,9 @@ public final class CouchDBFollower: Sendable {
   /// What can't be had of attachments is no error: they stay stale.
   ///
   /// - Throws: `invalidOperation` if a pull of this database is under way; `cancelled` after
-  ///   `abort()`; `retryLater` if somebody changed here what was just pulled; errors of the network (`auth`, `notFound`, `noConnection`, `retryLater` …), of
-  ///   the limits and of the disk. What was pulled until then stays.
+  ///   `abort()`; `retryLater` if somebody changed here what was just pulled; errors of the network
+  ///   (`auth`, `notFound`, `noConnection`, `retryLater` …), of the limits and of the disk. What
+  ///   was pulled until then stays.
   @discardableResult
   public func pull() async throws(CairnError) -> CouchDBReport {
     guard let report = try await pull(aborts) else {

@@ -19,7 +19,8 @@ public struct CouchDBReport: Hashable, Sendable {
   /// Contents that could not be had, or were not what the document says: they stay stale, and the
   /// next pull tries again.
   public var failedAttachments = 0
-  /// Another database was found in the place of the one that was pulled before; this is it.
+  /// Another database was found in the place of the one that was pulled before, or its address was
+  /// changed; this is it.
   public var wasRecreated = false
   /// What could not be had, and why: for people. At most a hundred.
   public var problems: [String] = []

@@ -59,6 +59,7 @@ struct PullRound {
     guard let state = try database.state else { throw gone }
     self.state = state
     if let known = state.instance, known != info.instance { try startAnew() }
+    if state.isRecreated { report.wasRecreated = true }
     self.state.instance = info.instance
     if self.state != state { try commit(self.state) }
   }

@@ -30,7 +30,8 @@ public struct CouchDBStore: Hashable, Sendable {
   }
 
   /// A database by name, noted durably if it is new; an address that is given replaces the one that
-  /// was noted.
+  /// was noted. The next pull from another address lists all that is there, fetches what is
+  /// different, and removes what is not there.
   ///
   /// - Parameters:
   ///   - name: Names its tables: 1 to 48 characters that may be in a table's id.
@@ -52,6 +53,10 @@ public struct CouchDBStore: Hashable, Sendable {
     let isNew = state == nil
     var kept = state ?? DatabaseState()
     if let url { kept.url = try CouchAddress(url).text }
+    if let old = state?.url, old != kept.url {
+      // Places on one server say nothing on another: all is listed.
+      (kept.since, kept.instance, kept.isRecreated) = (nil, nil, true)
+    }
     if isNew { try database.checkEmpty() }
     if isNew || kept.url != state?.url {
       state = kept

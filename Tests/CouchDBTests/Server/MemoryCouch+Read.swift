@@ -99,7 +99,8 @@ extension MemoryCouch {
       let stubs = winner.attachments.sorted { $0.key < $1.key }.map { name, attachment in
         var stub = """
           \(Self.text(name)):{"content_type":"\(attachment.type)","revpos":\(attachment.position),\
-          "digest":"\(attachment.digest)","length":\(attachment.length ?? attachment.plain.count),"stub":true
+          "digest":"\(attachment.digest)",\
+          "length":\(attachment.length ?? attachment.plain.count),"stub":true
           """
         if attachment.isPacked, asked.query["att_encoding_info"] == "true" {
           stub += ",\"encoding\":\"gzip\",\"encoded_length\":\(attachment.kept.count)"
