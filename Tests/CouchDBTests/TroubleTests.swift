@@ -285,4 +285,86 @@ import Testing
     }
     return .text(200, "{\"rows\":[\(rows.joined(separator: ","))]}", type: MemoryCouch.json)
   }
+
+  @Test(arguments: [(429, 1), (503, 1), (500, 3)])
+  func `attachments are not asked of a server in trouble one after the other`(
+    _ status: Int, _ count: Int
+  ) async throws {
+    let (world, memory) = try await world()
+    var revision = try await world.put("e", "{}")
+    for index in 0..<8 { revision = try await world.attach("e", revision, "x\(index)", [1]) }
+    memory.set { asked in
+      asked.path.contains("/e/") ? .answer(status, [("Retry-After", "3600")]) : nil
+    }
+    memory.server.clearLog()
+    let code = try await code(world) { options in
+      (options.maxConcurrentFetches, options.server.attempts) = (1, 1)
+    }
+    #expect(code != nil)
+    // Another one may be under way when it is told.
+    let asked = memory.server.log.count { $0.contains("/e/") }
+    #expect(asked >= count && asked <= count + 1)
+    memory.heal()
+    #expect(try await world.pull().attachments == 8)
+  }
+
+  @Test func `following comes back when the server said`() async throws {
+    let (world, memory) = try await world()
+    let store = try world.store()
+    let pauses = Lock<[Double]>([])
+    let follower = try world.follower(store) { options in
+      options.pause = { seconds in
+        pauses.withLock { $0.append(seconds) }
+        memory.heal()
+      }
+    }
+    memory.set { _ in .answer(503, [("Retry-After", "3600")]) }
+    try await follower.follow { result in
+      if case .success = result { follower.abort() }
+    }
+    #expect(pauses.withLock { $0 } == [3600])
+    try store.datastore.close()
+  }
+
+  @Test func `requests for news that are answered at once and empty come slower and slower`()
+    async throws
+  {
+    let (world, memory) = try await world()
+    let store = try world.store()
+    let pauses = Lock<[Double]>([])
+    let following = Lock<CouchDBFollower?>(nil)
+    let follower = try world.follower(store) { options in
+      (options.newsSeconds, options.server.stallSeconds) = (3600, 7200)
+      options.pause = { seconds in
+        let count = pauses.withLock {
+          $0.append(seconds)
+          return $0.count
+        }
+        if count == 4 { following.withLock { $0 }?.abort() }
+      }
+    }
+    following.withLock { $0 = follower }
+    memory.set { asked in
+      asked.query["feed"] == "longpoll"
+        ? .text(200, #"{"results":[],"last_seq":"0"}"#, type: MemoryCouch.json) : nil
+    }
+    try await follower.follow()
+    #expect(pauses.withLock { $0 } == [1, 2, 4, 8])
+    following.withLock { $0 = nil }
+    try store.datastore.close()
+  }
+
+  @Test func `a document that was too large is not fetched again into the same room`()
+    async throws
+  {
+    let (world, memory) = try await world()
+    try await world.put("big", "{\"text\":\"\(String(repeating: "x", count: 5000))\"}")
+    let small: (inout CouchDBOptions) -> Void = { $0.answerBytes = 3000 }
+    #expect(try await world.pull(small).problems.count == 1)
+    memory.server.clearLog()
+    let report = try await world.pull(small)
+    #expect(report.problems.count == 1)
+    #expect(!memory.server.log.contains { $0.contains("_all_docs") })
+    #expect(try await world.pull().documents == 1)
+  }
 }

@@ -9,6 +9,8 @@ struct CouchClient: Sendable {
   private let credentials: CredentialSource
   /// Present if requests carry the cookie of a session.
   private let cookies: SessionAuthorizer?
+  /// How long it wants to be left alone, if it said so.
+  let asked = AskedPause()
 
   /// - Parameter pause: Waits for so many seconds.
   init(
@@ -46,6 +48,15 @@ struct CouchClient: Sendable {
 
   /// Any request; logs in before it, and once more if the session has ended meanwhile.
   func send<Sink: HTTPSink>(
+    _ request: HTTPRequest, into sink: () -> Sink
+  ) async throws(HTTPFailure) -> HTTPSession.Answer<Sink> {
+    do throws(HTTPFailure) { return try await sendLoggedIn(request, into: sink) } catch {
+      asked.note(error.retryAfter)
+      throw error
+    }
+  }
+
+  private func sendLoggedIn<Sink: HTTPSink>(
     _ request: HTTPRequest, into sink: () -> Sink
   ) async throws(HTTPFailure) -> HTTPSession.Answer<Sink> {
     guard let cookies else { return try await session.send(request, into: sink) }

@@ -97,7 +97,8 @@ public final class CouchDBFollower: Sendable {
     var pause = 1.0
     let aborts = aborts
     while !Task.isCancelled, aborts == self.aborts {
-      let seconds = pause
+      var seconds = pause
+      _ = client.asked.take()
       do throws(CairnError) {
         // While somebody else pulls, for the same news perhaps, it is waited for the end of that.
         if let report = try await pull(aborts) {
@@ -113,10 +114,12 @@ public final class CouchDBFollower: Sendable {
         onPull(.failure(error))
         guard CouchDBFollower.passes(error) else { throw error }
         pause = min(60, pause * 2)
+        seconds = max(seconds, client.asked.take())
       }
+      let length = seconds
       do throws(CairnError) {
         try await interruptible(aborts) { [options] () async throws(CairnError) in
-          do { try await options.pause(seconds) } catch { throw CouchDBFollower.aborted }
+          do { try await options.pause(length) } catch { throw CouchDBFollower.aborted }
         }
       } catch { return }
     }
@@ -173,7 +176,10 @@ public final class CouchDBFollower: Sendable {
   /// Returns when the server has something new.
   private func waitForNews() async throws(CairnError) {
     let seconds = max(0.1, min(options.newsSeconds, options.server.stallSeconds * 0.8))
+    let clock = ContinuousClock()
+    var pause = 1.0
     while !Task.isCancelled {
+      let start = clock.now
       let state = try database.state
       do throws(HTTPFailure) {
         let page = try await client.changes(since: state?.since, limit: 1, waiting: seconds)
@@ -181,6 +187,13 @@ public final class CouchDBFollower: Sendable {
         // A database that was made anew may be silent for ever.
         if try await client.info().instance != state?.instance { return }
       } catch { throw CairnError(error) }
+      // Somebody on the way does not know such requests: not one after the other without an end.
+      if clock.now - start < .seconds(seconds / 2) {
+        do { try await options.pause(pause) } catch { throw CouchDBFollower.aborted }
+        pause = min(60, pause * 2)
+      } else {
+        pause = 1
+      }
     }
     throw CouchDBFollower.aborted
   }

@@ -43,7 +43,8 @@ extension PullRound {
 
   private enum Fetched: Sendable {
     case content(Value)
-    case failed(String)
+    /// The error, where it says more about the server than about this one.
+    case failed(String, CairnError? = nil)
     /// Nothing more can be had: the whole pull ends.
     case ended(CairnError)
   }
@@ -89,8 +90,11 @@ extension PullRound {
     board.set { $0.attachments.done += 1 }
     switch fetched {
     case .ended(let error): throw error
-    case .failed(let reason):
+    case .failed(let reason, let trouble):
       report.failedAttachments += 1
+      troubles = trouble == nil ? 0 : troubles + 1
+      // The next ones would only add to it.
+      if let trouble, troubles >= PullRound.troublesMax { throw trouble }
       report.note("attachment \(wanted.stub.name) of \(wanted.document): \(reason)")
     case .content(let value):
       try database.makeRoom(4096)
@@ -98,6 +102,7 @@ extension PullRound {
         Field.content: value, Field.held: .string(wanted.stub.version), Field.stale: nil,
       ])
       report.attachments += 1
+      troubles = 0
       try datastore.sync()
     }
   }
@@ -123,9 +128,11 @@ extension PullRound {
       let reason = CairnError(error)
       switch error.kind {
       case .cancelled, .budget, .tls, .connection, .status(401), .status(403): return .ended(reason)
+      // It asks to be left alone.
+      case .status(429), .status(503): return .ended(reason)
       case .settings where reason.code != .corrupt && reason.code != .sizeLimit:
         return .ended(reason)
-      default: return .failed(reason.message)
+      default: return .failed(reason.message, error.isPassing ? reason : nil)
       }
     }
   }

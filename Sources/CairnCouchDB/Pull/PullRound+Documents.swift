@@ -133,20 +133,26 @@ extension PullRound {
           "the document \(id) has more than \(options.answerBytes) bytes; "
           + "CouchDBOptions.answerBytes allows more"
         report.note(reason)
-        try wait(ChangesPage.Row(id: id, leaves: leaves[key] ?? [], isDeleted: false), reason)
+        let row = ChangesPage.Row(id: id, leaves: leaves[key] ?? [], isDeleted: false)
+        try wait(row, reason, refused: options.answerBytes)
       }
       noteDone()
     }
   }
 
   /// Remembers a document that is not here, so that the policy is asked again.
-  mutating func wait(_ row: ChangesPage.Row, _ reason: String?) throws(CairnError) {
+  ///
+  /// - Parameter refused: So many bytes were not enough for it.
+  mutating func wait(
+    _ row: ChangesPage.Row, _ reason: String?, refused: Int? = nil
+  ) throws(CairnError) {
     left.insert(row.key)
     var fields: [String: Value] = [
       "id": .string(row.id), "leaves": .list(row.leaves.prefix(16).map(Value.string)),
       "mark": .string(CouchDBDatabase.mark(of: row.leaves)),
     ]
     if let reason { fields["reason"] = .string(reason) }
+    if let refused { fields["refused"] = .int(Int64(refused)) }
     try database.makeRoom(4096 + 2 * row.id.utf8.count)
     try database.put(database.waitingTable, row.key, fields)
   }

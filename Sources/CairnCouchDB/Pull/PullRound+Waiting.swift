@@ -8,6 +8,11 @@ extension PullRound {
     for record in try database.waitingTable.query(Query().sorted(by: "id")) {
       guard let id = try record.string("id"), !left.contains(record.id.description)
       else { continue }
+      // Nothing but more room, or another revision, makes it fit.
+      if let refused = try record.int("refused"), refused >= options.answerBytes {
+        if let reason = try record.string("reason") { report.note(reason) }
+        continue
+      }
       var leaves: [String] = []
       for value in try record.listValues("leaves") ?? [] {
         if case .string(let leaf) = value { leaves.append(leaf) }

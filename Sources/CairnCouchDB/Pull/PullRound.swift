@@ -16,6 +16,9 @@ struct PullRound {
   var report = CouchDBReport()
   /// Documents that this pull has asked about and left, by key.
   var left: Set<String> = []
+  /// Attachments in a row that a server in trouble did not give.
+  var troubles = 0
+  static let troublesMax = 3
   /// As it was committed last.
   var state = DatabaseState()
 
