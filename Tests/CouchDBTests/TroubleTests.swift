@@ -367,4 +367,27 @@ import Testing
     #expect(!memory.server.log.contains { $0.contains("_all_docs") })
     #expect(try await world.pull().documents == 1)
   }
+
+  @Test func `a session that ends under several requests is begun again once`() async throws {
+    let (world, memory) = try await world()
+    for index in 0..<20 { try await world.put("x\(index)", "{}") }
+    memory.setUser("ana", "pass-word")
+    let hasEnded = Lock(false)
+    memory.set { asked in
+      guard asked.path.hasSuffix("_all_docs") else { return nil }
+      let isFirst = hasEnded.withLock { hasEnded in
+        defer { hasEnded = true }
+        return !hasEnded
+      }
+      if isFirst { memory.endSessions() }
+      return nil
+    }
+    memory.server.clearLog()
+    let report = try await world.pull {
+      ($0.usesSession, $0.docsPerRequest, $0.maxConcurrentFetches) = (true, 1, 6)
+      $0.server.credentials = .given(.password(user: "ana", password: "pass-word"))
+    }
+    #expect(report.documents == 23)
+    #expect(memory.server.log.count { $0 == "POST /_session" } == 2)
+  }
 }

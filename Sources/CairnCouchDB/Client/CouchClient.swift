@@ -60,29 +60,56 @@ struct CouchClient: Sendable {
     _ request: HTTPRequest, into sink: () -> Sink
   ) async throws(HTTPFailure) -> HTTPSession.Answer<Sink> {
     guard let cookies else { return try await session.send(request, into: sink) }
-    if !cookies.isLoggedIn { try await logIn(cookies) }
+    if cookies.current == nil { try await logIn(cookies, nil) }
+    var used = cookies.current
     do throws(HTTPFailure) {
       let answer = try await session.send(request, into: sink)
-      cookies.note(answer.reply)
+      cookies.note(answer.reply, after: used)
       return answer
     } catch {
       guard error.kind == .status(401) else { throw error }
-      try await logIn(cookies)
+      try await logIn(cookies, used)
+      used = cookies.current
       let answer = try await session.send(request, into: sink)
-      cookies.note(answer.reply)
+      cookies.note(answer.reply, after: used)
       return answer
     }
   }
 
-  private func logIn(_ cookies: SessionAuthorizer) async throws(HTTPFailure) {
-    cookies.forget()
-    var request = request("POST", address.serverPath("_session"))
+  /// Logs in, once for all requests that were refused with the same cookie.
+  private func logIn(
+    _ cookies: SessionAuthorizer, _ refused: String?
+  ) async throws(HTTPFailure) {
+    let logIn = cookies.logIn(refused: refused) {
+      Task {
+        do throws(HTTPFailure) {
+          let cookie = try await newCookie()
+          cookies.end(cookie)
+          return .success(())
+        } catch {
+          cookies.end(nil)
+          return .failure(error)
+        }
+      }
+    }
+    guard let logIn else { return }
+    let result = await withTaskCancellationHandler {
+      await logIn.value
+    } onCancel: {
+      logIn.cancel()
+    }
+    try result.get()
+  }
+
+  /// The cookie of a new session; nil for a server that is open to all.
+  private func newCookie() async throws(HTTPFailure) -> String? {
+    var request = request("POST", address.serverPath(SessionAuthorizer.path))
     let found: Credentials?
     do { found = try await credentials.credentials() } catch {
       throw HTTPFailure(.settings(error), request.label, error.message)
     }
     // A server that is open to all needs none.
-    guard let found else { return }
+    guard let found else { return nil }
     guard found.kind == .password, let name = found.name else {
       let error = CairnError(.auth, "a session of CouchDB begins with a user and a password")
       throw HTTPFailure(.settings(error), request.label, error.message)
@@ -92,10 +119,10 @@ struct CouchClient: Sendable {
     request.body = .bytes(Array(body.utf8))
     request.headers.append(("Content-Type", "application/json"))
     let answer = try await session.send(request, limit: 64 << 10)
-    cookies.note(answer.reply)
-    guard cookies.isLoggedIn else {
+    guard let cookie = SessionAuthorizer.cookie(answer.reply) else {
       throw HTTPFailure(.foreign, request.label, "the server began a session without a cookie")
     }
+    return cookie
   }
 }
 
