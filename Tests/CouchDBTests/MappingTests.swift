@@ -209,4 +209,21 @@ import Testing
       #expect(Array(json.utf8) == Array(wanted.utf8))
     }
   }
+
+  @Test func `lists are taken apart only as far as there is room`() throws {
+    let list = try JSONText(Array("[1,[2],{\"x\":3}]".utf8))
+    #expect(try list.items(atMost: 2) == nil)
+    #expect(try list.items(atMost: 3)?.map(\.text) == ["1", "[2]", "{\"x\":3}"])
+    let long = "{\"l\":[" + [String](repeating: "1", count: 5000).joined(separator: ",") + "]}"
+    let mapping = try DocumentMapping(JSONText(Array(long.utf8)), room: 4000, first: [])
+    #expect(mapping.fields.isEmpty)
+    let members = try DocumentMapping.members(fields: [:], rest: mapping.rest)
+    #expect(members == Array(long.utf8.dropFirst().dropLast()))
+    // Brackets of two kinds, very deep.
+    let (open, close) = ("[{\"a\":", "}]")
+    let deep =
+      String(repeating: open, count: 50_000) + "1" + String(repeating: close, count: 50_000)
+    #expect(try JSONText(Array(deep.utf8)).isArray)
+    #expect(throws: CairnError.self) { try JSONText(Array(deep.utf8.dropLast()) + [0x7D]) }
+  }
 }

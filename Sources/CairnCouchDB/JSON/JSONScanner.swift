@@ -41,20 +41,21 @@ struct JSONScanner {
 
   /// Over one value, whatever it is.
   mutating func skipValue() throws(CairnError) {
-    var closers: [Character] = []
+    // A byte for each: there may be as many as the text has bytes.
+    var closers: [UInt8] = []
     while true {
       skipSpace()
       if take("{") {
         skipSpace()
         if !take("}") {
-          closers.append("}")
+          closers.append(UInt8(ascii: "}"))
           try skipName()
           continue
         }
       } else if take("[") {
         skipSpace()
         if !take("]") {
-          closers.append("]")
+          closers.append(UInt8(ascii: "]"))
           continue
         }
       } else {
@@ -66,15 +67,15 @@ struct JSONScanner {
 
   /// Behind a value: over all brackets that close; true if there are none left, false if another
   /// value follows.
-  private mutating func closeAll(_ closers: inout [Character]) throws(CairnError) -> Bool {
+  private mutating func closeAll(_ closers: inout [UInt8]) throws(CairnError) -> Bool {
     while let closer = closers.last {
       skipSpace()
       if take(",") {
         skipSpace()
-        if closer == "}" { try skipName() }
+        if closer == UInt8(ascii: "}") { try skipName() }
         return false
       }
-      try expect(closer)
+      try expect(Character(Unicode.Scalar(closer)))
       closers.removeLast()
     }
     return true

@@ -65,12 +65,16 @@ struct JSONText: Sendable {
   }
 
   /// The items of an array; none of anything else.
-  func items() throws(CairnError) -> [JSONText] {
+  func items() throws(CairnError) -> [JSONText] { try items(atMost: .max) ?? [] }
+
+  /// Nil if there are more.
+  func items(atMost most: Int) throws(CairnError) -> [JSONText]? {
     guard isArray else { return [] }
     var scanner = JSONScanner(bytes, (range.lowerBound + 1)..<(range.upperBound - 1))
     var items: [JSONText] = []
     scanner.skipSpace()
     while scanner.current != nil {
+      if items.count >= most { return nil }
       items.append(try JSONText(value: &scanner, bytes))
       scanner.skipSpace()
       if scanner.take(",") { scanner.skipSpace() }

@@ -65,7 +65,7 @@ struct DocumentMapping {
     for index in order {
       let member = members[index]
       guard let name = member.name.string, Table.isValidField(name), !name.hasPrefix(":"),
-        !name.hasPrefix("_"), let value = try value(of: member.value)
+        !name.hasPrefix("_"), let value = try value(of: member.value, room: room)
       else { continue }
       let size = Limits.fieldBaseSize + value.value.size
       // Of twins the first is the field.
@@ -76,12 +76,13 @@ struct DocumentMapping {
     return held
   }
 
-  private static func value(of json: JSONText) throws(CairnError) -> Held? {
+  /// Nil if no field can hold it, or there is no room: each item takes some.
+  private static func value(of json: JSONText, room: Int) throws(CairnError) -> Held? {
     if let atom = atom(json) { return atom }
-    guard json.isArray else { return nil }
+    guard json.isArray, let all = try json.items(atMost: max(0, room)) else { return nil }
     var items: [Value] = []
     var isExact = true
-    for item in try json.items() {
+    for item in all {
       guard let atom = atom(item) else { return nil }
       items.append(atom.value)
       if !atom.isExact { isExact = false }
