@@ -1,5 +1,7 @@
 import Cairn
+import CairnDisk
 import CairnHTTP
+import Synchronization
 import Testing
 
 @testable import CairnCouchDB

@@ -75,11 +75,10 @@ extension CouchDBDatabase {
 
   func remove(key: String, id: String) throws(CairnError) -> Bool {
     try delete(waitingTable, key)
+    // Even without a record: a pull may have ended between its attachments and it.
+    for attachment in try attachments(key: key) { try delete(attachment) }
     guard let record = try table.record(RecordID(key)) else { return false }
     let parts = try parts(of: record, id)
-    if try record.get(DocumentField.attachments) != nil {
-      for attachment in try attachments(key: key) { try delete(attachment) }
-    }
     try makeRoom(1024)
     try record.delete()
     // After the record: without it, they are nobody's.
@@ -118,10 +117,8 @@ extension CouchDBDatabase {
     parts rest: [UInt8], _ id: String, _ revision: String, size: Int
   ) throws(CairnError) -> Int {
     let prefix = DocumentID.parts(id, revision)
-    let delta = store.datastore.manager.options.limits.deltaBytes
-    if rest.count > delta / 2 {
-      // More than a delta takes: should we end on the way, the next pull clears them away.
-      var state = try state ?? DatabaseState()
+    // A commit may come between: should we end on the way, the next pull clears them away.
+    if var state = try state {
       state.writing = prefix + " " + DocumentID.record(id)
       try keep(state)
     }
