@@ -14,11 +14,13 @@ package protocol HTTPAuthorizer: Sendable {
   func isRefusal(_ failure: HTTPFailure) -> Bool
 }
 
+extension HTTPAuthorizer {
+  package func isRefusal(_ failure: HTTPFailure) -> Bool { failure.kind == .status(401) }
+}
+
 /// User and password, or a token: what WebDAV servers ask for.
 package struct PlainAuthorizer: HTTPAuthorizer {
   package init() {}
-
-  package func isRefusal(_ failure: HTTPFailure) -> Bool { failure.kind == .status(401) }
 
   package func headers(
     for request: HTTPRequest, _ credentials: Credentials?, now: Int64

@@ -111,7 +111,7 @@ package final class HTTPConnections: Sendable {
   /// By when the answer has to begin: a server that takes bytes one by one never stalls, and yet
   /// has to end some time.
   private func deadline(_ request: HTTPRequest) -> NIODeadline {
-    let (seconds, _) = slowest(request.body.count).components
+    let (seconds, _) = slowest(request.body.count &+ request.expected).components
     return .now() + amount(settings.connectSeconds) + .seconds(seconds)
   }
 

@@ -9,7 +9,7 @@ extension HTTPSession {
     if range.isEmpty { return [] }
     var request = request
     request.accepted = [200, 206, 404, 410, 416]
-    request.expectedBytes = range.upperBound - range.lowerBound
+    request.expected = range.upperBound - range.lowerBound
     request.headers.append(("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
     let answer = try await send(request) { RangeSink(range) }
     switch answer.reply.status {

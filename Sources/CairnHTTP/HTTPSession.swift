@@ -114,7 +114,7 @@ package final class HTTPSession: Sendable {
       headers = try authorizer.headers(for: request, try await credentials(), now: now)
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
     let reserved = try ledger.reserve(
-      request.body.count &+ request.expectedBytes, of: budget, isBegun: request.endsWhatWasBegun,
+      request.body.count &+ request.expected, of: budget, isBegun: request.endsWhatWasBegun,
       request.label)
     meter.noteRequest(isRetry: tries > 1)
     let before = meter.traffic

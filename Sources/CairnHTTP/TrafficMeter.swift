@@ -95,9 +95,9 @@ package final class BudgetLedger: Sendable {
   ) throws(HTTPFailure) -> Reservation {
     let number = clock.now() / 60_000
     let objection = minutes.withLock { minutes -> String? in
-      if let budget, !isBegun, let objection = BudgetLedger.objection(budget, bytes, minutes, number)
-      {
-        return objection
+      if let budget, !isBegun {
+        let objection = BudgetLedger.objection(budget, bytes, minutes, number)
+        if let objection { return objection }
       }
       let place = BudgetLedger.place(number)
       if minutes[place].number != number { minutes[place] = Minute(number: number) }

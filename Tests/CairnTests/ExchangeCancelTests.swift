@@ -117,4 +117,57 @@ struct ExchangeCancelTests {
     #expect(failures.all == [])
     #expect(a.status.uploadError == nil)
   }
+
+  @Test func `a content is fetched on when one of two who wait for it is cancelled`() async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    bench.options.attachments = .onDemand
+    let b = try open("b")
+    try await b.pull()
+    let photo = try b.photo("r")
+    gate.set(isShut: true)
+    let tasks = (0..<2).map { _ in
+      Task { () -> CairnError.Code? in
+        do throws(CairnError) {
+          try await photo.fetch()
+          return nil
+        } catch { return error.code }
+      }
+    }
+    await someoneWaits()
+    while b.exchanger?.blobs?.flights.withLock({ $0.values.first?.waiting }) != 2 {
+      await Task.yield()
+    }
+    tasks[0].cancel()
+    #expect(try photo.state != .here)
+    gate.set(isShut: false)
+    #expect(await tasks[1].value == nil)
+    #expect(try b.content(of: "r") == sample(1))
+  }
+
+  @Test func `a content that nobody waits for any more is not fetched on, and can be again`()
+    async throws
+  {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    bench.options.attachments = .onDemand
+    let b = try open("b")
+    try await b.pull()
+    let photo = try b.photo("r")
+    gate.set(isShut: true)
+    let task = Task { () -> CairnError.Code? in
+      do throws(CairnError) {
+        try await photo.fetch()
+        return nil
+      } catch { return error.code }
+    }
+    await someoneWaits()
+    task.cancel()
+    #expect(await task.value == .cancelled)
+    gate.set(isShut: false)
+    try await photo.fetch()
+    #expect(try b.content(of: "r") == sample(1))
+  }
 }

@@ -188,7 +188,7 @@ import Testing
   @Test func `uploads that follow one another are never idle in between`() async throws {
     let (server, location, _) = try Kind.all[0].make()
     var options = Options()
-    options.tuning.packBytes = 1000
+    options.tuning.packBytes = 300
     options.tuning.smallFileRun = 1000
     let bench = try RemoteBench(location, options: options, keeping: server)
     let a = try bench.open("a")

@@ -24,8 +24,8 @@ extension BlobExchange {
     let (task, isEnding) = flights.withLock { flights in
       if let flight = flights[reference], flight.waiting == 0 { return (flight.task, true) }
       // One with another length, of which at most one is right, uses the same file.
-      let others = flights.filter { $0.key.hash == reference.hash }.map(\.value.task)
-      var flight = flights[reference] ?? Flight(task: start(reference, after: others))
+      let others = flights.filter { $0.key != reference && $0.key.hash == reference.hash }
+      var flight = flights[reference] ?? Flight(task: start(reference, after: others.map(\.value)))
       flight.waiting += 1
       flights[reference] = flight
       return (flight.task, false)
@@ -48,11 +48,11 @@ extension BlobExchange {
   }
 
   private func start(
-    _ reference: BlobReference, after others: [Task<Result<Void, CairnError>, Never>]
+    _ reference: BlobReference, after others: [Flight]
   ) -> Task<Result<Void, CairnError>, Never> {
     Task {
       defer { self.flights.withLock { _ = $0.removeValue(forKey: reference) } }
-      for other in others { _ = await other.value }
+      for other in others { _ = await other.task.value }
       do throws(CairnError) {
         try await self.fetchNow(reference)
         return .success(())
@@ -118,7 +118,8 @@ extension BlobExchange {
       try checkOpen()
       let part = try BlobPart(home, reference)
       let isResumed = part.count > 0
-      let verdict = try await take(part, path: (place ?? directory) + "/" + copy.entry.name)
+      let verdict = try await take(
+        part, path: (place ?? directory) + "/" + copy.entry.name, size: copy.entry.size)
       attempts += 1
       if verdict == .damaged, isResumed, attempts == 1 { continue }
       memory.withLock { memory in
@@ -138,11 +139,11 @@ extension BlobExchange {
   }
 
   private func take(
-    _ part: BlobPart, path: String
+    _ part: BlobPart, path: String, size: UInt64
   ) async throws(CairnError) -> BlobPart.Verdict {
     var failure: CairnError?
     let isThere: Bool
-    var rest = copy.entry.size - min(copy.entry.size, part.count)
+    var rest = size - min(size, part.count)
     gauge.planFetch(files: 1, bytes: rest)
     // What did not come is not on its way any more.
     defer { gauge.noteFetched(files: 1, bytes: rest) }

@@ -27,7 +27,7 @@ struct CouchAddress: Sendable {
         "http:// would send passwords and documents in the clear; only this "
           + "machine itself is reached that way. Use https://")
     }
-    origin = address.scheme + "://" + address.authority
+    origin = address.scheme + "://" + address.authority(isEncrypted: !isPlain)
     prefix = address.path.dropLast().map { $0.replacing(CouchAddress.slash, with: "/") }
     database = last.replacing(CouchAddress.slash, with: "/")
   }

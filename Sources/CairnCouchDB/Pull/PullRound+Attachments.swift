@@ -113,6 +113,7 @@ extension PullRound {
     var request = client.request(
       "GET", client.address.path(wanted.document, wanted.stub.name))
     request.query = [("rev", wanted.revision)]
+    request.expected = UInt64(clamping: wanted.stub.length)
     // What the server keeps packed comes as it is kept: only so can its digest be told.
     request.headers = [("Accept", "*/*"), ("Accept-Encoding", "gzip")]
     do throws(HTTPFailure) {
@@ -127,7 +128,8 @@ extension PullRound {
     } catch {
       let reason = CairnError(error)
       switch error.kind {
-      case .cancelled, .budget, .tls, .connection, .status(401), .status(403): return .ended(reason)
+      case .cancelled, .budget, .later, .tls, .connection, .status(401), .status(403):
+        return .ended(reason)
       // It asks to be left alone.
       case .status(429), .status(503): return .ended(reason)
       case .settings where reason.code != .corrupt && reason.code != .sizeLimit:
