@@ -43,7 +43,8 @@ extension Exchange {
   /// has gone for good is written anew after some rounds.
   private func waitForIdentity(_ report: inout ExchangeReport) async throws(CairnError) {
     report.requests += 1
-    let isInUse = try await folder.list(directory).contains { FileName.headDevice($0.name) != nil }
+    let entries = try await folder.list(directory)
+    let isInUse = entries.contains { FileName.headDevice($0.name) != nil }
     guard isInUse, !memory.withLock({ $0.identityAttempt.isAbandoned([]) }) else { return }
     throw CairnError(
       .retryLater,
