@@ -39,8 +39,8 @@ extension Exchange {
     memory.withLock { $0.folderIdentity = identity }
   }
 
-  /// Where devices have exchanged there is a cairn.json, even if it can't be read just now. One that
-  /// has gone for good is written anew after some rounds.
+  /// Where devices have exchanged there is a cairn.json, even if it can't be read just now. One
+  /// that has gone for good is written anew after some rounds.
   private func waitForIdentity(_ report: inout ExchangeReport) async throws(CairnError) {
     report.requests += 1
     let entries = try await folder.list(directory)
