@@ -196,8 +196,8 @@ extension ObjectStore {
 }
 
 extension SyncResult {
-  /// Whether this sync is all that has happened to a datastore between two looks: another thread may
-  /// have synced it, too.
+  /// Whether this sync is all that has happened to a datastore between two looks: another thread
+  /// may have synced it, too.
   func isAll(from before: VersionVector, to after: VersionVector) -> Bool {
     after.total &- before.total == UInt64(clamping: incorporated) &+ (committed ? 1 : 0)
   }

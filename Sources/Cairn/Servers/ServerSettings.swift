@@ -33,8 +33,8 @@ public struct ServerSettings: Sendable {
 /// moved on; what was begun is completed. A request for which there is no room any more waits for
 /// that, too, and a file that alone is larger than the budget until the budget is another one.
 ///
-/// It is shared by the datastores of one `FolderKind`, and kept in memory: each process has its own,
-/// and begins with an hour in which nothing was used.
+/// It is shared by the datastores of one `FolderKind`, and kept in memory: each process has its
+/// own, and begins with an hour in which nothing was used.
 public struct TransferBudget: Hashable, Sendable {
   /// Requests in any hour; nil: any number.
   public var requestsPerHour: Int?
