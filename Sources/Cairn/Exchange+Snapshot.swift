@@ -23,71 +23,91 @@ extension Exchange {
   func download(
     _ snapshot: Head.Snapshot, _ entry: FolderEntry, isNew: Bool, _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
-    var current = download.withLock { $0.take() }
-    if let known = current, known.content != snapshot.content || known.size != snapshot.size {
+    let path = beginDownload(of: snapshot)
+    guard try await receive(snapshot, in: path, &report) else {
+      // It may be another one the next time.
+      noteReceived(0)
+      return nil
+    }
+    return try endDownload(of: snapshot, in: path, entry, isNew: isNew, &report)
+  }
+
+  /// Goes on with what is here of the same snapshot. The file that it is to be in.
+  private func beginDownload(of snapshot: Head.Snapshot) -> String {
+    if let known = download.withLock({ $0 }) {
+      if known.content == snapshot.content, known.size == snapshot.size { return known.path }
       // Nobody needs it any more; if it stays, opening removes it.
       do { try machine.disk.remove(known.path) } catch {}
-      current = nil
     }
-    var next =
-      current
-      ?? SnapshotDownload(
-        path: store.incomingSnapshotPath(), content: snapshot.content, size: snapshot.size)
-    defer { download.withLock { $0 = next.received < next.size ? next : nil } }
-    guard try await receive(&next, snapshot.name, &report) else {
-      // It may be another one the next time.
-      next.received = 0
-      return nil
-    }
-    guard let content = try DiskSource.hash(of: next.path, machine.disk) else {
-      next.received = 0
+    let path = store.incomingSnapshotPath()
+    let begun = SnapshotDownload(path: path, content: snapshot.content, size: snapshot.size)
+    download.withLock { $0 = begun }
+    return path
+  }
+
+  /// What is kept if the round ends here.
+  private func noteReceived(_ bytes: UInt64) { download.withLock { $0?.received = bytes } }
+
+  /// Looks at what has come, all of it.
+  private func endDownload(
+    of snapshot: Head.Snapshot, in path: String, _ entry: FolderEntry, isNew: Bool,
+    _ report: inout ExchangeReport
+  ) throws(CairnError) -> String? {
+    guard let content = try DiskSource.hash(of: path, machine.disk) else {
+      noteReceived(0)
       report.waiting.append(
         ExchangeReport.Waiting(
-          name: snapshot.name, bytes: next.size, reason: "it is gone from this device again"))
+          name: snapshot.name, bytes: snapshot.size, reason: "it is gone from this device again"))
       return nil
     }
+    download.withLock { $0 = nil }
     guard content == snapshot.content else {
-      let reason =
-        "the snapshot is not what its head says (\(next.received) bytes of \(snapshot.size)); all "
-        + "deltas are fetched instead"
-      do { try machine.disk.remove(next.path) } catch {}
+      let reason = "the snapshot is not what its head says; all deltas are fetched instead"
+      do { try machine.disk.remove(path) } catch {}
       if !isNew { refuse(entry, reason) }
       report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
       return nil
     }
     forgive(snapshot.name)
     try checkOpen()
-    return next.path
+    return path
   }
 
   /// Appends what is missing. False if the file in the folder is gone, or is shorter than it says.
+  ///
+  /// Nothing but values lives across the waits: with a place that is changed in here and looked at
+  /// by a `defer` of the caller, the optimised code of Swift 6.3 ran into nowhere.
   private func receive(
-    _ download: inout SnapshotDownload, _ name: String, _ report: inout ExchangeReport
+    _ snapshot: Head.Snapshot, in path: String, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
+    var received = download.withLock { $0?.received ?? 0 }
     var beginsAnew = false
-    while download.received < download.size {
-      let start = download.received
-      let end = min(download.size, start + Exchange.snapshotPartBytes)
+    while received < snapshot.size {
+      let end = min(snapshot.size, received + Exchange.snapshotPartBytes)
       report.requests += 1
-      guard let bytes = try await readPart(name, start..<end, &report) else { return false }
-      try checkOpen()
-      guard UInt64(bytes.count) == end - start else {
-        report.waiting.append(
-          ExchangeReport.Waiting(
-            name: name, bytes: download.size,
-            reason: "\(start + UInt64(bytes.count)) of \(download.size) bytes are here"))
+      guard let bytes = try await readPart(snapshot.name, received..<end, &report) else {
         return false
       }
-      do throws(DiskError) { try keep(bytes, at: start, in: download.path) } catch {
+      try checkOpen()
+      guard UInt64(bytes.count) == end - received else {
+        report.waiting.append(
+          ExchangeReport.Waiting(
+            name: snapshot.name, bytes: snapshot.size,
+            reason: "\(received + UInt64(bytes.count)) of \(snapshot.size) bytes are here"))
+        return false
+      }
+      do throws(DiskError) { try keep(bytes, at: received, in: path) } catch {
         // What was here is gone, whoever took it: from the beginning, and not for ever.
-        let isGone = error.reason == .notFound && start > 0
-        download.received = 0
+        let isGone = error.reason == .notFound && received > 0
+        received = 0
+        noteReceived(0)
         guard isGone, !beginsAnew else { throw CairnError(error) }
         beginsAnew = true
         continue
       }
-      download.received = end
-      gauge.noteFetched(bytes: end - start)
+      gauge.noteFetched(bytes: end - received)
+      received = end
+      noteReceived(end)
     }
     gauge.noteFetched(files: 1)
     return true

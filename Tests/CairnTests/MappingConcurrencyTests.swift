@@ -59,21 +59,22 @@ import Testing
     try await a.insert(Note(text: "w"), "n")
     try await bench.settle([a, b])
     let (rounds, main) = (40, try a.main)
+    let (storeA, storeB) = (a.store, b.store)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         for round in 0..<rounds {
-          try await b.store.write { objects throws(CairnError) in
+          try await storeB.write { objects throws(CairnError) in
             try objects.insert(Note(text: "of b"), id: RecordID("b\(round)"))
           }
-          _ = try await b.store.exchange()
+          _ = try await storeB.exchange()
         }
       }
       group.addTask {
         for round in 0..<rounds {
-          try await a.store.write { objects throws(CairnError) in
+          try await storeA.write { objects throws(CairnError) in
             try objects.insert(Note(text: "of a"), id: RecordID("a\(round)"))
           }
-          _ = try await a.store.exchange()
+          _ = try await storeA.exchange()
         }
       }
       group.addTask {
