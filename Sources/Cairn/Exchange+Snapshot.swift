@@ -85,7 +85,7 @@ extension Exchange {
     while received < snapshot.size {
       let end = min(snapshot.size, received + Exchange.snapshotPartBytes)
       report.requests += 1
-      guard let bytes = try await readPart(snapshot.name, received..<end, &report) else {
+      guard let bytes = try await readFile(snapshot.name, received..<end, &report) else {
         return false
       }
       try checkOpen()
@@ -120,27 +120,6 @@ extension Exchange {
     let file = try machine.disk.open(path, start == 0 ? .create : .readWrite)
     defer { file.close() }
     try file.write(bytes.span, at: start)
-  }
-
-  /// As `readFile`, for a part.
-  private func readPart(
-    _ name: String, _ range: Range<UInt64>, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> [UInt8]? {
-    do throws(CairnError) {
-      guard let bytes = try await folder.read(directory + "/" + name, range: range) else {
-        report.waiting.append(
-          ExchangeReport.Waiting(name: name, bytes: 0, reason: "it was listed, but is not there"))
-        return nil
-      }
-      return bytes
-    } catch {
-      switch error.code {
-      case .fileIO, .notFound, .corrupt, .readOnly:
-        report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
-        return nil
-      default: throw error
-      }
-    }
   }
 
   /// The hash of a file in the folder; nil if it is not there, or has another size.
