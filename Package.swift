@@ -21,8 +21,8 @@ let pages = [
   "CairnMerge": ["MERGE.md"],
 ]
 
-/// CAIRN_CONCURRENT_ONLY=1 leaves only the library and its concurrent tests, which lie in folders of
-/// their own: the thread sanitizer wants a build for itself.
+/// CAIRN_CONCURRENT_ONLY=1 leaves only the library and its concurrent tests, which lie in folders
+/// of their own: the thread sanitizer wants a build for itself.
 let concurrentOnly = Context.environment["CAIRN_CONCURRENT_ONLY"] != nil
 
 func tests(

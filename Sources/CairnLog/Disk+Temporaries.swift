@@ -2,7 +2,7 @@ package import CairnDisk
 
 extension Disk {
   /// Removes what crashes left half written in a directory, which may be missing. Not while anybody
-  /// writes there. Best effort: such files are in nobody's way, and whoever sweeps next tries again.
+  /// writes there. Best effort: such files are in nobody's way, and the next sweep tries again.
   package func sweepTemporaries(_ directory: String) {
     do {
       guard try info(directory) != nil else { return }

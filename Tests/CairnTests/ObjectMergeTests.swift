@@ -172,7 +172,7 @@ import Testing
     }
   }
 
-  /// Two devices with a folder each that have published a change of one field without knowing of the
+  /// Two devices with a folder each that have published a change of one field, none knowing of the
   /// other's.
   private func publishAtOnce(
     _ bench: MappingBench, _ told: Told<ObjectMerge>

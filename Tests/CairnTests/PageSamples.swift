@@ -1,6 +1,6 @@
 import TestSupport
 
-/// The samples of a page: in the page its blocks of Swift, in a test the lines between two comments.
+/// The samples of a page: in the page its blocks of Swift, in a test what is between two comments.
 enum PageSamples {
   static func inTest(_ file: String) throws -> [[String]] {
     var samples: [[String]] = []
