@@ -144,13 +144,13 @@ let coreTargets: [Target] = [
     path: "Tests/Support", swiftSettings: settings + optimised),
   tests(
     "CairnStoreTests", ["CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"],
-    concurrent: ["Concurrency"]),
+    concurrent: ["Concurrency", "Support"]),
   tests(
     "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"],
     concurrent: ["Concurrency", "Support"]),
   tests(
     "CairnCDBTests", ["CairnCDB", "Cairn", "CairnDisk", "CairnBytes"], exclude: ["Golden"],
-    concurrent: ["Concurrency"]),
+    concurrent: ["Concurrency", "Support"]),
 ]
 
 /// What stands on it: tools, examples, programmes that try to break it, and the other tests.
