@@ -1,7 +1,6 @@
 import CairnDisk
 import CairnLog
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -243,21 +242,16 @@ struct FaultWorld {
   }
 
   /// The device stops in the middle of a round: what is on its disk while a request is under way is
-  /// all that there is of it, and what it asked for after that, others have all the same.
+  /// all that there is of it. That request the server has, and none after it.
   private mutating func kill(_ index: Int) async throws -> Bool {
     let (root, image) = (self.root(index), bench.place.path + "/image")
-    let rest = Lock(1 + random.below(4))
-    proxy.server.observe { _ in
-      let isNow = rest.withLock { rest in
-        rest -= 1
-        return rest == 0
-      }
-      // A copy that fails is none, and then nothing has happened.
-      if isNow { try? FileManager.default.copyItem(atPath: root, toPath: image) }
-    }
     try edit(index)
+    proxy.stop(at: 1 + random.below(4)) {
+      // A copy that fails is none, and then nothing has happened.
+      try? FileManager.default.copyItem(atPath: root, toPath: image)
+    }
     try await exchange(index)
-    proxy.server.observe { _ in }
+    proxy.stop(at: nil)
     guard files.fileExists(atPath: image) else { return false }
     try devices[index].datastore.close()
     try files.removeItem(atPath: root)

@@ -28,6 +28,12 @@ final class FaultProxy: Sendable {
   private let retryAfter: Int
   private let faults = Lock<@Sendable (Asked) -> Fault?>({ _ in nil })
   private let taken = Lock<[Fault]>([])
+  private let end = Lock<End?>(nil)
+
+  private struct End {
+    var rest: Int
+    let happen: @Sendable () -> Void
+  }
 
   /// - Parameter retryAfter: Seconds that somebody who has asked too often is to wait.
   init(to port: UInt16, retryAfter: Int = 0) throws {
@@ -40,6 +46,12 @@ final class FaultProxy: Sendable {
   func set(_ fault: @escaping @Sendable (Asked) -> Fault?) { faults.withLock { $0 = fault } }
   func heal() { set { _ in nil } }
   var faultsTaken: [Fault] { taken.withLock { $0 } }
+
+  /// `happen` is called when the request of this number from now on comes, which is the last one
+  /// that comes through; nobody hears of its answer. nil: all come through again.
+  func stop(at number: Int?, happen: @escaping @Sendable () -> Void = {}) {
+    end.withLock { $0 = number.map { End(rest: $0, happen: happen) } }
+  }
 
   /// One request in `every`, by a seed: all kinds of faults in turn, in an order that is another
   /// one each time. If it costs a wait, only once somebody is told that there were too many.
@@ -60,6 +72,16 @@ final class FaultProxy: Sendable {
   }
 
   private func pass(_ asked: Asked, _ port: UInt16) -> Reply {
+    let last = end.withLock { end -> End? in
+      end?.rest -= 1
+      return end
+    }
+    if let last, last.rest <= 0 {
+      guard last.rest == 0 else { return .hangUp }
+      last.happen()
+      _ = FaultProxy.forward(asked, port)
+      return .hangUp
+    }
     let fault = faults.withLock { $0 }(asked)
     if let fault { taken.withLock { $0.append(fault) } }
     switch fault {
