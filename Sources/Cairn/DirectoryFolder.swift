@@ -66,23 +66,6 @@ public struct DirectoryFolder: Folder {
     }
   }
 
-  /// A part of a file; nil if it is not there.
-  public func read(
-    _ file: String, range: Range<UInt64>
-  ) async throws(CairnError) -> [UInt8]? {
-    do throws(DiskError) {
-      let opened = try machine.disk.open(join(file), .read)
-      defer { opened.close() }
-      let size = try opened.size()
-      let end = min(range.upperBound, size)
-      guard range.lowerBound < end else { return [] }
-      return try opened.read(at: range.lowerBound, count: Int(end - range.lowerBound))
-    } catch {
-      if error.reason == .notFound { return nil }
-      throw CairnError(error)
-    }
-  }
-
   /// Writes, syncs and renames, so that nobody sees half a file.
   public func write(_ file: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
     let parts = file.split(separator: "/")
@@ -121,9 +104,10 @@ public struct DirectoryFolder: Folder {
     }
   }
 
-  /// Writes the pieces under another name, syncs and renames, so that nobody sees half a file.
+  /// Writes a piece at a time under another name, syncs and renames, so that nobody sees half a
+  /// file.
   public func write(
-    _ file: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+    _ file: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry {
     let parts = file.split(separator: "/")
     guard let name = parts.last.map(String.init) else {
@@ -135,7 +119,7 @@ public struct DirectoryFolder: Folder {
       if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
     } catch { throw CairnError(error) }
     do throws(CairnError) {
-      try put(next, at: temporary)
+      try put(source, at: temporary)
       do throws(DiskError) {
         try machine.disk.rename(temporary, to: directory + "/" + name)
         try machine.disk.syncDirectory(directory)
@@ -145,17 +129,17 @@ public struct DirectoryFolder: Folder {
       do { try machine.disk.remove(temporary) } catch {}
       throw error
     }
-    return try written(directory, name, length)
+    return try written(directory, name, source.size)
   }
 
-  private func put(
-    _ next: () throws(CairnError) -> [UInt8]?, at path: String
-  ) throws(CairnError) {
+  private func put(_ source: any FolderSource, at path: String) throws(CairnError) {
     let new: any DiskFile
     do { new = try machine.disk.open(path, .create) } catch { throw CairnError(error) }
     defer { new.close() }
     var place: UInt64 = 0
-    while let bytes = try next() {
+    while place < source.size {
+      let bytes = try source.read(
+        place..<min(source.size, place + UInt64(BlobStore.chunkBytes)))
       do { try new.write(bytes.span, at: place) } catch { throw CairnError(error) }
       place += UInt64(bytes.count)
     }
