@@ -58,9 +58,11 @@ extension HTTPSession {
       try body(bytes)
       progress.count += UInt64(bytes.count)
     }
-    // Where nothing says how long the file is, one that ends early has ended.
-    let total = answer.sink.total
-    progress.isAtEnd = total.map { progress.count >= $0 } ?? (progress.count < end)
+    // Where nothing says how long the file is, an answer that is no part is all of it, and a part
+    // that ends early was the last one.
+    let sink = answer.sink
+    progress.isAtEnd =
+      sink.isAll || sink.total.map { progress.count >= $0 } ?? (progress.count < end)
     return answer.reply.status
   }
 }
@@ -82,7 +84,8 @@ private struct StreamSink: HTTPSink {
   private let end: UInt64
   private var position: UInt64 = 0
   private var isWanted = false
-  private var isAll = false
+  /// The answer is no part.
+  private(set) var isAll = false
   private var pending: [UInt8] = []
   /// The length of the file, if the server says it.
   private(set) var total: UInt64?

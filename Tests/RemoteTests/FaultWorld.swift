@@ -59,6 +59,7 @@ struct FaultWorld {
   private var kind: FolderKind
 
   private static let rounds = 10...60
+  private static let devicesMax = 5
   /// Longer than any test takes.
   private static let retryAfter = 3600
 
@@ -72,7 +73,8 @@ struct FaultWorld {
     var world = FaultWorld(
       plan: plan, bench: bench, folder: try kind().open(address), random: SeededRandom(seed),
       proxy: proxy, address: spoilt, makeKind: kind)
-    for number in 0..<(2 + Int(seed % 4)) { try world.join("device-\(number)") }
+    // One place is left for a copy, at least.
+    for number in 0..<(2 + Int(seed % 3)) { try world.join("device-\(number)") }
     proxy.spoil(every: 6, seed: seed)
     var round = 0
     while round < rounds.lowerBound || round < rounds.upperBound && !world.missing.isEmpty {
@@ -127,6 +129,8 @@ struct FaultWorld {
     if random.below(4) == 0 { try backUp(index) }
     guard random.below(3) == 0 else { return }
     if deck.isEmpty { deck = random.shuffled(plan.mishaps) }
+    // There it will not be possible any more, and nothing else would ever be dealt.
+    if devices.count >= Self.devicesMax { deck.removeAll { $0 == .copied } }
     guard let place = deck.firstIndex(where: { isPossible($0, index) }) else { return }
     let mishap = deck.remove(at: place)
     if try await happen(mishap, index) { taken[mishap, default: 0] += 1 }
@@ -177,7 +181,7 @@ struct FaultWorld {
   private func isPossible(_ mishap: Mishap, _ index: Int) -> Bool {
     switch mishap {
     case .restored: files.fileExists(atPath: backup(index))
-    case .copied: devices.count < 5
+    case .copied: devices.count < Self.devicesMax
     default: true
     }
   }
@@ -245,10 +249,14 @@ struct FaultWorld {
   /// all that there is of it. That request the server has, and none after it.
   private mutating func kill(_ index: Int) async throws -> Bool {
     let (root, image) = (self.root(index), bench.place.path + "/image")
+    let part = image + ".part"
+    if files.fileExists(atPath: part) { try files.removeItem(atPath: part) }
     try edit(index)
     proxy.stop(at: 1 + random.below(4)) {
-      // A copy that fails is none, and then nothing has happened.
-      try? FileManager.default.copyItem(atPath: root, toPath: image)
+      // A copy that fails half-way is none, and then nothing has happened.
+      let files = FileManager.default
+      guard (try? files.copyItem(atPath: root, toPath: part)) != nil else { return }
+      try? files.moveItem(atPath: part, toPath: image)
     }
     try await exchange(index)
     proxy.stop(at: nil)

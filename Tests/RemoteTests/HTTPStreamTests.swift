@@ -37,6 +37,21 @@ import Testing
     }
   }
 
+  @Test func `all of a long file without its length comes once, whatever was asked for`()
+    async throws
+  {
+    let bytes = BytesSource.large + BytesSource.large
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let size = String(bytes.count, radix: 16) + "\r\n"
+    let reply = Array((head + size).utf8) + bytes + Array("\r\n0\r\n\r\n".utf8)
+    let bench = try Bench { _ in .bytes(reply) }
+    for start in [0, 5 << 20] {
+      let (found, log) = try await read(bench, from: UInt64(start))
+      #expect(found == Array(bytes[start...]))
+      #expect(log.count == 1)
+    }
+  }
+
   @Test func `what came of a long file before the connection broke is not given again`()
     async throws
   {
