@@ -206,6 +206,7 @@ extension Exchange {
     staging.close()
     store.dropOutboxes()
     rejoining.withLock { $0 = .none }
+    following?.noteRebuilt()
     condition.update { $0.isMissing = true }
   }
 }

@@ -33,6 +33,7 @@ extension DatastoreManager {
         .invalidOperation, "local datastores and those of an account need roots of their own",
         file: root)
     }
+    try target.checkNotFollowing()
     var report = MigrationReport()
     if isShutDown || target.isShutDown { throw DatastoreManager.shutDownError }
     var locks = MigrationLocks(machine: machine)
