@@ -54,7 +54,7 @@ public final class DatastoreManager: Sendable {
       root: root, account: account, folder: folder, options: options, machine: .real)
   }
 
-  package init(
+  package convenience init(
     root: String, account: Account?, folder: (@Sendable () -> any Folder)?, options: Options,
     machine: Machine
   ) {
@@ -110,7 +110,8 @@ public final class DatastoreManager: Sendable {
     guard following != nil else { return }
     throw CairnError(
       .readOnly,
-      "the datastore in \(root) is somebody else's, and is followed here: use its DatastoreFollower")
+      "the datastore in \(root) is somebody else's, and is followed here: use its "
+        + "DatastoreFollower")
   }
 
   /// Throws if the root is a follower's: nothing of it may come into a folder.

@@ -1,4 +1,7 @@
+import CairnBytes
 import CairnDisk
+import CairnLog
+import CairnMerge
 import TestSupport
 import Testing
 
@@ -28,7 +31,7 @@ import Testing
       for name in ["t", "u", "v"] {
         let shared = try #require(try device.table(name).record("shared"))
         try shared.set("sum", .int(device === a ? 5 : 7))
-        try shared.list("list")?.append(device === a ? 4 : 5)
+        try shared.list("list").append(device === a ? 4 : 5)
         try shared.set("n", .string(device.device))
         if device === b { try device.table(name)["gone"].delete() }
         try device.add("of-\(device === a ? "a" : "b")", to: name)

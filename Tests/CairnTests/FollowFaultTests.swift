@@ -35,7 +35,10 @@ import Testing
       let hook = HookedFolder.Switch()
       let root = "follower-\(code)"
       var follower = try await bench.follow(root, FollowPolicy(), hook)
-      while try content(follower.datastore) != wanted || follower.datastore.content(of: "p") == nil {
+      func isThrough() throws -> Bool {
+        try content(follower.datastore) == wanted && follower.datastore.content(of: "p") != nil
+      }
+      while try !isThrough() {
         rounds += 1
         try #require(rounds < 60)
         let left = Shared(2 + rounds)

@@ -1,3 +1,4 @@
+import CairnMerge
 import CairnStore
 import TestSupport
 import Testing
@@ -54,7 +55,8 @@ import Testing
         try record.delete()
         try table.insert(["again": true], id: id)
       case 3, 4:
-        guard let list = try record.list("list") else { return try record.set("list", .list([])) }
+        if try record.get("list") == nil { return try record.set("list", .list([])) }
+        let list = try record.list("list")
         if random.coin() || list.count == 0 {
           try list.append(.int(Int64(random.below(99))))
         } else {

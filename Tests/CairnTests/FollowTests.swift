@@ -22,7 +22,7 @@ import Testing
     try await a.exchange()
     try await b.pull()
     try b.add("b1", to: "t")
-    try b.table("t")["a1"].list("list")?.append(3)
+    try b.table("t")["a1"].list("list").append(3)
     try b.sync()
     try await b.exchange()
 
@@ -46,7 +46,9 @@ import Testing
     #expect(!follower.isOpen)
   }
 
-  @Test func `offline everything is there: queries, indexes, and after opening again`() async throws {
+  @Test func `offline everything is there: queries, indexes, and after opening again`()
+    async throws
+  {
     let a = try bench.open("a")
     for n in 0..<50 { try a.add("r\(n)", to: "t", ["n": .int(Int64(n))]) }
     try await a.exchange()
@@ -98,7 +100,7 @@ import Testing
       ("set", { try record.set("n", 2) }),
       ("update", { try record.update(["n": 2]) }),
       ("delete", { try record.delete() }),
-      ("append", { try record.list("list")?.append(2) }),
+      ("append", { try record.list("list").append(2) }),
       ("title", { try copy.setTitle("mine") }),
       ("rule", { try table.setRule(.sum, field: "n") }),
       ("default rule", { try copy.setDefaultRule(.local) }),

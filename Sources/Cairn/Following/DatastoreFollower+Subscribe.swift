@@ -31,7 +31,7 @@ extension DatastoreFollower {
       opener: try folder.opener(options.folderKinds, machine: .real), machine: .real)
   }
 
-  package static func subscribe(
+  static func subscribe(
     to id: String, in folder: FolderLocation, root: String, policy: FollowPolicy,
     options: Options, opener: @escaping @Sendable () -> any Folder, machine: Machine
   ) async throws(CairnError) -> DatastoreFollower {

@@ -1,6 +1,7 @@
 internal import CairnDisk
 internal import CairnLog
 internal import CairnMerge
+internal import CairnStore
 internal import Synchronization
 
 /// Follows somebody's datastore in a shared folder: brings its tables here, and keeps them up to
@@ -110,7 +111,8 @@ public final class DatastoreFollower: Sendable {
     turn.cancel()
   }
 
-  /// Ends what is under way, and closes the copy; what was pulled stays. Closing twice does nothing.
+  /// Ends what is under way, and closes the copy; what was pulled stays. Closing twice does
+  /// nothing.
   public func close() throws(CairnError) {
     abort()
     try datastore.manager.shutDown()

@@ -37,8 +37,8 @@ extension Exchange {
   private var otherFolderError: CairnError {
     CairnError(
       .disallowed,
-      "this is another shared folder than the one that \(datastoreID) was subscribed to in; nothing "
-        + "was changed. Give the right folder, or unsubscribe and subscribe anew",
+      "this is another shared folder than the one that \(datastoreID) was subscribed to in; "
+        + "nothing was changed. Give the right folder, or unsubscribe and subscribe anew",
       file: FileName.folderIdentity, id: datastoreID)
   }
 

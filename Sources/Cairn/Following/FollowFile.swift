@@ -1,5 +1,5 @@
 internal import CairnBytes
-package import CairnDisk
+internal import CairnDisk
 package import CairnLog
 package import CairnMerge
 

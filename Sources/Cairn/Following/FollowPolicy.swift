@@ -15,7 +15,8 @@ public struct FollowPolicy: Sendable {
 
   /// Which tables are kept. What devices say of others is taken out as it arrives: it is in no file
   /// of this device once it was made visible, it does not count, and no query or index knows of it.
-  /// It goes through the network all the same, since files of the folder hold changes of all tables.
+  /// It goes through the network all the same, since files of the folder hold changes of all
+  /// tables.
   public var tables: Tables
   /// Which contents of attachments are fetched, and in which order. Only records that are kept are
   /// asked about.
