@@ -213,13 +213,14 @@ import Testing
 
   @Test func `a damaged file is put aside, and nothing of it counts`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
-    let path = bench.shared + "/" + (try bench.segment(a))
+    let name = try bench.segment(a)
+    let path = bench.shared + "/" + name
     let good = try bench.read(path)
     let bad = good.flipped(at: good.count / 2)
     try bench.write(path, bad)
     let follower = try await bench.follow()
     let report = try await follower.pull()
-    #expect(report.problems.map(\.name) == [try bench.segment(a)])
+    #expect(report.problems.map(\.name) == [name])
     #expect(try follower.datastore.ids() == ["b"])
     let quarantine = bench.root("follower") + "/followed/quarantine"
     let kept = try bench.names(quarantine, ".bad")

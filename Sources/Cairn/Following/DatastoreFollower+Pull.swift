@@ -34,7 +34,12 @@ extension DatastoreFollower {
     var total = ExchangeReport()
     while true {
       if Task.isCancelled { throw DatastoreFollower.aborted }
-      let report = try await datastore.exchange()
+      let report: ExchangeReport
+      do throws(CairnError) { report = try await datastore.exchange() } catch {
+        // What has come before that is whole, and shows; the first error says more.
+        do throws(CairnError) { try datastore.sync() } catch {}
+        throw error
+      }
       let result = try datastore.sync()
       total.add(report)
       let hasMoved =
