@@ -29,7 +29,7 @@ import Testing
     let follower = try await bench.follow()
     #expect(try content(follower.datastore).isEmpty && follower.id == "notes")
     let report = try await follower.pull()
-    #expect(report.fetchedDeltas == 5 && report.complaints == [] && report.devices == 2)
+    #expect(report.fetchedDeltas == 4 && report.complaints == [] && report.devices == 2)
     try await a.pull()
     #expect(try content(follower.datastore) == content(a))
     #expect(try follower.datastore.title == "Notes")

@@ -74,11 +74,12 @@ extension DatastoreFollower {
       guard let self else { return .stop }
       do throws(CairnError) {
         let report = try await pull()
+        guard isFollowing(number) else { return .stop }
         onPull(.success(report))
         return report.fetchedFiles + report.fetchedAttachments > 0 ? .moved : .idle
       } catch {
         // Of what was asked to end nobody wants to hear.
-        if error.code == .cancelled {
+        if error.code == .cancelled || !isFollowing(number) {
           end.finish()
           return .stop
         }
@@ -94,10 +95,14 @@ extension DatastoreFollower {
     await withTaskCancellationHandler {
       for await error in ends { failure = error }
     } onCancel: {
+      work.withLock { _ = $0.ends.removeValue(forKey: number) }
       end.finish()
     }
     if let failure { throw failure }
   }
+
+  /// Whether one that follows has not been asked to end.
+  private func isFollowing(_ number: Int) -> Bool { work.withLock { $0.ends[number] != nil } }
 
   private var watchedDirectory: String? {
     guard let exchange = datastore.exchanger else { return nil }

@@ -106,7 +106,10 @@ public final class DatastoreFollower: Sendable {
   /// Ends what is under way: `pull()` throws `cancelled` and `follow(onPull:)` returns, soon. Does
   /// nothing if nothing is.
   public func abort() {
-    let ends = work.withLock { Array($0.ends.values) }
+    let ends = work.withLock { work in
+      defer { work.ends = [:] }
+      return Array(work.ends.values)
+    }
     for end in ends { end.call?() }
     turn.cancel()
   }
