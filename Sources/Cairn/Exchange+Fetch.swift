@@ -197,8 +197,9 @@ extension Exchange {
       blobs?.noteWhole()
       return outcome
     }
-    if isRejoining {
-      // What the folder has comes with the rest.
+    if isRejoining || following?.mustRebuild == true {
+      // What the folder has comes with the rest. What was fetched for a copy of other tables goes:
+      // half of it would be in the one that is there, and the vector would say that it is whole.
       return try wrapped { () throws(StoreError) in try store.sync() }
     }
     let snapshot = try adoptSnapshot()
