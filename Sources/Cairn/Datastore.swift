@@ -245,6 +245,7 @@ public final class Datastore: Sendable {
       gauge.finish()
     }
     exchanger?.stopRejoining()
+    exchanger?.following?.end()
     try wrapped { () throws(StoreError) in try store.close() }
     if store.ending?.kind == .deleted { _ = try manager.sweep() }
   }

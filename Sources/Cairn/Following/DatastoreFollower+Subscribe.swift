@@ -7,7 +7,8 @@ extension DatastoreFollower {
   ///
   /// The first time it asks the folder whether the datastore is there. Where there is a
   /// subscription to it already, that is opened, and the folder is asked nothing; with another
-  /// choice of tables than before, the next pull puts the copy together anew.
+  /// choice of tables than before, which is remembered at once, the next pull puts the copy
+  /// together anew.
   ///
   /// - Parameters:
   ///   - id: Id of the datastore, private or shareable.

@@ -35,8 +35,8 @@ public final class DatastoreFollower: Sendable {
     var count = 0
   }
 
-  /// Opens what was subscribed to in `root` before, with the tables that were chosen then. Asks the
-  /// folder nothing, so it works offline.
+  /// Opens what was subscribed to in `root` before, with the tables that were chosen last, whether
+  /// a pull has brought them since or not. Asks the folder nothing, so it works offline.
   ///
   /// - Parameters:
   ///   - root: The directory of the copy.
@@ -78,7 +78,11 @@ public final class DatastoreFollower: Sendable {
     (id, self.folder, self.root) = (file.id, folder, root)
     (self.policy, self.machine) = (policy, machine)
     datastore = try manager.openFollowed(source)
-    if datastore.store.isBlank { source.noteRebuilt() }
+    do throws(CairnError) { try source.begin(isBlank: datastore.store.isBlank) } catch {
+      // The first error says more.
+      do throws(CairnError) { try manager.shutDown() } catch {}
+      throw error
+    }
   }
 
   static func requireSubscription(

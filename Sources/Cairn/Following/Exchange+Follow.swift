@@ -19,6 +19,7 @@ extension Exchange {
       identity = try await FollowedSource.identity(of: folder, id: datastoreID)
       if identity != file.folder {
         guard try await hasKnownHead(&report) else { throw otherFolderError }
+        try checkOpen()
         source.noteFolder(identity)
       }
       memory.withLock { $0.folderIdentity = identity }

@@ -6,7 +6,8 @@ package import CairnMerge
 /// FOLLOWING: what is followed in a root. Without it there is nothing, whatever else lies there.
 ///
 ///     "CAIRNFLW" · version u16 · floor u16 · zero u32 · folder u128 · generation varint ·
-///     id string · choice u8 · [count varint · tables string each] · XXH3-64 of all before
+///     id string · choice u8 · [count varint · tables string each] · doubt u8 ·
+///     XXH3-64 of all before
 package struct FollowFile: Equatable, Sendable {
   package static let magic: [UInt8] = Array("CAIRNFLW".utf8)
   package static let bytesMax = 16 << 20
@@ -17,12 +18,18 @@ package struct FollowFile: Equatable, Sendable {
   package var generation: UInt32
   /// Which folder it is in.
   package var folder: UInt128
-  /// The tables that the copy has: of the others it lacks what was said before.
+  /// The tables that are wanted.
   package var tables: TableChoice
+  /// The copy may have other tables than these: what it has of a table may lack what was said
+  /// before. It has to be put together anew.
+  package var isInDoubt: Bool
 
-  package init(id: String, generation: UInt32, folder: UInt128, tables: TableChoice) {
+  package init(
+    id: String, generation: UInt32, folder: UInt128, tables: TableChoice, isInDoubt: Bool = false
+  ) {
     (self.id, self.generation) = (id, generation)
     (self.folder, self.tables) = (folder, tables)
+    self.isInDoubt = isInDoubt
   }
 
   package func encoded() -> [UInt8] {
@@ -35,6 +42,7 @@ package struct FollowFile: Equatable, Sendable {
     case .only(let names): FollowFile.put(1, names, into: &out)
     case .except(let names): FollowFile.put(2, names, into: &out)
     }
+    out.put(UInt8(isInDoubt ? 1 : 0))
     SealedFile.seal(&out)
     return out
   }
@@ -51,7 +59,7 @@ package struct FollowFile: Equatable, Sendable {
 
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
     var reader = try SealedFile.open(
-      bytes, magic: FollowFile.magic, least: 19, what: "a note of what is followed", path: path,
+      bytes, magic: FollowFile.magic, least: 20, what: "a note of what is followed", path: path,
       advice: "unsubscribe, and subscribe again")
     do throws(DecodeError) {
       let folder = try reader.hash()
@@ -66,8 +74,16 @@ package struct FollowFile: Equatable, Sendable {
         case 2: .except(try FollowFile.names(&reader))
         default: throw .newer("another way to choose tables")
         }
-      guard reader.isAtEnd else { throw .malformed("bytes after the tables") }
-      self.init(id: id, generation: UInt32(generation), folder: folder, tables: tables)
+      let isInDoubt: Bool =
+        switch try reader.u8() {
+        case 0: false
+        case 1: true
+        default: throw .newer("another state of the copy")
+        }
+      guard reader.isAtEnd else { throw .malformed("bytes after the state of the copy") }
+      self.init(
+        id: id, generation: UInt32(generation), folder: folder, tables: tables,
+        isInDoubt: isInDoubt)
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "what is followed") }
   }
 
