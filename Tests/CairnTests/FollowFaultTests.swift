@@ -88,6 +88,33 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(5)))
+  func `what is wrong here is not waited for`() async throws {
+    bench.options.pollSeconds = 0.01...0.02
+    let a = try await bench.publisher("a")
+    let follower = try await bench.follow()
+    try await follower.pull()
+    try a.add("more")
+    try await a.exchange()
+    let inbox = bench.root("follower") + "/followed/inbox"
+    try bench.remove(inbox)
+    try bench.write(inbox, [1])
+    let codes = Told<CairnError.Code?>()
+    let error = await #expect(throws: CairnError.self) {
+      try await follower.follow { result in
+        if case .failure(let error) = result { codes.add(error.code) }
+      }
+    }
+    #expect(error?.code == .fileIO && error?.file?.hasPrefix(inbox) == true)
+    #expect(codes.all == [.fileIO], "told once")
+    for code in [CairnError.Code.corrupt, .fileIO, .readOnly, .notFound] {
+      let file = follower.root + "/followed/log/1.seg"
+      #expect(!follower.passes(CairnError(code, "here", file: file)))
+      #expect(follower.passes(CairnError(code, "there", file: "p-notes/1.seg")))
+      #expect(follower.passes(CairnError(code, "anywhere")))
+    }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
   func `following goes on until it is aborted, and waits for the folder`() async throws {
     bench.options.pollSeconds = 0.01...0.02
     let a = try await bench.publisher("a")

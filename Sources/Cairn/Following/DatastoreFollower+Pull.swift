@@ -57,7 +57,7 @@ extension DatastoreFollower {
   ///
   /// - Parameter onPull: Called after each pull, whether it found something, nothing, or failed.
   /// - Throws: what `pull()` throws and waiting can't mend: `deleted`, `disallowed`, `auth`,
-  ///   `closed` and other ends of the copy, a full disk.
+  ///   `closed` and other ends of the copy, a full disk, and what is wrong with files in `root`.
   public func follow(
     onPull: @escaping @Sendable (Result<ExchangeReport, CairnError>) -> Void = { _ in }
   ) async throws(CairnError) {
@@ -84,7 +84,7 @@ extension DatastoreFollower {
           return .stop
         }
         onPull(.failure(error))
-        if DatastoreFollower.passes(error) { return .idle }
+        if passes(error) { return .idle }
         end.yield(error)
         end.finish()
         return .stop
@@ -109,12 +109,14 @@ extension DatastoreFollower {
     return exchange.folder.base.directoryPath.map { $0 + "/" + exchange.directory }
   }
 
-  /// Whether it may be otherwise the next time.
-  private static func passes(_ error: CairnError) -> Bool {
+  /// Whether it may be otherwise the next time: a file of the folder is mended by its devices, one
+  /// of the copy here by nobody.
+  func passes(_ error: CairnError) -> Bool {
     switch error.code {
-    case .network, .timeout, .noConnection, .retryLater, .server, .quota, .response, .request,
-      .notFound, .fileIO, .corrupt, .readOnly:
+    case .network, .timeout, .noConnection, .retryLater, .server, .quota, .response, .request:
       true
+    case .notFound, .fileIO, .corrupt, .readOnly:
+      !(error.file.map { $0 == root || $0.hasPrefix(root + "/") } ?? false)
     default: false
     }
   }
