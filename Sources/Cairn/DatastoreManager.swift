@@ -115,7 +115,7 @@ public final class DatastoreManager: Sendable {
   }
 
   /// Throws if the root is a follower's: nothing of it may come into a folder.
-  private func checkNoFollower() throws(CairnError) {
+  func checkNoFollower() throws(CairnError) {
     let path = root + "/" + FileName.following
     do throws(DiskError) { if try machine.disk.info(path) == nil { return } } catch {
       throw CairnError(error)

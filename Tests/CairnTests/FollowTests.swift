@@ -130,6 +130,28 @@ import Testing
     #expect(local?.code == .readOnly, "a root belongs to one of the two")
   }
 
+  @Test func `nothing is moved into a follower's root, nor out of it`() async throws {
+    let a = try await bench.publisher("a")
+    let follower = try await bench.follow()
+    try await follower.pull()
+    try follower.close()
+    let local = DatastoreManager(
+      root: bench.root("local"), account: nil, folder: nil, options: bench.options, machine: .real)
+    let own = try local.openOrCreateDatastore("own")
+    try own.add("r")
+    try own.close()
+    let before = try bench.tree(bench.root("follower"))
+    #expect(failure { try local.migrate(to: bench.manager("follower")) }?.code == .readOnly)
+    let there = DatastoreManager(
+      root: bench.root("follower"), account: nil, folder: nil, options: bench.options,
+      machine: .real)
+    #expect(failure { try there.migrate(to: bench.manager("b")) }?.code == .readOnly)
+    #expect(try bench.tree(bench.root("follower")) == before)
+    #expect(try local.openOrCreateDatastore("own").ids() == ["r"])
+    let again = try await bench.follow()
+    #expect(try content(again.datastore) == content(a))
+  }
+
   // MARK: the folder
 
   @Test func `nothing is ever written to the folder`() async throws {

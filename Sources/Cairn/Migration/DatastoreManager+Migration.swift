@@ -34,6 +34,7 @@ extension DatastoreManager {
         file: root)
     }
     try target.checkNotFollowing()
+    for manager in [self, target] { try manager.checkNoFollower() }
     var report = MigrationReport()
     if isShutDown || target.isShutDown { throw DatastoreManager.shutDownError }
     var locks = MigrationLocks(machine: machine)
