@@ -288,7 +288,9 @@ import Testing
     try follower.unsubscribe()
     #expect(try bench.names(bench.root("follower")) == [])
     #expect(try bench.tree(bench.folder) == before)
-    #expect(failure { _ = try follower.datastore.table("t") }?.code == .shutdown)
+    let ended = failure { _ = try follower.datastore.table("t") }
+    #expect(ended?.code == .closed && ended?.message.contains("DatastoreFollower(root:") == true)
+    #expect(await follower.pullError()?.code == .closed)
     #expect(
       failure { try DatastoreFollower.unsubscribe(root: bench.root("follower")) }?.code
         == .notFound)

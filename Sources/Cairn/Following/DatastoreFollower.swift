@@ -122,6 +122,9 @@ public final class DatastoreFollower: Sendable {
   /// nothing.
   public func close() throws(CairnError) {
     abort()
-    try datastore.manager.shutDown()
+    try datastore.manager.shutDown(
+      because: StoreError(
+        .closed,
+        "the follower of \(id) was closed; open it again with DatastoreFollower(root:folder:)"))
   }
 }
