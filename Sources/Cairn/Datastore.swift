@@ -74,7 +74,8 @@ public final class Datastore: Sendable {
             BlobExchange.Choice(
               policy: options.attachments,
               graceMilliseconds: options.attachmentGraceMilliseconds,
-              trashMilliseconds: options.stored.trashMilliseconds)
+              trashMilliseconds: options.stored.trashMilliseconds,
+              endsEarly: following != nil)
           ), following: following)
         // A new one is in the account's list at once, empty.
         info.notePublished(store.published)

@@ -83,6 +83,7 @@ extension Exchange {
     var received = download.withLock { $0?.received ?? 0 }
     var beginsAnew = false
     while received < snapshot.size {
+      try checkAborted()
       let end = min(snapshot.size, received + Exchange.snapshotPartBytes)
       report.requests += 1
       guard let bytes = try await readFile(snapshot.name, received..<end, &report) else {

@@ -26,6 +26,8 @@ final class Exchange: Sendable {
   let blobs: BlobExchange?
   /// What is followed here; nil for a datastore that this device takes part in.
   let following: FollowedSource?
+  /// Whoever aborts it waits for no more than the request that is under way.
+  let endsEarly: Bool
   private let turn = ExchangeTurn()
   /// How far transfers are.
   let gauge = TransferGauge()
@@ -76,10 +78,11 @@ final class Exchange: Sendable {
     graceMilliseconds: Int64, massDeleteLimit: MassDeleteLimit? = MassDeleteLimit(),
     tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil,
     blobs: (home: BlobStore, options: BlobExchange.Choice)? = nil,
-    following: FollowedSource? = nil
+    following: FollowedSource? = nil, endsEarly: Bool = false
   ) throws(CairnError) {
     self.store = store
     self.following = following
+    self.endsEarly = endsEarly || following != nil
     self.datastoreID = datastoreID
     self.directory = directory
     self.user = user

@@ -87,6 +87,32 @@ import Testing
     #expect(try await follower.pull().isIdle)
   }
 
+  @Test func `abort ends a rebuild and the fetching of contents, too`() async throws {
+    let a = try bench.open("a")
+    for n in 0..<4 {
+      try a.addPhoto("p\(n)", sample(UInt64(n)))
+      try await a.exchange()
+    }
+    let first = try await bench.follow("follower", FollowPolicy(attachments: .never))
+    try await first.pull()
+    try first.close()
+    let hook = HookedFolder.Switch()
+    let second = try await bench.follow("follower", FollowPolicy(tables: .only(["t"])), hook)
+    for kind in [".seg", ".blob"] {
+      let read = Shared(0)
+      hook.set { request, path throws(CairnError) in
+        guard request == .read, path.hasSuffix(kind) else { return }
+        if read.withLock({ $0 += 1; return $0 }) == 2 { second.abort() }
+      }
+      #expect(await second.pullError()?.code == .cancelled)
+      #expect(read.withLock { $0 } == 2, "\(kind)")
+    }
+    hook.set(nil)
+    try await second.pull()
+    #expect(try content(second.datastore) == content(a))
+    for n in 0..<4 { #expect(try second.datastore.content(of: "p\(n)") == sample(UInt64(n))) }
+  }
+
   @Test(.timeLimit(.minutes(5)))
   func `what is wrong here is not waited for`() async throws {
     bench.options.pollSeconds = 0.01...0.02

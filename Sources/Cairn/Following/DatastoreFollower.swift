@@ -107,8 +107,9 @@ public final class DatastoreFollower: Sendable {
   /// The progress as it is now, and whenever it has changed; the newest only.
   public var progressChanges: Updates<TransferProgress> { datastore.progressChanges }
 
-  /// Ends what is under way: `pull()` throws `cancelled` and `follow(onPull:)` returns, soon. Does
-  /// nothing if nothing is.
+  /// Ends what is under way: `pull()` throws `cancelled` and `follow(onPull:)` returns, soon: after
+  /// the file that is being fetched, or the part of a snapshot, at the latest. Does nothing if
+  /// nothing is.
   public func abort() {
     let ends = work.withLock { work in
       defer { work.ends = [:] }

@@ -86,8 +86,7 @@ extension Exchange {
 
   /// Abort means at once, where there is more than one file to come.
   func checkAborted() throws(CairnError) {
-    guard following != nil, Task.isCancelled else { return }
-    throw CairnError(.cancelled, "it was aborted; the next pull goes on behind what has come")
+    if endsEarly, Task.isCancelled { throw DatastoreFollower.aborted }
   }
 }
 

@@ -37,7 +37,7 @@ final class Staging: Sendable {
         user: exchange.user, folder: exchange.folder.base,
         graceMilliseconds: exchange.graceMilliseconds, tuning: exchange.tuning,
         machine: exchange.machine,
-        quarantine: exchange.quarantine)
+        quarantine: exchange.quarantine, endsEarly: exchange.endsEarly)
     } catch {
       // The first error says more.
       do throws(StoreError) { try staged.close() } catch {}
