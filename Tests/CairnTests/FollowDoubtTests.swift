@@ -137,6 +137,27 @@ import Testing
     }
   }
 
+  @Test func `a rebuild takes deletes however many they are`() async throws {
+    let a = try bench.open("a")
+    for n in 0..<120 { try a.table("t").insert(fields: ["n": 1], id: RecordID("r\(n)")) }
+    try a.sync()
+    try await a.exchange()
+    try a.compact()
+    for name in try bench.segments(a) { try bench.remove(bench.shared + "/" + name) }
+    try await a.repairFolder()
+    for n in 0..<100 { try a.table("t")[RecordID("r\(n)")].delete() }
+    try a.sync()
+    try await a.exchange()
+    let first = try await bench.follow()
+    try await first.pull()
+    #expect(try content(first.datastore) == content(a))
+    try first.close()
+    let second = try await bench.follow("follower", policy(.except(["u"])))
+    #expect(try await !second.pull().isRejoining)
+    #expect(second.datastore.exchanger?.following?.mustRebuild == false)
+    #expect(try content(second.datastore) == content(a) && second.datastore.recordCount == 20)
+  }
+
   @Test func `nothing is noted after the end`() async throws {
     _ = try await member()
     let follower = try await bench.follow()

@@ -35,7 +35,10 @@ final class Staging: Sendable {
       self.exchange = try Exchange(
         store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
         user: exchange.user, folder: exchange.folder.base,
-        graceMilliseconds: exchange.graceMilliseconds, tuning: exchange.tuning,
+        graceMilliseconds: exchange.graceMilliseconds,
+        // Who only follows has nothing that could be lost, and nobody who could allow it.
+        massDeleteLimit: exchange.following == nil ? MassDeleteLimit() : nil,
+        tuning: exchange.tuning,
         machine: exchange.machine,
         quarantine: exchange.quarantine, endsEarly: exchange.endsEarly)
     } catch {
