@@ -10,10 +10,11 @@ extension DatastoreFollower {
   /// Updates are visible as soon as they are here whole and verified. A file that is damaged or not
   /// wholly there is in the report, and what builds on it waits; so does one that only a newer
   /// version can read. If files were merged away since the last pull, or are lost, the copy is
-  /// joined with a snapshot, if devices have published one.
+  /// joined with a snapshot, if devices have published one; for a loss that no device has noted, in
+  /// the third round that misses it since the copy was opened.
   ///
   /// After another choice of tables than before the copy is put together anew, beside the one that
-  /// is there, which stays as it is until the new one is whole.
+  /// is there, which stays as it is, and gets nothing new, until the new one is whole.
   ///
   /// - Returns: What was fetched, all rounds together; files that are waited for and problems as
   ///   they were in the last one.

@@ -9,7 +9,8 @@ internal import Synchronization
 ///
 /// What was pulled is there offline, in ``datastore``, with the queries, indexes and observers of
 /// any datastore; every change of it throws `readOnly`. A pull may end at any moment, by `abort()`,
-/// an error or a crash: the next goes on behind what has come. Thread-safe.
+/// an error or a crash: the next goes on behind what has come; a copy that is put together anew,
+/// after another choice of tables, is begun again if it was closed meanwhile. Thread-safe.
 public final class DatastoreFollower: Sendable {
   /// Id of the datastore that is followed.
   public let id: String

@@ -13,10 +13,10 @@ public struct FollowPolicy: Sendable {
     case except(Set<String>)
   }
 
-  /// Which tables are kept. What devices say of others is taken out as it arrives: it is in no file
-  /// of this device once it was made visible, it does not count, and no query or index knows of it.
-  /// It goes through the network all the same, since files of the folder hold changes of all
-  /// tables.
+  /// Which tables are kept. What devices say of others is taken out before it is made visible: it
+  /// does not count, and no query or index knows of it. It goes through the network all the same,
+  /// since files of the folder hold changes of all tables; those that are damaged, or have a name
+  /// that does not fit, stay in quarantine as they are.
   public var tables: Tables
   /// Which contents of attachments are fetched, and in which order. Only records that are kept are
   /// asked about.
