@@ -9,6 +9,8 @@ public struct DirectoryFolder: Folder {
   /// The directory.
   public let path: String
   private let machine: Machine
+  /// Whether it removes what crashes left half written.
+  private var isSwept = true
 
   /// The folder in a directory, which is created when something is first written.
   public init(_ path: String) { self.init(path, machine: .real) }
@@ -16,6 +18,13 @@ public struct DirectoryFolder: Folder {
   package init(_ path: String, machine: Machine) {
     self.path = path
     self.machine = machine
+  }
+
+  /// The same directory, in which nothing is removed by a look at it.
+  public func forReading() -> any Folder {
+    var copy = self
+    copy.isSwept = false
+    return copy
   }
 
   /// Regular files of a directory; sorted by name.
@@ -35,7 +44,7 @@ public struct DirectoryFolder: Folder {
   /// that it is gone, and writes it again.
   private func sweep(_ directory: String, _ files: [DirectoryEntry]) -> Set<String> {
     let temporary = files.filter { FileName.isTemporary($0.name) }
-    guard !temporary.isEmpty else { return [] }
+    guard isSwept, !temporary.isEmpty else { return [] }
     let newest = files.reduce(Int64.min) { max($0, $1.info.modified) }
     let limit = min(machine.clock.now(), newest) - DirectoryFolder.abandonedMilliseconds
     var gone: Set<String> = []

@@ -81,6 +81,7 @@ extension Exchange {
     while true {
       let arrival = Arrival(download.withLock { $0?.received ?? 0 }, of: snapshot.size)
       if arrival.isWhole { break }
+      try checkAborted()
       report.requests += 1
       let isThere: Bool
       do throws(CairnError) {
@@ -93,6 +94,8 @@ extension Exchange {
           if arrival.isWhole { break }
           throw error
         }
+        // What has come is gone on with by whoever comes next.
+        if failure.code == .cancelled || failure.code == .closed { throw failure }
         // What was here is gone, whoever took it: from the beginning, and not for ever.
         let isGone = failure.code == .notFound && arrival.count > 0
         noteReceived(0)
@@ -129,7 +132,10 @@ extension Exchange {
   private func take(
     _ bytes: [UInt8], _ arrival: Arrival, in path: String
   ) throws(CairnError) {
-    do throws(CairnError) { try checkOpen() } catch {
+    do throws(CairnError) {
+      try checkOpen()
+      try checkAborted()
+    } catch {
       arrival.failure = error
       throw error
     }

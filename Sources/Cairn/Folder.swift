@@ -33,6 +33,10 @@ public protocol Folder: Sendable {
     _ path: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry
 
+  /// The same folder for somebody who never writes there: nothing that goes with looking around,
+  /// such as removing what others have left half written, changes a file.
+  func forReading() -> any Folder
+
   /// What went over the network since it was made; nil if nothing does.
   var traffic: FolderTraffic? { get }
 
@@ -68,6 +72,9 @@ extension Folder {
     }
     return try await write(path, try source.read(0..<source.size))
   }
+
+  /// The folder itself, which is right for all that change nothing unless they are told to.
+  public func forReading() -> any Folder { self }
 
   /// Nothing.
   public var traffic: FolderTraffic? { nil }

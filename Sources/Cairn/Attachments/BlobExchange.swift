@@ -35,6 +35,8 @@ final class BlobExchange: Sendable {
     var graceMilliseconds: Int64 = .max
     /// How long records stay in the trash; taken to be the same on all devices.
     var trashMilliseconds: Int64 = 0
+    /// Whoever aborts a round waits for no more than the content that is under way.
+    var endsEarly = false
   }
 
   /// A file in the folder.
