@@ -24,6 +24,8 @@ import Testing
     ) throws {
       server = try TestServer(handler)
       var settings = ServerSettings(credentials: credentials)
+      // A machine that is busy with other tests has not stalled.
+      (settings.connectSeconds, settings.stallSeconds) = (600, 600)
       change(&settings)
       clock = ManualClock(1_800_000_000_000)
       let machine = Machine(disk: PosixDisk(), clock: clock, random: SeededRandom(5))

@@ -164,12 +164,12 @@ enum FileNames {
 }
 
 extension ServerSettings {
-  /// No credentials, short pauses.
+  /// No credentials, short pauses. A machine that is busy with other tests has not stalled.
   static var test: ServerSettings {
     var settings = ServerSettings(credentials: .none)
     settings.longestPauseSeconds = 0.01
-    settings.connectSeconds = 60
-    settings.stallSeconds = 60
+    settings.connectSeconds = 600
+    settings.stallSeconds = 600
     return settings
   }
 }

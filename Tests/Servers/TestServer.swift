@@ -111,6 +111,8 @@ final class TestServer: Sendable {
         if accepted >= 0 { Wire(descriptor: accepted).close() }
         return
       }
+      // Linux does not pass it on from the socket that listens.
+      _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
       server.serve(Wire(descriptor: accepted))
     }
   }
