@@ -82,17 +82,10 @@ struct FollowCommand: AsyncParsableCommand {
   }
 
   private func run(_ follower: DatastoreFollower) async throws {
-    let interruption = Interruption()
-    let wishes = interruption.wishes
-    let stopper = Task { for await _ in wishes { follower.abort() } }
     let changes = follower.progressChanges
-    let display = Task {
-      var progress = Progress("following")
-      for await change in changes { progress.update(change) }
-      progress.end()
-    }
-    let result: Result<Void, any Error>
-    do {
+    try await PullDisplay.run(
+      "following", changes, { $0.update($1) }, abort: { follower.abort() }
+    ) {
       defer { noteTraffic(follower.datastore) }
       if watch {
         try await follower.follow { result in
@@ -105,13 +98,7 @@ struct FollowCommand: AsyncParsableCommand {
       } else {
         try print(try await follower.pull(), follower)
       }
-      result = .success(())
-    } catch { result = .failure(error) }
-    display.cancel()
-    stopper.cancel()
-    await display.value
-    withExtendedLifetime(interruption) {}
-    try result.get()
+    }
   }
 
   /// Remembers what it has cost, also if it failed.
