@@ -1,5 +1,3 @@
-internal import CairnMerge
-
 /// The open datastores of a manager, sorted by id.
 ///
 /// Not a dictionary: see `DeviceContexts` for what the first one costs whoever opens a datastore.
@@ -8,11 +6,11 @@ struct OpenDatastores {
 
   subscript(id: String) -> Datastore? {
     get {
-      let index = values.partitionPoint { $0.id < id }
+      let index = lowerBound(id)
       return index < values.count && values[index].id == id ? values[index] : nil
     }
     set {
-      let index = values.partitionPoint { $0.id < id }
+      let index = lowerBound(id)
       let isKnown = index < values.count && values[index].id == id
       switch (isKnown, newValue) {
       case (true, let datastore?): values[index] = datastore
@@ -21,5 +19,16 @@ struct OpenDatastores {
       case (false, nil): break
       }
     }
+  }
+
+  /// The index of the first one whose id is not below `id`.
+  private func lowerBound(_ id: String) -> Int {
+    var low = 0
+    var high = values.count
+    while low < high {
+      let middle = (low + high) / 2
+      if values[middle].id < id { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 }

@@ -18,12 +18,12 @@ package struct VersionVector: Hashable, Sendable {
   /// The highest sequence seen of a device, 0 if none. Setting 0 forgets the device.
   package subscript(device: DeviceID) -> UInt64 {
     get {
-      let index = entries.partitionPoint { $0.device < device }
+      let index = lowerBound(device)
       guard index < entries.count, entries[index].device == device else { return 0 }
       return entries[index].sequence
     }
     set {
-      let index = entries.partitionPoint { $0.device < device }
+      let index = lowerBound(device)
       let isKnown = index < entries.count && entries[index].device == device
       switch (isKnown, newValue) {
       case (true, 0): entries.remove(at: index)
@@ -68,6 +68,17 @@ package struct VersionVector: Hashable, Sendable {
       }
     }
     return result
+  }
+
+  /// The index of the first entry that is not below `device`.
+  private func lowerBound(_ device: DeviceID) -> Int {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].device < device { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 }
 

@@ -18,11 +18,11 @@ package struct DeviceContexts: Equatable, Sendable {
   /// Nil if nothing is known of the device.
   package subscript(device: DeviceID) -> VersionVector? {
     get {
-      let index = entries.partitionPoint { $0.device < device }
+      let index = lowerBound(device)
       return index < entries.count && entries[index].device == device ? entries[index].seen : nil
     }
     set {
-      let index = entries.partitionPoint { $0.device < device }
+      let index = lowerBound(device)
       let isKnown = index < entries.count && entries[index].device == device
       switch (isKnown, newValue) {
       case (true, let seen?): entries[index].seen = seen
@@ -40,6 +40,17 @@ package struct DeviceContexts: Equatable, Sendable {
       result[entry.device] = result[entry.device]?.merged(with: entry.seen) ?? entry.seen
     }
     return result
+  }
+
+  /// The index of the first entry that is not below `device`.
+  private func lowerBound(_ device: DeviceID) -> Int {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].device < device { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 }
 

@@ -35,6 +35,9 @@ import Testing
       let outcome = try run(command, root: copy)
       #expect(outcome.status == 1 && outcome.errors.contains("followed"), "\(outcome)")
     }
+    let doctor = try scratch.succeed("doctor", root: copy)
+    #expect(doctor.contains("was not looked into"))
+    #expect(try !scratch.succeed("doctor", root: member).contains("was not looked into"))
     let members = try json(scratch.succeed("devices", "--json", root: member))
     #expect((members["devices"] as? [Any])?.count == 1)
     try scratch.succeed("set", "t", "r1", "x=9", root: member)

@@ -128,7 +128,7 @@ struct StoreOptions: ParsableArguments {
   // MARK: somebody else's
 
   /// Whether the root holds what `cairn follow` brought.
-  var isFollowed: Bool { Descriptor.exists(rootPath + "/FOLLOWING") }
+  var isFollowed: Bool { FollowedRoot.isOne(rootPath) }
 
   /// The follower of this root, with the tables that were chosen.
   func openFollowed(
