@@ -19,7 +19,7 @@ public import Synchronization
   package let file: any DiskFile
   /// The file's length when it was opened.
   @usableFromInline package let count: UInt64
-  /// Where all of the file lies, once it was read as a whole.
+  /// Where all of the file lies, once all of it was read.
   @usableFromInline let whole = unsafe Atomic<UnsafeRawPointer?>(nil)
   /// Where the first byte lies; nil if the system had no room, or nothing may be kept.
   @usableFromInline let base: UnsafeMutableRawPointer?
@@ -74,6 +74,10 @@ public import Synchronization
 
   // MARK: looking
 
+  /// Where the file begins if all of it is in memory: `count` bytes, as long as this object lives.
+  @inlinable @inline(always)
+  package var start: UnsafeRawPointer? { unsafe whole.load(ordering: .acquiring) }
+
   /// Whether a range is in memory; false for one that is not in the file.
   @inlinable @inline(always)
   package func holds(_ offset: UInt64, _ length: Int) -> Bool {
@@ -82,11 +86,11 @@ public import Synchronization
 
   /// Where a range lies; nil if it is not in memory, or not in the file.
   @inlinable @inline(always)
-  func place(_ offset: UInt64, _ length: Int) -> UnsafeRawPointer? {
+  package func place(_ offset: UInt64, _ length: Int) -> UnsafeRawPointer? {
     guard length >= 0, offset <= count,
       UInt64(truncatingIfNeeded: length) <= count &- offset
     else { return nil }
-    if let whole = unsafe whole.load(ordering: .acquiring) {
+    if let whole = unsafe start {
       return unsafe whole + Int(truncatingIfNeeded: offset)
     }
     guard let flags = unsafe flags, let base = unsafe base else { return nil }
@@ -117,19 +121,27 @@ public import Synchronization
   }
 
   /// Whether the bytes at a place are these; nil if they are not in memory.
-  @inlinable @inline(always)
   package func equal(at offset: UInt64, _ other: Span<UInt8>) -> Bool? {
     guard let start = unsafe place(offset, other.count) else { return nil }
-    return unsafe other.withUnsafeBytes { other in
+    return unsafe Self.equal(start, other)
+  }
+
+  /// Whether the bytes that begin there are these.
+  @inlinable @inline(always)
+  package static func equal(_ start: UnsafeRawPointer, _ other: Span<UInt8>) -> Bool {
+    unsafe other.withUnsafeBytes { other in
+      guard let there = other.baseAddress else { return true }
       var index = 0
       while index &+ 8 <= other.count {
-        let here = unsafe start.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-        let there = unsafe other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-        if here != there { return false }
+        let ours = unsafe start.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let theirs = unsafe there.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        if ours != theirs { return false }
         index &+= 8
       }
       while index < other.count {
-        if unsafe start.load(fromByteOffset: index, as: UInt8.self) != other[index] { return false }
+        let ours = unsafe start.load(fromByteOffset: index, as: UInt8.self)
+        let theirs = unsafe there.load(fromByteOffset: index, as: UInt8.self)
+        if ours != theirs { return false }
         index &+= 1
       }
       return true
@@ -199,6 +211,9 @@ public import Synchronization
         }
       }
       unsafe flags[piece].store(1, ordering: .releasing)
+      if keeping.kept == Int(count), keeping.room == nil {
+        unsafe whole.store(UnsafeRawPointer(base), ordering: .releasing)
+      }
       return true
     }
   }

@@ -118,13 +118,8 @@ package struct SnapshotHeader: Equatable, Sendable {
   }
 
   /// Where a hash is looked for: a page, the slot to start at, and the tag that its slot carries.
-  @inlinable
   package func probe(_ hash: UInt64) -> (page: Int, slot: Int, tag: UInt64) {
-    let page = Int(((hash >> 32) * UInt64(indexPages)) >> 32)
-    let slot = Int(((hash & 0xFFFF_FFFF) * UInt64(slotsPerPage)) >> 32)
-    let tagBits = UInt64(slotBytes) * 8 - UInt64(locatorBits)
-    let tag = tagBits == 0 ? 0 : (hash &* 0x9E37_79B9_7F4A_7C15) >> (64 - tagBits)
-    return (page, slot, tag)
+    SnapshotSlots(self).place(hash)
   }
 
   package static func blockSeed(number: Int, rawLength: Int) -> UInt64 {

@@ -13,13 +13,12 @@ package final class SnapshotReader: Sendable {
   package let header: SnapshotHeader
   package let description: [UInt8]
   private let file: any DiskFile
-  /// Verified index and directory pages, without their checksums' need to be looked at again.
-  private let pages: Lock<Pages>
-
-  private struct Pages {
-    var index: [[UInt8]?]
-    var directory: [[UInt8]?]
-  }
+  /// How the index is laid out.
+  private let slots: SnapshotSlots
+  /// Verified index pages: every look-up goes through one.
+  private let indexPages: PageRoom
+  /// Verified directory pages.
+  private let directoryPages: Lock<[[UInt8]?]>
 
   package init(_ path: String, disk: any Disk) throws(LogError) {
     self.path = path
@@ -42,12 +41,10 @@ package final class SnapshotReader: Sendable {
       if let error = error as? DiskError { throw LogError(error) }
       throw error as? LogError ?? LogError(.corrupt, path, "\(error)")
     }
-    let directoryPages = Int(
-      (header.indexOffset - header.directoryOffset) / UInt64(SnapshotHeader.pageSize))
-    pages = Lock(
-      Pages(
-        index: Array(repeating: nil, count: Int(header.indexPages)),
-        directory: Array(repeating: nil, count: directoryPages)))
+    slots = SnapshotSlots(header)
+    indexPages = PageRoom(pages: Int(header.indexPages))
+    let count = (header.indexOffset - header.directoryOffset) / UInt64(SnapshotHeader.pageSize)
+    directoryPages = Lock(Array(repeating: nil, count: Int(count)))
   }
 
   deinit { file.close() }
@@ -68,38 +65,27 @@ package final class SnapshotReader: Sendable {
   package var blockCount: Int { Int(header.blockCount) }
   package var fileLength: UInt64 { header.fileLength }
 
-  /// Calls `match` with the locator (block, row) of each record whose slot fits `hash`, until it
-  /// returns true. Almost always that is one record, or none.
-  package func probe(
-    _ hash: UInt64, _ match: (Int, Int) throws(LogError) -> Bool
-  ) throws(LogError) -> Bool {
-    let place = header.probe(hash)
-    let page = try indexPage(place.page)
-    let perPage = header.slotsPerPage
-    let locatorMask: UInt64 =
-      header.locatorBits == 64 ? .max : (1 << UInt64(header.locatorBits)) - 1
-    var slot = place.slot
-    for _ in 0..<perPage {
-      let value =
-        header.slotBytes == 4
-        ? UInt64(page.u32(at: 8 + slot * 4)) : page.u64(at: 8 + slot * 8)
-      if value == 0 { return false }
-      if value >> UInt64(header.locatorBits) == place.tag {
-        let locator = (value & locatorMask) &- 1
-        let block = locator >> UInt64(header.rowBits)
-        let row = Int(locator & ((1 << UInt64(header.rowBits)) - 1))
-        if block < UInt64(blockCount), try match(Int(block), row) { return true }
-      }
-      slot = slot + 1 == perPage ? 0 : slot + 1
-    }
-    return false
-  }
+  /// Begins to look for the records whose slots fit `hash`. Almost always that is one record, or
+  /// none.
+  package func probe(_ hash: UInt64) -> SnapshotProbe { slots.probe(hash) }
 
-  private func indexPage(_ number: Int) throws(LogError) -> [UInt8] {
-    if let page = pages.withLock({ $0.index[number] }) { return page }
-    let page = try readPage(at: header.indexOffset, number)
-    pages.withLock { $0.index[number] = page }
-    return page
+  /// The locator (block, row) of the next one; nil when there are no more.
+  package func next(
+    _ probe: inout SnapshotProbe
+  ) throws(LogError) -> (block: Int, row: Int)? {
+    let page = probe.page
+    if !indexPages.holds(page) {
+      let bytes = try readPage(at: header.indexOffset, page)
+      indexPages.keep(page, bytes)
+      // It may be that there is no room to keep it.
+      return slots.next(&probe) {
+        slots.isWide ? bytes.u64(at: 8 + $0 * 8) : UInt64(bytes.u32(at: 8 + $0 * 4))
+      }
+    }
+    return slots.next(&probe) {
+      slots.isWide
+        ? indexPages.u64(page, at: 8 &+ $0 &* 8) : UInt64(indexPages.u32(page, at: 8 &+ $0 &* 4))
+    }
   }
 
   private func readPage(at start: UInt64, _ number: Int) throws(LogError) -> [UInt8] {
@@ -120,11 +106,11 @@ package final class SnapshotReader: Sendable {
   private func blockOffset(_ number: Int) throws(LogError) -> UInt64 {
     let pageNumber = number / SnapshotHeader.offsetsPerPage
     let page: [UInt8]
-    if let known = pages.withLock({ $0.directory[pageNumber] }) {
+    if let known = directoryPages.withLock({ $0[pageNumber] }) {
       page = known
     } else {
       page = try readPage(at: header.directoryOffset, pageNumber)
-      pages.withLock { $0.directory[pageNumber] = page }
+      directoryPages.withLock { $0[pageNumber] = page }
     }
     return page.u64(at: 8 + number % SnapshotHeader.offsetsPerPage * 8)
   }

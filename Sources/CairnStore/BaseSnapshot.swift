@@ -46,17 +46,16 @@ struct BaseSnapshot {
 
   /// The block and row of a record, nil if the snapshot has none of that id.
   mutating func find(_ name: RecordName, table: Int) throws(StoreError) -> RowPlace? {
-    var place: RowPlace?
+    var probe = reader.probe(BaseSnapshot.hash(name, salt: salts[table]))
     do {
-      let hash = BaseSnapshot.hash(name, salt: salts[table])
-      _ = try reader.probe(hash) { number, row throws(LogError) in
-        let block = try self.loaded(number)
-        guard block.table == table, block.isRow(row, name) else { return false }
-        place = RowPlace(block: UInt32(number), row: UInt32(row))
-        return true
+      while let (number, row) = try reader.next(&probe) {
+        let block = try loaded(number)
+        if block.table == table, block.isRow(row, name) {
+          return RowPlace(block: UInt32(number), row: UInt32(row))
+        }
       }
     } catch { throw StoreError(error) }
-    return place
+    return nil
   }
 
   mutating func block(_ number: Int) throws(StoreError) -> Block {

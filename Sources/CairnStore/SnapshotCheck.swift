@@ -56,11 +56,13 @@ package enum SnapshotCheck {
   private static func isIndexed(
     _ name: RecordName, _ block: Int, _ row: Int, _ table: Int, _ base: BaseSnapshot
   ) throws(StoreError) -> Bool {
+    var probe = base.reader.probe(BaseSnapshot.hash(name, salt: base.salts[table]))
     do {
-      return try base.reader.probe(BaseSnapshot.hash(name, salt: base.salts[table])) {
-        $0 == block && $1 == row
+      while let place = try base.reader.next(&probe) {
+        if place == (block, row) { return true }
       }
     } catch { throw StoreError(error) }
+    return false
   }
 
   private static func damage(_ path: String, _ what: String) -> StoreError {

@@ -23,7 +23,10 @@ import Testing
     for cacheBytes in caches {
       try attempt {
         let file = try CDBFile(bytes: bytes, format: format, cacheBytes: cacheBytes)
-        for key in keys { try attempt { _ = try file.values(for: key) } }
+        for key in keys {
+          try attempt { _ = try file.value(for: key) }
+          try attempt { _ = try file.values(for: key) }
+        }
         try attempt { _ = try CDBSample.all(file) }
         try attempt { _ = try file.statistics() }
       }
@@ -58,6 +61,41 @@ import Testing
       }
     }
     #expect(noticed > 100)
+  }
+
+  /// What a search says: a value, that there is none, or what is wrong, and where.
+  private enum Answer: Equatable {
+    case value([UInt8]?)
+    case error(CairnError.Code, UInt64?)
+  }
+
+  private func answers(_ bytes: [UInt8], cacheBytes: Int) -> [Answer] {
+    do throws(CairnError) {
+      let file = try CDBFile(bytes: bytes, cacheBytes: cacheBytes)
+      return Self.keys.map { key in
+        do throws(CairnError) {
+          return .value(try file.value(for: key))
+        } catch { return .error(error.code, error.offset) }
+      }
+    } catch { return [.error(error.code, error.offset)] }
+  }
+
+  @Test(arguments: ["cdb", "cdb64"])
+  func `what lies in memory is searched as what does not`(_ format: String) throws {
+    let bytes = try CDBSample.golden("few.\(format)")
+    var seen: [Answer] = []
+    for offset in bytes.indices {
+      for change: UInt8 in [0x01, 0xFF] {
+        var copy = bytes
+        copy[offset] ^= change
+        let inMemory = answers(copy, cacheBytes: 1 << 20)
+        #expect(inMemory == answers(copy, cacheBytes: 0), "byte \(offset)")
+        seen += inMemory
+      }
+    }
+    #expect(seen.contains { if case .value(.some) = $0 { true } else { false } })
+    #expect(seen.contains(.value(nil)))
+    #expect(seen.contains { if case .error(.corrupt, .some) = $0 { true } else { false } })
   }
 
   @Test(arguments: [UInt64(1), 2, 3])

@@ -109,6 +109,22 @@ import Testing
     #expect(try cut.fetch(1_999_999, 1) == [])
   }
 
+  @Test func `a small file of which every piece was read lies there as a whole`() throws {
+    let content = SeededRandom(5).bytes(40_000)
+    let bytes = try FileBytes(file(content), budget: 40_000)
+    #expect(try bytes.fetch(0, 32_768) == nil)
+    #expect(unsafe bytes.start == nil)
+    #expect(try bytes.fetch(39_999, 1) == nil)
+    #expect(unsafe bytes.start != nil)
+    #expect(bytes.equal(at: 0, content.span) == true)
+    #expect(bytes.equal(at: 1, content.span) == nil)
+    // One that does not fit is never whole.
+    let other = try FileBytes(disk.open("/f", .read), budget: 39_999)
+    #expect(try other.fetch(0, 32_768) == nil)
+    #expect(try other.fetch(39_999, 1) == [content[39_999]])
+    #expect(unsafe other.start == nil)
+  }
+
   @Test func `a read that fails is thrown and leaves nothing`() throws {
     let bytes = try FileBytes(file([1, 2, 3, 4]), budget: 1 << 20)
     disk.failAt(read: disk.reads + 1, reason: .io(errno: 5))

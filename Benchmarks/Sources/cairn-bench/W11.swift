@@ -10,14 +10,13 @@ extension Bench {
 
     let start = Meter.now()
     let file = try CDBFile(path)
-    var key = PackedKey()
-    let first = try price(DataSet.firstRead, in: file, &key)
+    let first = try price(DataSet.firstRead, in: file)
     report.figure("first_read_us", (Meter.now() - start) * 1e6)
     report.check(first, Expected.firstRead)
 
     var total = 0.0
     let seconds = try Meter.seconds {
-      for t in 0..<DataSet.gets { total += try price(pick(t, of: DataSet.big), in: file, &key) }
+      for t in 0..<DataSet.gets { total += try price(pick(t, of: DataSet.big), in: file) }
     }
     report.figure("ns_per_get", seconds * 1e9 / Double(DataSet.gets))
     report.check(total, Expected.gets)
@@ -26,24 +25,21 @@ extension Bench {
   /// As durable as tinycdb's: not at all, but whole under its name.
   private func build(_ path: String) throws {
     let writer = try CDBWriter(path)
-    var key = PackedKey()
     var value: [UInt8] = []
     for number in 0..<DataSet.big {
       let sample = Sample(UInt64(number))
-      key.set(sample.id)
       sample.pack(into: &value)
-      try writer.add(key: key.bytes.span, value: value.span)
+      try sample.id.withBytes { try writer.add(key: $0, value: value.span) }
     }
     try writer.finish(durably: false)
   }
 
-  private func price(
-    _ number: UInt64, in file: CDBFile, _ key: inout PackedKey
-  ) throws -> Double {
-    key.set(SampleID(number))
-    let price = try file.withValue(for: key.bytes.span) { value in
-      value.withUnsafeBytes {
-        $0.loadUnaligned(fromByteOffset: Sample.packedPrice, as: Double.self)
+  private func price(_ number: UInt64, in file: CDBFile) throws -> Double {
+    let price = try SampleID(number).withBytes { key in
+      try file.withValue(for: key) { value in
+        value.withUnsafeBytes {
+          $0.loadUnaligned(fromByteOffset: Sample.packedPrice, as: Double.self)
+        }
       }
     }
     guard let price else { report.fail("a record is missing") }
@@ -51,14 +47,12 @@ extension Bench {
   }
 }
 
-/// The bytes of an id.
-private struct PackedKey {
-  private(set) var bytes = [UInt8](repeating: 0, count: 16)
-
-  mutating func set(_ id: SampleID) {
-    bytes.withUnsafeMutableBytes {
-      $0.storeBytes(of: id.first.littleEndian, toByteOffset: 0, as: UInt64.self)
-      $0.storeBytes(of: id.second.littleEndian, toByteOffset: 8, as: UInt64.self)
+extension SampleID {
+  /// Its bytes, on the stack, as the peer has them.
+  @inline(__always)
+  fileprivate func withBytes<R>(_ body: (Span<UInt8>) throws -> R) rethrows -> R {
+    try withUnsafeBytes(of: (first.littleEndian, second.littleEndian)) { bytes in
+      try bytes.withMemoryRebound(to: UInt8.self) { try body($0.span) }
     }
   }
 }

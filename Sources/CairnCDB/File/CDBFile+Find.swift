@@ -3,7 +3,7 @@ internal import CairnBytes
 internal import CairnDisk
 
 extension CDBFile {
-  /// The first record of a key.
+  /// The first record of a key. Where only its value is wanted, `look` is quicker.
   func find(_ key: Span<UInt8>) throws(CairnError) -> CDBRecord? {
     try checkOpen()
     let full = CDBHash.full(key)
@@ -72,7 +72,6 @@ extension CDBFile {
   }
 
   /// Two numbers: a slot, or the lengths of a record.
-  @inline(__always)
   private func pair(at offset: UInt64) throws(CairnError) -> (UInt64, UInt64) {
     if layout.format == .cdb {
       if let word = bytes.u64(at: offset) { return (word & 0xFFFF_FFFF, word >> 32) }
@@ -83,7 +82,6 @@ extension CDBFile {
   }
 
   /// What is not in memory yet, or not kept there.
-  @inline(never)
   private func slowPair(at offset: UInt64) throws(CairnError) -> (UInt64, UInt64) {
     let size = layout.format.pairSize
     let copy = try part(offset, size)
@@ -91,7 +89,6 @@ extension CDBFile {
       ? (UInt64(copy.u32(at: 0)), UInt64(copy.u32(at: 4))) : (copy.u64(at: 0), copy.u64(at: 8))
   }
 
-  @inline(never)
   private func slowEqual(_ record: CDBRecord, _ key: Span<UInt8>) throws(CairnError) -> Bool {
     let copy = try part(record.keyStart, key.count)
     for index in key.indices where copy[index] != key[index] { return false }
@@ -120,10 +117,10 @@ struct CDBProbe {
 
   @inline(__always)
   init(_ layout: CDBLayout, hash: UInt64) {
-    let table = Int(truncatingIfNeeded: hash & 255)
-    let slots = layout.slots[table]
-    pairSize = UInt64(truncatingIfNeeded: layout.format.pairSize)
-    start = layout.tables[table]
+    let table = layout.tables[Int(truncatingIfNeeded: hash & 255)]
+    let (start, slots) = (table.start, table.slots)
+    pairSize = layout.pairSize
+    self.start = start
     // Tables lie in the file, so none of this overflows.
     end = start &+ slots &* pairSize
     self.hash = hash

@@ -78,42 +78,18 @@ public final class CDBFile: Sendable {
   }
 
   @inline(__always)
-  func checkOpen() throws(CairnError) {
-    if closed.load(ordering: .acquiring) { throw closedError() }
-  }
+  var isOpen: Bool { !closed.load(ordering: .acquiring) }
 
-  private func closedError() -> CairnError {
-    CairnError(.closed, "\"\(path)\" was closed; open it anew", file: path)
+  func checkOpen() throws(CairnError) {
+    if isOpen { return }
+    throw CairnError(.closed, "\"\(path)\" was closed; open it anew", file: path)
   }
 
   // MARK: values
 
-  /// Shows the first value of a key where it lies: a copy is made only if the value is not kept.
-  ///
-  /// - Returns: what `body` returns; nil if there is no such key.
-  /// - Throws: what `body` throws, `corrupt`, `closed`, and what the disk says.
-  @inlinable
-  public func withValue<R>(
-    for key: Span<UInt8>, _ body: (Span<UInt8>) throws(CairnError) -> R
-  ) throws(CairnError) -> R? {
-    var result: R?
-    try show(key) { (value: Span<UInt8>) throws(CairnError) in result = try body(value) }
-    return result
-  }
-
-  /// Not generic, so that it is optimised once for all: a generic one looks up what its result is
-  /// in each call.
-  @usableFromInline
-  func show(
-    _ key: Span<UInt8>, _ body: (Span<UInt8>) throws(CairnError) -> Void
-  ) throws(CairnError) {
-    if let record = try find(key) { try withValue(of: record, body) }
-  }
-
   /// The first value of a key; nil if there is none.
   public func value(for key: [UInt8]) throws(CairnError) -> [UInt8]? {
-    guard let record = try find(key.span) else { return nil }
-    return try withValue(of: record) { [UInt8](copying: $0) }
+    try withValue(for: key.span) { [UInt8](copying: $0) }
   }
 
   /// All values of a key, in the order in which they were added.
@@ -132,27 +108,6 @@ public final class CDBFile: Sendable {
   public func records() throws(CairnError) -> CDBCursor {
     try checkOpen()
     return CDBCursor(self)
-  }
-
-  func withValue<R>(
-    of record: CDBRecord, _ body: (Span<UInt8>) throws(CairnError) -> R
-  ) throws(CairnError) -> R {
-    guard let length = Int(exactly: record.valueLength) else {
-      throw .damaged(path, record.position, "a value of \(record.valueLength) bytes")
-    }
-    if let result = try bytes.withSpan(at: record.valueStart, count: length, body) {
-      return result
-    }
-    let copy: [UInt8]?
-    do { copy = try bytes.fetch(record.valueStart, length) } catch { throw .disk(error, path) }
-    if let copy {
-      guard copy.count == length else { throw .cutShort(path, record.end) }
-      return try body(copy.span)
-    }
-    guard let result = try bytes.withSpan(at: record.valueStart, count: length, body) else {
-      throw .cutShort(path, record.end)
-    }
-    return result
   }
 
   /// Counts records and keys, once.

@@ -3,11 +3,20 @@ internal import CairnBytes
 
 /// The 256 pointers with which a file begins: where the hash tables are.
 struct CDBLayout: Sendable {
+  /// One of the hash tables.
+  struct Table: Sendable {
+    /// Where it begins.
+    let start: UInt64
+    /// How many slots it has.
+    let slots: UInt64
+  }
+
   let format: CDBFormat
-  /// Where each table begins.
-  let tables: [UInt64]
-  /// How many slots each has.
-  let slots: [UInt64]
+  /// Bytes of a pair of numbers.
+  let pairSize: UInt64
+  /// Bytes of the pointers.
+  let headerSize: UInt64
+  let tables: [Table]
   /// Where the records end.
   let recordsEnd: UInt64
 
@@ -17,46 +26,45 @@ struct CDBLayout: Sendable {
   /// true. The format asks for less, only that they lie in the file, and so does this.
   private init?(_ header: [UInt8], _ format: CDBFormat, length: UInt64, isExact: inout Bool) {
     guard header.count >= format.headerSize else { return nil }
-    var tables: [UInt64] = []
-    var slots: [UInt64] = []
+    var tables: [Table] = []
     tables.reserveCapacity(256)
-    slots.reserveCapacity(256)
     var end: UInt64?
     var first = length
     isExact = true
     for number in 0..<256 {
       let place = number * format.pairSize
-      let table: UInt64
+      let start: UInt64
       let count: UInt64
       if format == .cdb {
-        table = UInt64(header.u32(at: place))
+        start = UInt64(header.u32(at: place))
         count = UInt64(header.u32(at: place + 4))
       } else {
-        table = header.u64(at: place)
+        start = header.u64(at: place)
         count = header.u64(at: place + 8)
       }
-      tables.append(table)
-      slots.append(count)
-      if let end, table != end { isExact = false }
-      let isInside = table >= UInt64(format.headerSize) && table <= length
-      if isInside { first = min(first, table) }
+      tables.append(Table(start: start, slots: count))
+      if let end, start != end { isExact = false }
+      let isInside = start >= UInt64(format.headerSize) && start <= length
+      if isInside { first = min(first, start) }
       if count == 0 {
-        end = table
+        end = start
         continue
       }
-      guard isInside, count <= (length - table) / UInt64(format.pairSize) else { return nil }
-      end = table + count * UInt64(format.pairSize)
+      guard isInside, count <= (length - start) / UInt64(format.pairSize) else { return nil }
+      end = start + count * UInt64(format.pairSize)
     }
     if end != length { isExact = false }
     // The first half of a cdb64 looks like a cdb of which all tables are empty; what is empty is as
     // long as its pointers, and these lead nowhere else.
-    let isEmpty = slots.allSatisfy { $0 == 0 }
-    if isEmpty, length != UInt64(format.headerSize) || tables.contains(where: { $0 > length }) {
+    let isEmpty = tables.allSatisfy { $0.slots == 0 }
+    let leadsOut = tables.contains { $0.start > length }
+    if isEmpty, length != UInt64(format.headerSize) || leadsOut {
       return nil
     }
     self.format = format
+    pairSize = UInt64(format.pairSize)
+    headerSize = UInt64(format.headerSize)
     self.tables = tables
-    self.slots = slots
     recordsEnd = first
   }
 

@@ -6,17 +6,19 @@ struct CDBRecord: Equatable, Sendable {
   var keyLength: UInt64
   var valueLength: UInt64
 
-  var valueStart: UInt64 { keyStart + keyLength }
-  var end: UInt64 { valueStart + valueLength }
+  // All of it lies in a file, so nothing overflows.
+  var valueStart: UInt64 { keyStart &+ keyLength }
+  var end: UInt64 { valueStart &+ valueLength }
 
   /// Nil if the record would end behind `limit`.
+  @inline(__always)
   init?(position: UInt64, pairSize: Int, key: UInt64, value: UInt64, limit: UInt64) {
-    let start = position.addingReportingOverflow(UInt64(pairSize))
-    guard !start.overflow, start.partialValue <= limit,
-      key <= limit - start.partialValue, value <= limit - start.partialValue - key
-    else { return nil }
+    let size = UInt64(truncatingIfNeeded: pairSize)
+    guard position <= limit else { return nil }
+    let left = limit &- position
+    guard size <= left, key <= left &- size, value <= left &- size &- key else { return nil }
     self.position = position
-    keyStart = start.partialValue
+    keyStart = position &+ size
     keyLength = key
     valueLength = value
   }

@@ -1,0 +1,37 @@
+import CairnDisk
+import TestSupport
+import Testing
+
+@Suite struct PageRoomTests {
+  @Test func `a page that is kept is there, and no other`() {
+    let room = PageRoom(pages: 3)
+    let page = SeededRandom(1).bytes(4096)
+    #expect(!room.holds(1))
+    room.keep(1, page)
+    #expect([-1, 0, 1, 2, 3].map(room.holds) == [false, false, true, false, false])
+    #expect(
+      (0..<8).map { UInt8(truncatingIfNeeded: room.u64(1, at: 4088) >> ($0 * 8)) }
+        == Array(page.suffix(8)))
+    #expect(
+      (0..<4).map { UInt8(truncatingIfNeeded: room.u32(1, at: 5) >> ($0 * 8)) }
+        == Array(page[5..<9]))
+    // It stays the first that was kept.
+    room.keep(1, [UInt8](repeating: 0, count: 4096))
+    #expect(UInt8(truncatingIfNeeded: room.u32(1, at: 0)) == page[0])
+  }
+
+  @Test func `what is no page is not kept`() {
+    let room = PageRoom(pages: 1)
+    room.keep(0, [1, 2, 3])
+    room.keep(1, [UInt8](repeating: 7, count: 4096))
+    room.keep(-1, [UInt8](repeating: 7, count: 4096))
+    #expect(!room.holds(0))
+  }
+
+  @Test(arguments: [0, -1, Int.max, Int.max / 4097])
+  func `without room nothing is kept`(_ pages: Int) {
+    let room = PageRoom(pages: pages)
+    room.keep(0, [UInt8](repeating: 7, count: 4096))
+    #expect(!room.holds(0))
+  }
+}
