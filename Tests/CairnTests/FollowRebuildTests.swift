@@ -1,4 +1,6 @@
+import CairnBytes
 import CairnDisk
+import CairnLog
 import TestSupport
 import Testing
 
