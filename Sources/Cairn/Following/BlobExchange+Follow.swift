@@ -6,8 +6,8 @@ internal import Synchronization
 /// The contents of a datastore that is only followed.
 extension BlobExchange {
   /// Fetches what the policy wants, and once a day removes what nothing has referred to for the
-  /// grace; after another choice of tables, at once. Nothing is given to the folder. Costs a listing
-  /// if there is a reason, else nothing.
+  /// grace; after another choice of tables, at once. Nothing is given to the folder. Costs a
+  /// listing if there is a reason, else nothing.
   func follow(_ report: inout ExchangeReport) async throws(CairnError) {
     guard home.isInUse || memory.withLock({ $0.mustLook }) else { return }
     let isRebuilt = memory.withLock { $0.isRebuilt }

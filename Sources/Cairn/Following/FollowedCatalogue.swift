@@ -113,8 +113,8 @@ final class FollowedCatalogue: Sendable {
     }
   }
 
-  /// As members do: half a file is waited for, a newer version's is left alone; a damaged or foreign
-  /// one is kept aside. All are read again, ever more seldom.
+  /// As members do: half a file is waited for, a newer version's is left alone; a damaged or
+  /// foreign one is kept aside. All are read again, ever more seldom.
   private func judge(_ error: LogError, _ entry: FolderEntry, _ bytes: [UInt8]) -> Verdict {
     let verdict: Verdict
     switch error.reason {
