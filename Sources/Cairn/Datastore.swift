@@ -245,7 +245,7 @@ public final class Datastore: Sendable {
       observers.finish()
       gauge.finish()
     }
-    exchanger?.stopRejoining()
+    exchanger?.stopRejoining(isForNow: true)
     exchanger?.following?.end()
     try wrapped { () throws(StoreError) in try store.close() }
     if store.ending?.kind == .deleted { _ = try manager.sweep() }

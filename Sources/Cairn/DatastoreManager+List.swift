@@ -44,6 +44,13 @@ extension DatastoreManager {
   func noteList() { listChanges.send { currentList() } }
 
   private func list() throws(CairnError) -> [DatastoreInfo] {
+    if let following {
+      let open = state.withLock { $0.open[following.file.id] }
+      return [
+        try DatastoreFollower.info(
+          following.file, root: root, known: open?.info.info, disk: machine.disk)
+      ]
+    }
     let known = isLocal ? InstallationFile() : try installation.read()
     let entries = known.merged
     var infos: [String: DatastoreInfo] = [:]

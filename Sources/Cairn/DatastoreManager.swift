@@ -111,7 +111,8 @@ public final class DatastoreManager: Sendable {
     throw CairnError(
       .readOnly,
       "the datastore in \(root) is somebody else's, and is followed here: use its "
-        + "DatastoreFollower")
+        + "DatastoreFollower. There is nothing to repair: if the copy is damaged, unsubscribe and "
+        + "subscribe again, which brings all of it anew")
   }
 
   /// Throws if the root is a follower's: nothing of it may come into a folder.

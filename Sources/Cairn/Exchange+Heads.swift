@@ -68,9 +68,9 @@ extension Exchange {
         ExchangeReport.Waiting(
           name: entry.name, bytes: entry.size, reason: error.detail))
     case .corrupt, .foreign, .limit, .poisoned:
-      quarantine.keep(entry.name, bytes, reason: error.description)
+      putAside(entry.name, bytes, reason: error.description)
       let reason =
-        error.description + "; a copy is kept in quarantine, and the file is read again later, "
+        error.description + "; it is put into quarantine, and the file is read again later, "
         + "and when it changes"
       refuse(entry, reason)
       report.problems.append(ExchangeReport.Problem(name: entry.name, reason: reason))
@@ -247,10 +247,10 @@ extension Exchange {
         if names.contains(segment.encodedName(bytes)) { return nil }
         if store.vector[DeviceID(rawValue: segment.device)] >= segment.last { return nil }
       } catch {
-        quarantine.keep(entry.name, bytes, reason: error.description)
+        putAside(entry.name, bytes, reason: error.description)
         return "a damaged copy of a segment (\(error.detail)); kept in quarantine"
       }
-      quarantine.keep(entry.name, bytes, reason: "a segment under a strange name")
+      putAside(entry.name, bytes, reason: "a segment under a strange name")
       return "a segment under a strange name, which no device lists; kept in quarantine"
     }
     if magic == Head.magic {
@@ -261,10 +261,10 @@ extension Exchange {
           return nil
         }
       } catch {
-        quarantine.keep(entry.name, bytes, reason: error.description)
+        putAside(entry.name, bytes, reason: error.description)
         return "a damaged copy of a head (\(error.detail)); kept in quarantine"
       }
-      quarantine.keep(entry.name, bytes, reason: "a head under a strange name")
+      putAside(entry.name, bytes, reason: "a head under a strange name")
       return "a copy of a head that is newer than the head itself, or another one of the same age; "
         + "kept in quarantine"
     }

@@ -30,7 +30,7 @@ final class Exchange: Sendable {
   let endsEarly: Bool
   private let turn = ExchangeTurn()
   /// How far transfers are.
-  let gauge = TransferGauge()
+  let gauge: TransferGauge
   /// A snapshot of which a part was fetched.
   let download = Lock<SnapshotDownload?>(nil)
   let memory: Lock<Memory>
@@ -78,9 +78,11 @@ final class Exchange: Sendable {
     graceMilliseconds: Int64, massDeleteLimit: MassDeleteLimit? = MassDeleteLimit(),
     tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil,
     blobs: (home: BlobStore, options: BlobExchange.Choice)? = nil,
-    following: FollowedSource? = nil, endsEarly: Bool = false
+    following: FollowedSource? = nil, endsEarly: Bool = false,
+    gauge: TransferGauge = TransferGauge()
   ) throws(CairnError) {
     self.store = store
+    self.gauge = gauge
     self.following = following
     self.endsEarly = endsEarly || following != nil
     self.datastoreID = datastoreID
@@ -88,7 +90,6 @@ final class Exchange: Sendable {
     self.user = user
     let observed = ObservedFolder(base: folder, condition: condition)
     self.folder = observed
-    let gauge = gauge
     self.blobs = blobs.map {
       BlobExchange(
         store: store, home: $0.home, folder: observed,
@@ -121,7 +122,7 @@ final class Exchange: Sendable {
       Exchange.disownIfShorter(&memory, store)
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
-    Staging.removeLeftovers(of: store, machine)
+    Staging.removeLeftovers(of: store, isWanted: following?.mustRebuild ?? false, machine)
     // Another's has somebody else who uses it.
     if quarantine == nil { self.quarantine.sweep() }
     // What was to be published may not have arrived: only a head that was read back confirms it.
@@ -276,6 +277,7 @@ final class Exchange: Sendable {
       // Before it is written again: is this still the folder that it was written to?
       memory.withLock { $0.folderIdentity = nil }
       try await checkFolder(&report)
+      if following != nil { forgetMissingHeads(listing) }
     }
     try await readHeads(entries, &report)
     try checkOpen()

@@ -72,6 +72,9 @@ public struct ExchangeReport: Hashable, Sendable {
   /// not fetched.
   public var skippedAttachments = 0
 
+  /// Those of the problems that are about contents of attachments; nil: nobody looked at contents.
+  var contentProblems: [Problem]?
+
   /// A report of nothing.
   public init() {}
 

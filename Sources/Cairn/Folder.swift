@@ -34,7 +34,9 @@ public protocol Folder: Sendable {
   ) async throws(CairnError) -> FolderEntry
 
   /// The same folder for somebody who never writes there: nothing that goes with looking around,
-  /// such as removing what others have left half written, changes a file.
+  /// such as removing what others have left half written, changes a file. A folder that wraps
+  /// another one has to wrap that one's `forReading()`: a `DirectoryFolder`, for one, sweeps what
+  /// was left half written when it is listed.
   func forReading() -> any Folder
 
   /// What went over the network since it was made; nil if nothing does.

@@ -19,10 +19,24 @@ struct Quarantine: Sendable {
       if try machine.disk.info(directory + "/" + target) != nil { return }
       try DurableFile.replace(
         directory: directory, name: target, bytes: bytes, machine: machine, durable: false)
-      try DurableFile.replace(
-        directory: directory, name: hash + Quarantine.reasonSuffix,
-        bytes: Array("\(name)\n\(reason)\n".utf8), machine: machine, durable: false)
+      try write(hash, name, reason)
     } catch {}
+  }
+
+  /// The same without the file, of which nothing may be kept.
+  func note(_ name: String, _ bytes: [UInt8], reason: String) {
+    let hash = FileName.hex(XXH3.hash64(bytes))
+    do {
+      try machine.disk.createDirectory(directory)
+      let path = directory + "/" + hash + Quarantine.reasonSuffix
+      if try machine.disk.info(path) == nil { try write(hash, name, reason) }
+    } catch {}
+  }
+
+  private func write(_ hash: String, _ name: String, _ reason: String) throws(LogError) {
+    try DurableFile.replace(
+      directory: directory, name: hash + Quarantine.reasonSuffix,
+      bytes: Array("\(name)\n\(reason)\n".utf8), machine: machine, durable: false)
   }
 
   /// The same for a file that is here, and may be large: it is moved. If it can't be, it is
@@ -32,9 +46,7 @@ struct Quarantine: Sendable {
     do {
       try machine.disk.createDirectory(directory)
       try machine.disk.rename(path, to: directory + "/" + hash + Quarantine.suffix)
-      try DurableFile.replace(
-        directory: directory, name: hash + Quarantine.reasonSuffix,
-        bytes: Array("\(name)\n\(reason)\n".utf8), machine: machine, durable: false)
+      try write(hash, name, reason)
     } catch {
       do { try machine.disk.remove(path) } catch {}
     }
@@ -46,12 +58,17 @@ struct Quarantine: Sendable {
   /// Whether a name is that of a text about another file.
   static func isReason(_ name: String) -> Bool { name.hasSuffix(reasonSuffix) }
 
+  /// The name of the file that a text is about.
+  static func subject(_ name: String) -> String? {
+    isReason(name) ? name.dropLast(reasonSuffix.count) + suffix : nil
+  }
+
   /// The text about a file that was put aside, on one line; nil if there is none.
   static func reason(_ path: String, disk: any Disk) -> String? {
-    guard path.hasSuffix(suffix) else { return nil }
-    let beside = path.dropLast(suffix.count) + reasonSuffix
+    guard path.hasSuffix(suffix) || isReason(path) else { return nil }
+    let beside = isReason(path) ? path : path.dropLast(suffix.count) + reasonSuffix
     // Without it, or if it can't be read, there is just the file.
-    guard let bytes = try? DurableFile.read(String(beside), limit: 1 << 16, disk: disk) else {
+    guard let bytes = try? DurableFile.read(beside, limit: 1 << 16, disk: disk) else {
       return nil
     }
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")

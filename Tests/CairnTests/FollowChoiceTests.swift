@@ -227,7 +227,7 @@ import Testing
 
 extension [UInt8] {
   /// Whether a text is somewhere in it.
-  fileprivate func contains(_ text: String) -> Bool {
+  func contains(_ text: String) -> Bool {
     let wanted = Array(text.utf8)
     guard count >= wanted.count else { return false }
     return (0...(count - wanted.count)).contains {

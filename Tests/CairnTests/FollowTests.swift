@@ -105,6 +105,7 @@ import Testing
       ("rule", { try table.setRule(.sum, field: "n") }),
       ("default rule", { try copy.setDefaultRule(.local) }),
       ("attach", { _ = try copy.attach([1, 2, 3]) }),
+      ("attach piece by piece", { _ = try AttachmentDraft(copy) }),
       ("open", { _ = try copy.manager.openOrCreateDatastore("other") }),
       ("create", { _ = try copy.manager.createDatastore() }),
       ("delete it", { try copy.manager.deleteDatastore("notes") }),

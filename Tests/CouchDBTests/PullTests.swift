@@ -1,6 +1,7 @@
 import Cairn
 import CairnDisk
 import CairnHTTP
+import Dispatch
 import Synchronization
 import Testing
 
@@ -216,7 +217,7 @@ import Testing
     try store.datastore.close()
   }
 
-  @Test func `requests are as large and as many at once as the options say`() async throws {
+  @Test func `requests are as large as the options say`() async throws {
     let world = try await CouchWorld()
     for index in 0..<25 { try await world.put("d\(index)", "{}") }
     let server = try #require(world.memory).server
@@ -229,6 +230,32 @@ import Testing
     // All of a page at once.
     try await world.pull { $0.docsPerRequest = 0 }
     #expect(server.log.filter { $0.contains("_all_docs") }.count == 1)
+  }
+
+  @Test(.timeLimit(.minutes(2)), arguments: [1, 3])
+  func `as many requests are under way at once as the options say`(_ most: Int) async throws {
+    let world = try await CouchWorld()
+    for index in 0..<9 { try await world.put("d\(index)", "{}") }
+    let memory = try #require(world.memory)
+    // The first ones wait for one another.
+    let all = DispatchGroup()
+    let arrived = Lock(0)
+    for _ in 0..<most { all.enter() }
+    memory.set { asked in
+      guard asked.path.hasSuffix("_all_docs") else { return nil }
+      let number = arrived.withLock {
+        $0 += 1
+        return $0
+      }
+      if number <= most {
+        all.leave()
+        _ = all.wait(timeout: .now() + 60)
+      }
+      return nil
+    }
+    try await world.pull { ($0.docsPerRequest, $0.maxConcurrentFetches) = (1, most) }
+    #expect(memory.server.mostAtOnce == most)
+    #expect(arrived.withLock { $0 } == 9)
   }
 
   @Test func `progress is split, and ends whole`() async throws {

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -35,9 +36,9 @@ import Testing
       let outcome = try run(command, root: copy)
       #expect(outcome.status == 1 && outcome.errors.contains("followed"), "\(outcome)")
     }
-    let doctor = try scratch.succeed("doctor", root: copy)
-    #expect(doctor.contains("was not looked into"))
-    #expect(try !scratch.succeed("doctor", root: member).contains("was not looked into"))
+    let doctor = try json(scratch.succeed("doctor", "--json", root: copy))
+    #expect(doctor["datastores"] as? [String] == ["default"])
+    #expect((doctor["findings"] as? [Any])?.count == 0)
     let members = try json(scratch.succeed("devices", "--json", root: member))
     #expect((members["devices"] as? [Any])?.count == 1)
     try scratch.succeed("set", "t", "r1", "x=9", root: member)
@@ -47,6 +48,43 @@ import Testing
     #expect(try scratch.succeed("follow", root: copy).contains("0 deltas in 0 files"))
     try scratch.succeed("status", root: copy)
     try scratch.succeed("tables", root: copy)
+  }
+
+  @Test func `a list has it, and commands on one's own say what to do`() throws {
+    try scratch.succeed("title", "Prices", root: member)
+    try scratch.succeed("sync", root: member)
+    try scratch.succeed("follow", folder, root: copy)
+    let listed = try json(scratch.succeed("ls", "--json", root: copy))
+    let first = try #require((listed["datastores"] as? [[String: Any]])?.first)
+    #expect(first["datastore"] as? String == "default" && first["title"] as? String == "Prices")
+    #expect(first["records"] as? Int == 4 && first["here"] as? Bool == true)
+    for command in [
+      ["ls", "--refresh"], ["repair", "default"], ["trash", "list", "--datastores"],
+      ["migrate", "--to", member],
+    ] {
+      let outcome = try run(command, root: copy)
+      #expect(outcome.status == 1, "\(command): \(outcome)")
+      #expect(outcome.errors.contains("cairn unfollow"), "\(command): \(outcome)")
+    }
+  }
+
+  @Test func `another folder is remembered when it has proved to be the same`() throws {
+    try scratch.succeed("follow", folder, root: copy)
+    let stranger = (root: scratch.path("stranger"), folder: scratch.path("other"))
+    let file = try scratch.write("other.csv", "k,x\nr9,9\n")
+    try scratch.succeed(
+      "import", "t", file, "--key", "k", "--folder", stranger.folder, root: stranger.root)
+    try scratch.succeed("sync", root: stranger.root)
+    for command in [["follow", stranger.folder], ["sync", "--folder", stranger.folder]] {
+      #expect(try run(command, root: copy).status == 1)
+      try scratch.succeed("follow", root: copy)
+    }
+    let moved = scratch.path("moved")
+    try FileManager.default.moveItem(atPath: folder, toPath: moved)
+    #expect(try run(["follow"], root: copy).status == 4)
+    try scratch.succeed("follow", moved, root: copy)
+    try scratch.succeed("follow", root: copy)
+    #expect(try export("t", copy) == export("t", member))
   }
 
   @Test func `tables are chosen, and the choice is remembered`() throws {

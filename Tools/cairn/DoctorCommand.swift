@@ -9,8 +9,9 @@ struct DoctorCommand: AsyncParsableCommand {
     discussion: """
       Looks at the root, at its datastores (all, or the one that is named) to the last byte, and \
       at their files in the shared folder; a datastore that is damaged, or open in an app, is no \
-      obstacle. The root may be the directory of an app's accounts, too. Ends with 0 if there is \
-      nothing to be done, with 1 if there is.
+      obstacle. The root may be the directory of an app's accounts, or one in which somebody \
+      else's datastore is followed, too. Ends with 0 if there is nothing to be done, with 1 if \
+      there is.
       """)
 
   @Argument(help: "Id of a datastore (default: all).")
@@ -23,13 +24,7 @@ struct DoctorCommand: AsyncParsableCommand {
     let doctor = Doctor(
       root: place.rootPath, account: try place.account(), folderKinds: try place.folderKinds())
     let found = await doctor.examine(datastore)
-    var lines = Self.lines(found)
-    if FollowedRoot.isOne(place.rootPath) {
-      lines.append(
-        "the datastore that is followed here was not looked into; if its copy is damaged, "
-          + "`cairn unfollow` and `cairn follow` bring it anew")
-    }
-    try report.print(Self.json(found), text: lines)
+    try report.print(Self.json(found), text: Self.lines(found))
     if !found.isHealthy { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 

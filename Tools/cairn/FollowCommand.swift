@@ -9,7 +9,7 @@ struct FollowCommand: AsyncParsableCommand {
     abstract: "Brings somebody else's datastore here, one way, and keeps it up to date.",
     discussion: """
       Nothing is ever written to the shared folder, and its devices do not know of this one. Goes \
-      on where it ended the last time. What came is read with the other commands (query, get, \
+      on where it ended the last time. What came is read with the other commands (ls, query, get, \
       export ...) and the same --root; those that would change it fail. The root holds one \
       followed datastore and nothing else; cairn unfollow removes it.
       """)
@@ -91,13 +91,26 @@ struct FollowCommand: AsyncParsableCommand {
         try await follower.follow { result in
           // Following ends with what can't be printed; the failures it mends are told.
           switch result {
-          case .success(let pull): try? print(pull, follower)
+          case .success(let pull):
+            remember()
+            try? print(pull, follower)
           case .failure(let error): Console.error("cairn: \(error.message)")
           }
         }
       } else {
-        try print(try await follower.pull(), follower)
+        let pull = try await follower.pull()
+        remember()
+        try print(pull, follower)
       }
+    }
+  }
+
+  /// The folder is the one that is followed.
+  private func remember() {
+    var store = store
+    if let place { store.folder = place }
+    do { try store.remember() } catch {
+      Console.error("cairn: the folder is not remembered: \(error)")
     }
   }
 

@@ -8,7 +8,8 @@ struct ListCommand: AsyncParsableCommand {
     abstract: "Lists the datastores with their titles, without opening any.",
     discussion: """
       With a shared folder these are all that its devices have told of; those without "here" are \
-      fetched by their first sync. What is said of a datastore is as old as its last sync.
+      fetched by their first sync. What is said of a datastore is as old as its last sync. Where \
+      somebody else's datastore is followed, that is the list.
       """)
 
   @Flag(name: .long, help: "Ask the shared folder first, and tell it what is here.")
@@ -21,6 +22,9 @@ struct ListCommand: AsyncParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
+    if FollowedRoot.isOne(store.rootPath), !refresh {
+      return try print(try DatastoreFollower.info(root: store.rootPath).map { [$0] } ?? [], [])
+    }
     var held: [String] = []
     let manager = try store.manager(refresh ? .creating : .reading)
     if refresh {
@@ -30,7 +34,10 @@ struct ListCommand: AsyncParsableCommand {
       held = try await manager.refresh(allowingMassDelete: allowMassDelete).heldDeletes
       try store.remember()
     }
-    let infos = try manager.listDatastores()
+    try print(try manager.listDatastores(), held)
+  }
+
+  private func print(_ infos: [DatastoreInfo], _ held: [String]) throws {
     try report.print(
       [
         "datastores": .array(infos.map(Self.json)),

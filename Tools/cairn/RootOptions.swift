@@ -36,6 +36,7 @@ struct RootOptions: ParsableArguments {
     guard Descriptor.isDirectory(rootPath) else {
       throw ToolError.notFound("there are no datastores in \(rootPath); see --root")
     }
+    try FollowedRoot.refuse(rootPath)
     var options = Options()
     options.limits = (try Settings(root: rootPath).limits ?? .standard).limits
     options.folderKinds = try folderKinds()

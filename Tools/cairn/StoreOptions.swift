@@ -108,6 +108,7 @@ struct StoreOptions: ParsableArguments {
     guard access == .creating || Descriptor.isDirectory(rootPath) else {
       throw ToolError.notFound("there are no datastores in \(rootPath); see --root")
     }
+    try FollowedRoot.refuse(rootPath)
     let settings = try settings()
     let options = options(access, settings)
     let account = settings.folder.map {
@@ -144,7 +145,8 @@ struct StoreOptions: ParsableArguments {
       for note in follower.datastore.recoveryNotes {
         Console.error("cairn: mended at opening: \(note)")
       }
-      try remember()
+      // Another folder has to prove first that it is the one that is followed.
+      if try settings().folder == Settings(root: rootPath).folder { try remember() }
     } catch {
       // The first error says more than what closing might add.
       do { try follower.close() } catch {}

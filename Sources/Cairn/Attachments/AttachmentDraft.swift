@@ -7,6 +7,7 @@ package struct AttachmentDraft: Sendable {
   /// Begins one. If it is dropped before its end nothing is left of it.
   package init(_ datastore: Datastore) throws(CairnError) {
     try datastore.checkOpen()
+    try datastore.checkNotFollowed("attach a content to")
     self.datastore = datastore
     blob = try BlobWriter(datastore.blobs)
   }

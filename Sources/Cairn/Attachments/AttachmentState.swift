@@ -1,4 +1,5 @@
-/// Where the content of an attachment is, as seen from this device.
+/// Where the content of an attachment is, as seen from this device. Contents never change (another
+/// one is another attachment), so none is ever out of date.
 @nonexhaustive
 public enum AttachmentState: String, Hashable, Sendable, CaseIterable {
   /// On this device, whole, and checked when it came.

@@ -68,6 +68,8 @@ final class BlobExchange: Sendable {
     var refused: [String: Retry] = [:]
     /// When unused contents were last looked for; nil: nobody has asked yet.
     var collected: Int64?
+    /// A follower's copy was put together anew, and nobody has looked since.
+    var isRebuilt = false
     /// What would have gone from the folder then, had all devices been known to know.
     var asked: [ContentHash] = []
     /// Looks in a row that did not find what is wanted, and when there is another one.

@@ -82,6 +82,7 @@ public struct Doctor: Sendable {
     report.findings += PlaceCheck.run(root)
     report.findings += PermissionCheck.run(root)
     report.findings += SpaceCheck.run(root)
+    report.findings += FollowingCheck.run(&root)
     report.findings += RootFilesCheck.run(root)
     report.findings += MigrationCheck.run(root)
     report.findings += CatalogueCheck.run(&root)
@@ -108,7 +109,7 @@ public struct Doctor: Sendable {
 
   /// The account has it, and it was not fetched yet.
   private func isListed(_ id: String, _ root: ExaminedRoot) -> Bool {
-    root.installation?.entry(id).view != nil
+    root.installation?.entry(id).view != nil || root.following?.id == id
   }
 
   /// The checks of its files. One that somebody works on is looked at again if other files count

@@ -9,9 +9,11 @@ struct ExaminedDatastore: Sendable {
   let id: String
   let generation: UInt32
   let directory: String
-  /// Name of the directory.
+  /// Name of its directory in the folder.
   let name: String
   let root: ExaminedRoot
+  /// It is somebody else's.
+  let isFollowed: Bool
   /// Who has it open, in words.
   var holder: String?
   var current: CurrentFile?
@@ -25,7 +27,11 @@ struct ExaminedDatastore: Sendable {
   /// Time of the newest own delta in the log.
   var ownTime: Int64?
 
-  init(id: String, generation: UInt32, directory: String, name: String, root: ExaminedRoot) {
+  init(
+    id: String, generation: UInt32, directory: String, name: String, root: ExaminedRoot,
+    isFollowed: Bool = false
+  ) {
+    self.isFollowed = isFollowed
     self.id = id
     self.generation = generation
     self.directory = directory
@@ -62,7 +68,8 @@ struct ExaminedDatastore: Sendable {
   func finding(
     _ check: String, _ error: LogError, _ consequence: String = "", command: String? = nil
   ) -> Finding {
-    let more = consequence.isEmpty ? "" : "; " + consequence
+    var more = consequence.isEmpty ? "" : "; " + consequence
+    if isFollowed { more += "; unsubscribe and subscribe again, which brings all of it anew" }
     var result = finding(
       check, .error, error.description + more, file: error.path, offset: error.offset,
       command: command ?? repair)
@@ -74,8 +81,8 @@ struct ExaminedDatastore: Sendable {
     return result
   }
 
-  /// The command that salvages what is left.
-  var repair: String { root.command("repair", id) }
+  /// The command that salvages what is left. Of what is followed all is in the folder.
+  var repair: String { root.command(isFollowed ? "unfollow" : "repair", isFollowed ? nil : id) }
   /// The command that exchanges with the folder.
   var sync: String { root.command("sync", on: id) }
 }

@@ -10,12 +10,14 @@ struct ExaminedRoot: Sendable {
   let machine: Machine
   /// CATALOGUE; nil if there is none or it can't be read.
   var installation: InstallationFile?
+  /// FOLLOWING, likewise.
+  var following: FollowFile?
 
   var disk: any Disk { machine.disk }
 
   /// A command line on this root.
-  func command(_ words: String...) -> String {
-    ExaminedRoot.line(["cairn"] + words + ["--root", root])
+  func command(_ words: String?...) -> String {
+    ExaminedRoot.line(["cairn"] + words.compactMap(\.self) + ["--root", root])
   }
 
   /// A command line on a datastore of it.
@@ -48,6 +50,14 @@ struct ExaminedRoot: Sendable {
     do { return try list(directory) } catch { return [] }
   }
 
+  /// The copy of what is followed, or of what was; nil if there is none.
+  var followed: String? {
+    let isThere = listed(root).contains {
+      $0.name == FileName.followed && $0.info.kind == .directory
+    }
+    return isThere ? root + "/" + FileName.followed : nil
+  }
+
   /// The datastores that are here, sorted by id: directories that are named after one and have any
   /// of its files.
   func datastores() -> [ExaminedDatastore] {
@@ -60,6 +70,14 @@ struct ExaminedRoot: Sendable {
         ExaminedDatastore(
           id: id, generation: generation, directory: root + "/" + entry.name,
           name: entry.name, root: self))
+    }
+    if let following, let followed {
+      result.append(
+        ExaminedDatastore(
+          id: following.id, generation: following.generation, directory: followed,
+          name: FileName.directory(
+            datastore: following.id, generation: following.generation),
+          root: self, isFollowed: true))
     }
     return result.sorted { ($0.id, $0.generation) < ($1.id, $1.generation) }
   }

@@ -55,6 +55,7 @@ enum FolderCheck {
     if let folder = root.installation?.folder, folder != 0 {
       result.append(("the list of datastores", folder))
     }
+    if let following = root.following { result.append((following.id, following.folder)) }
     for datastore in root.datastores() {
       // A damaged one is another check's.
       let found = PublicationFile.readable(datastore.directory, disk: root.disk)

@@ -41,6 +41,8 @@ enum InboxCheck {
   private static func massDelete(
     _ datastore: ExaminedDatastore, _ directory: String, _ deletes: Int
   ) -> [Finding] {
+    // What others delete goes there, however much it is.
+    if datastore.isFollowed { return [] }
     // INFO is a hint; without it nothing is said.
     let info = (try? InfoFile.read(datastore.directory, disk: datastore.root.disk)) ?? nil
     guard let here = info.map({ Int(clamping: $0.view.records) }),

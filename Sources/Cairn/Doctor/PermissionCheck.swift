@@ -7,8 +7,9 @@ enum PermissionCheck {
 
   static func run(_ root: ExaminedRoot) -> [Finding] {
     var findings = look(root.root, root, datastore: nil)
-    for entry in root.listed(root.root) where FileName.generation(directory: entry.name) != nil {
+    for entry in root.listed(root.root) {
       let id = FileName.generation(directory: entry.name)?.id
+      guard id != nil || entry.name == FileName.followed else { continue }
       let path = root.root + "/" + entry.name
       findings += look(path, root, datastore: id)
       for part in [FileName.log, FileName.snapshots, FileName.current] {

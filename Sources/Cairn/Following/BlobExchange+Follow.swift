@@ -6,24 +6,32 @@ internal import Synchronization
 /// The contents of a datastore that is only followed.
 extension BlobExchange {
   /// Fetches what the policy wants, and once a day removes what nothing has referred to for the
-  /// grace. Nothing is given to the folder. Costs a listing if there is a reason, else nothing.
+  /// grace; after another choice of tables, at once. Nothing is given to the folder. Costs a
+  /// listing if there is a reason, else nothing.
   func follow(_ report: inout ExchangeReport) async throws(CairnError) {
     guard home.isInUse || memory.withLock({ $0.mustLook }) else { return }
-    if isCollectionDue(), try !home.list().isEmpty {
-      let collector = BlobCollector(store: store, home: home, grace: options.graceMilliseconds)
+    let isRebuilt = memory.withLock { $0.isRebuilt }
+    if isRebuilt || isCollectionDue(), try !home.list().isEmpty {
+      let grace = isRebuilt ? 0 : options.graceMilliseconds
+      let collector = BlobCollector(store: store, home: home, grace: grace)
       _ = try collector.collectHere()
       memory.withLock { $0.collected = home.machine.clock.now() }
     }
+    memory.withLock { $0.isRebuilt = false }
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
       let isMissed = memory.absences > 0 && memory.absent.isDue()
       return memory.mustLook || isMissed || memory.quiet > tuning.blobQuietRounds
     }
     guard mustLook else { return }
+    report.contentProblems = []
     memory.withLock { $0.mustLook = false }
     if !memory.withLock({ $0.isScanned }) { try scan() }
     if memory.withLock({ $0.known.isEmpty }) { return }
     let listing = try await listing(&report)
     try await fetchWanted(listing, here: try whatIsHere(&report), &report)
   }
+
+  /// The copy has other tables now: what only the old ones needed may go.
+  func noteRebuilt() { memory.withLock { $0.isRebuilt = true } }
 }

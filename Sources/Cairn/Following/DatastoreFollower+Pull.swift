@@ -10,14 +10,14 @@ extension DatastoreFollower {
   /// Updates are visible as soon as they are here whole and verified. A file that is damaged or not
   /// wholly there is in the report, and what builds on it waits; so does one that only a newer
   /// version can read. If files were merged away since the last pull, or are lost, the copy is
-  /// joined with a snapshot, if devices have published one; for a loss that no device has noted, in
-  /// the third round that misses it since the copy was opened.
+  /// joined with a snapshot, if devices have published one; a loss that no device has noted is
+  /// looked at three times before.
   ///
   /// After another choice of tables than before the copy is put together anew, beside the one that
   /// is there, which stays as it is, and gets nothing new, until the new one is whole.
   ///
   /// - Returns: What was fetched, all rounds together; files that are waited for and problems as
-  ///   they were in the last one.
+  ///   the last look at them found them.
   /// - Throws: `cancelled` after `abort()`; `deleted` if the datastore was deleted in the folder,
   ///   `notFound` if the folder is not there, or empty, `disallowed` if it is another one: what was
   ///   pulled stays as it is then, and readable; `closed`; errors of the folder and of the disk.
@@ -33,8 +33,12 @@ extension DatastoreFollower {
 
   private func rounds() async throws(CairnError) -> ExchangeReport {
     var total = ExchangeReport()
+    // Rounds in a row that fetched something, of which nothing came to be here; and all those that
+    // only made sure of a loss.
+    var (vain, looks) = (0, 0)
     while true {
       if Task.isCancelled { throw DatastoreFollower.aborted }
+      let before = datastore.store.vector
       let report: ExchangeReport
       do throws(CairnError) { report = try await datastore.exchange() } catch {
         // What has come before that is whole, and shows; the first error says more.
@@ -44,9 +48,30 @@ extension DatastoreFollower {
       let result = try datastore.sync()
       total.add(report)
       let hasMoved =
-        report.fetchedFiles > 0 || report.fetchedAttachments > 0 || result.incorporated > 0
-      if !hasMoved { return total }
+        result.incorporated > 0 || report.fetchedAttachments > 0
+        || datastore.store.vector != before
+      vain = hasMoved || report.fetchedFiles == 0 ? 0 : vain + 1
+      if vain == DatastoreFollower.vainRounds {
+        if !report.isRejoining { total.problems.append(vainProblem) }
+        return total
+      }
+      if hasMoved || vain > 0 { continue }
+      looks += 1
+      guard looks < Exchange.patience, datastore.exchanger?.isAboutToJoin == true else {
+        return total
+      }
     }
+  }
+
+  /// One more than it may take: what waits for something else stays here, and is not fetched again.
+  static let vainRounds = 3
+
+  /// What is fetched, and fetched again, has been damaged or refused on this device.
+  private var vainProblem: ExchangeReport.Problem {
+    ExchangeReport.Problem(
+      name: FileName.inbox,
+      reason: "what is fetched can't be read again here, or not be applied, and is fetched anew by "
+        + "each pull; look at the disk of \(root)")
   }
 
   static let aborted = CairnError(
@@ -124,8 +149,8 @@ extension DatastoreFollower {
 }
 
 extension ExchangeReport {
-  /// What the next round did, too. What is not there, and what can't be used, is as it found it; a
-  /// problem that it did not look at again stays.
+  /// What the next round did, too. What is not there, and what can't be used, is as it found it;
+  /// about contents of attachments as the last one that had a reason to look at them.
   mutating func add(_ next: ExchangeReport) {
     fetchedDeltas &+= next.fetchedDeltas
     fetchedFiles += next.fetchedFiles
@@ -135,15 +160,15 @@ extension ExchangeReport {
     fetchedAttachments += next.fetchedAttachments
     fetchedAttachmentBytes &+= next.fetchedAttachmentBytes
     if let more = next.traffic { traffic = traffic?.adding(more) ?? more }
-    let names = Set(next.problems.map(\.name))
-    problems = problems.filter { !names.contains($0.name) } + next.problems
+    problems = next.problems + (next.contentProblems == nil ? contentProblems ?? [] : [])
     waiting = next.waiting
     ignoredFiles = next.ignoredFiles
     isRejoining = next.isRejoining
     devices = next.devices
-    // Rounds that had no reason to look at contents say nothing of them.
-    missingAttachments = max(missingAttachments, next.missingAttachments)
-    skippedAttachments = max(skippedAttachments, next.skippedAttachments)
+    guard next.contentProblems != nil else { return }
+    contentProblems = next.contentProblems
+    missingAttachments = next.missingAttachments
+    skippedAttachments = next.skippedAttachments
   }
 }
 

@@ -19,9 +19,13 @@ extension DatastoreFollower {
   ///   - policy: What is kept of it here.
   ///   - options: How the copy behaves. Their attachments, trash and mass delete limit do not
   ///     matter here.
-  /// - Throws: `notFound` if there is no such folder, or no such datastore in it, `exists` if
-  ///   another datastore is followed in `root`, or if other datastores are there, `illegalArgument`
-  ///   for ids that can't be, and what opening throws.
+  /// - Throws: `notFound` if there is no such folder, or no such datastore in it; `retryLater` if
+  ///   the folder's cairn.json is only half there; errors of the folder (of a server, that it can't
+  ///   be reached or refuses). `exists` if another datastore is followed in `root`, or if other
+  ///   datastores are there; `alreadyOpen` if it is open here or in another process, or somebody
+  ///   subscribes there just now; `parent` if root and folder lie inside one another;
+  ///   `illegalArgument` for ids and addresses that can't be; `corrupt` and `needsNewerVersion` for
+  ///   files at home; errors of the disk.
   public static func subscribe(
     to id: String, in folder: FolderLocation, root: String, policy: FollowPolicy = FollowPolicy(),
     options: Options = Options()
@@ -41,20 +45,25 @@ extension DatastoreFollower {
     }
     try policy.tables.check()
     if let known = try FollowFile.read(root, machine) {
-      guard known.id == id else {
-        throw CairnError(
-          .exists, "the datastore \(known.id) is followed in \(root) already; use another root for "
-            + id, file: root, id: known.id)
-      }
+      try check(known, is: id, root)
       return try DatastoreFollower(
         known, folder, root: root, policy: policy, options: options, opener: opener,
         machine: machine)
     }
     let file = try await look(for: id, in: ReadOnlyFolder(opener()), policy.tables.choice)
-    try begin(file, root, machine)
     return try DatastoreFollower(
-      file, folder, root: root, policy: policy, options: options, opener: opener,
-      machine: machine)
+      try begin(file, root, machine), folder, root: root, policy: policy, options: options,
+      opener: opener, machine: machine)
+  }
+
+  private static func check(
+    _ known: FollowFile, is id: String, _ root: String
+  ) throws(CairnError) {
+    guard known.id == id else {
+      throw CairnError(
+        .exists, "the datastore \(known.id) is followed in \(root) already; use another root for "
+          + id, file: root, id: known.id)
+    }
   }
 
   /// What there is to be followed.
@@ -81,25 +90,55 @@ extension DatastoreFollower {
         + (others.count > 20 ? " and \(others.count - 20) more" : ""), id: id)
   }
 
-  /// Notes the subscription, in a root that has nothing else.
+  /// Notes the subscription, in a root that has nothing else. Returns what is followed there then:
+  /// somebody else may have been faster.
   private static func begin(
     _ file: FollowFile, _ root: String, _ machine: Machine
-  ) throws(CairnError) {
-    let names: [String]
+  ) throws(CairnError) -> FollowFile {
+    let directory = root + "/" + FileName.followed
+    var isTaken = false
     do throws(DiskError) {
       try machine.disk.createDirectory(root)
-      names = try machine.disk.list(root).map(\.name)
+      isTaken = try machine.disk.list(root).contains {
+        FileName.generation(directory: $0.name) != nil || $0.name == FileName.installation
+      }
+      if !isTaken { try machine.disk.createDirectory(directory) }
     } catch { throw CairnError(error) }
-    let isTaken = names.contains {
-      FileName.generation(directory: $0) != nil || $0 == FileName.installation
-    }
     if isTaken {
       throw CairnError(
         .exists, "there are other datastores in \(root); follow in a root of its own", file: root)
     }
+    let lock = try takeLock(root, machine)
+    defer { lock.unlock() }
+    if let known = try FollowFile.read(root, machine) {
+      try check(known, is: file.id, root)
+      return known
+    }
     // What an unsubscription has left behind that was interrupted.
-    try removeCopy(root, machine)
+    do { try empty(directory, machine) } catch { throw CairnError(error) }
     try file.write(root, machine)
+    return file
+  }
+
+  /// Who has it begins and ends subscriptions in a root, and opens the copy.
+  private static func takeLock(
+    _ root: String, _ machine: Machine
+  ) throws(CairnError) -> any DiskLock {
+    let directory = root + "/" + FileName.followed
+    do throws(DiskError) {
+      return try machine.disk.lock(directory + "/" + FileName.lock)
+    } catch {
+      guard error.reason == .locked else { throw CairnError(error) }
+      throw CairnError(
+        .alreadyOpen, "what is followed in \(root) is open; close it first", file: directory)
+    }
+  }
+
+  /// Removes everything but the lock, which is held.
+  private static func empty(_ directory: String, _ machine: Machine) throws(DiskError) {
+    for entry in try machine.disk.list(directory) where entry.name != FileName.lock {
+      try machine.disk.removeTree(directory + "/" + entry.name)
+    }
   }
 
   /// Ends what is under way, and removes everything of the subscription from this device: the copy,
@@ -109,7 +148,8 @@ extension DatastoreFollower {
     try DatastoreFollower.unsubscribe(root: root, machine)
   }
 
-  /// The same for one that is open nowhere, whatever state its files are in.
+  /// The same for one that is open nowhere, whatever state its files are in; also for what one has
+  /// left behind that was interrupted.
   ///
   /// - Throws: `notFound` if nothing is followed there, `alreadyOpen` if it is open here or in
   ///   another process.
@@ -118,38 +158,28 @@ extension DatastoreFollower {
   }
 
   static func unsubscribe(root: String, _ machine: Machine) throws(CairnError) {
-    let path = root + "/" + FileName.following
-    let isThere: Bool
-    do { isThere = try machine.disk.info(path) != nil } catch { throw CairnError(error) }
-    guard isThere else {
-      throw CairnError(.notFound, "nothing is followed in \(root)", file: path)
-    }
-    try removeCopy(root, machine, note: path)
-  }
-
-  /// Removes the files of a copy that nobody has open; before them the note, without which nothing
-  /// of them counts.
-  private static func removeCopy(
-    _ root: String, _ machine: Machine, note: String? = nil
-  ) throws(CairnError) {
+    let note = root + "/" + FileName.following
     let directory = root + "/" + FileName.followed
+    let (hasNote, hasCopy): (Bool, Bool)
     do throws(DiskError) {
-      var lock: (any DiskLock)?
-      defer { lock?.unlock() }
-      if try machine.disk.info(directory) != nil {
-        lock = try machine.disk.lock(directory + "/" + FileName.lock)
-      }
-      if let note {
+      hasNote = try machine.disk.info(note) != nil
+      hasCopy = try machine.disk.info(directory) != nil
+    } catch { throw CairnError(error) }
+    guard hasNote || hasCopy else {
+      throw CairnError(.notFound, "nothing is followed in \(root)", file: note)
+    }
+    let lock = hasCopy ? try takeLock(root, machine) : nil
+    defer { lock?.unlock() }
+    do throws(DiskError) {
+      // First the note: without it nothing of the copy counts.
+      if hasNote {
         try machine.disk.remove(note)
         try machine.disk.syncDirectory(root)
       }
-      try machine.disk.removeTree(directory)
-    } catch {
-      if error.reason == .locked {
-        throw CairnError(
-          .alreadyOpen, "what is followed in \(root) is open; close it first", file: directory)
+      if hasCopy {
+        try empty(directory, machine)
+        try machine.disk.removeTree(directory)
       }
-      throw CairnError(error)
-    }
+    } catch { throw CairnError(error) }
   }
 }

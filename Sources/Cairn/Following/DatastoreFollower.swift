@@ -9,8 +9,7 @@ internal import Synchronization
 ///
 /// What was pulled is there offline, in ``datastore``, with the queries, indexes and observers of
 /// any datastore; every change of it throws `readOnly`. A pull may end at any moment, by `abort()`,
-/// an error or a crash: the next goes on behind what has come; a copy that is put together anew,
-/// after another choice of tables, is begun again if it was closed meanwhile. Thread-safe.
+/// an error or a crash: the next goes on behind what has come. Thread-safe.
 public final class DatastoreFollower: Sendable {
   /// Id of the datastore that is followed.
   public let id: String
@@ -84,6 +83,27 @@ public final class DatastoreFollower: Sendable {
       do throws(CairnError) { try manager.shutDown() } catch {}
       throw error
     }
+  }
+
+  /// What is followed in a root, as lists show it, without opening it: as it was when it was last
+  /// pulled, or closed. nil if nothing is followed there.
+  ///
+  /// - Throws: `corrupt` and `needsNewerVersion` for the note of what is followed; errors of the
+  ///   disk.
+  public static func info(root: String) throws(CairnError) -> DatastoreInfo? {
+    let machine = Machine.real
+    guard let file = try FollowFile.read(root, machine) else { return nil }
+    return try info(file, root: root, known: nil, disk: machine.disk)
+  }
+
+  static func info(
+    _ file: FollowFile, root: String, known: InfoFile?, disk: any Disk
+  ) throws(CairnError) -> DatastoreInfo {
+    var here = known
+    if here == nil { here = try InfoFile.read(root + "/" + FileName.followed, disk: disk) }
+    var info = DatastoreInfo(id: file.id, view: here?.view, isOnDevice: true)
+    info.role = .viewer
+    return info
   }
 
   static func requireSubscription(

@@ -72,15 +72,50 @@ extension Exchange {
     }
   }
 
+  /// It is: the heads that are gone are asked about once, and read again if they come back.
+  func forgetMissingHeads(_ listing: [String: FolderEntry]) {
+    memory.withLock { memory in
+      for device in memory.heads.keys.sorted() {
+        let name = FileName.head(device: device.rawValue)
+        guard listing[name] == nil else { continue }
+        memory.heads[device] = nil
+        memory.versions[name] = nil
+      }
+    }
+  }
+
   /// The end of a round: contents of attachments, by policy. What goes wrong with them is a problem
   /// in the report.
   func fetchFollowedBlobs(_ report: inout ExchangeReport) async throws(CairnError) {
     guard let blobs else { return }
+    let before = report.problems.count
     do throws(CairnError) { try await blobs.follow(&report) } catch {
       blobs.lookAgain()
       if ExchangeCondition.saysNothing(error) { throw error }
       report.problems.append(
         ExchangeReport.Problem(name: error.file ?? blobs.directory, reason: error.message))
+    }
+    let found = report.problems[before...]
+    if report.contentProblems != nil || !found.isEmpty { report.contentProblems = Array(found) }
+  }
+
+  /// Something that a snapshot has, and no other file, was missed, and not for long enough yet to
+  /// be believed lost.
+  var isAboutToJoin: Bool {
+    if let staged { return staged.isAboutToJoin }
+    return memory.withLock { memory in
+      memory.needed.values.contains { $0 < Exchange.patience }
+    }
+  }
+
+  /// Puts a bad file aside. Where only some tables are kept, a file of all of them is not: the
+  /// reason has to do.
+  func putAside(_ name: String, _ bytes: [UInt8], reason: String) {
+    let isHead = bytes.starts(with: Head.magic)
+    if isHead || store.options.followed ?? .all == .all {
+      quarantine.keep(name, bytes, reason: reason)
+    } else {
+      quarantine.note(name, bytes, reason: reason)
     }
   }
 

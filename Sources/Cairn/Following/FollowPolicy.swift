@@ -15,8 +15,8 @@ public struct FollowPolicy: Sendable {
 
   /// Which tables are kept. What devices say of others is taken out before it is made visible: it
   /// does not count, and no query or index knows of it. It goes through the network all the same,
-  /// since files of the folder hold changes of all tables; those that are damaged, or have a name
-  /// that does not fit, stay in quarantine as they are.
+  /// since files of the folder hold changes of all tables; of those that are damaged, or have a
+  /// name that does not fit, only the reason goes into quarantine.
   public var tables: Tables
   /// Which contents of attachments are fetched, and in which order. Only records that are kept are
   /// asked about.

@@ -4,8 +4,25 @@ internal import Synchronization
 
 /// The list of datastores in somebody else's folder, of which nothing is kept but in memory.
 final class FollowedCatalogue: Sendable {
-  /// Files as they were last read, by name.
-  private let known = Lock<[String: (version: String, file: CatalogueFile)]>([:])
+  private let memory = Lock(Memory())
+  /// Where files that fail a check are put; nil: nowhere yet.
+  private let quarantine: Quarantine?
+
+  private struct Memory {
+    /// Files as they were last read, by name.
+    var known: [String: (version: String, file: CatalogueFile)] = [:]
+    /// Verdicts on files that can't be used, by name …
+    var refused: [String: (version: String, verdict: Verdict)] = [:]
+    /// … and when those are read again.
+    var retries: [String: Retry] = [:]
+  }
+
+  private enum Verdict {
+    case waiting(String)
+    case problem(String)
+  }
+
+  init(quarantine: Quarantine? = nil) { self.quarantine = quarantine }
 
   /// What all files together say, as far as they can be read; the others are in the report.
   func entries(
@@ -13,13 +30,13 @@ final class FollowedCatalogue: Sendable {
   ) async throws(CairnError) -> [String: CatalogueEntry] {
     report.requests += 1
     var files: [CatalogueFile] = []
-    for entry in try await folder.list(FileName.catalogue)
-    where FileName.catalogueInstallation(entry.name) != nil && !entry.isElsewhere {
-      let before = known.withLock { $0[entry.name] }
+    for entry in try await folder.list(FileName.catalogue) where !entry.isElsewhere {
+      guard let installation = FileName.catalogueInstallation(entry.name) else { continue }
+      let before = memory.withLock { $0.known[entry.name] }
       if let before, before.version == entry.version {
         files.append(before.file)
-      } else if let file = try await read(entry, in: folder, &report) {
-        known.withLock { $0[entry.name] = (entry.version, file) }
+      } else if let file = try await read(entry, of: installation, in: folder, &report) {
+        memory.withLock { $0.known[entry.name] = (entry.version, file) }
         files.append(file)
       } else if let before {
         // What an installation said before still holds.
@@ -30,37 +47,87 @@ final class FollowedCatalogue: Sendable {
   }
 
   private func read(
-    _ entry: FolderEntry, in folder: any Folder, _ report: inout ExchangeReport
+    _ entry: FolderEntry, of installation: UInt64, in folder: any Folder,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) -> CatalogueFile? {
-    func wait(_ reason: String) {
-      report.waiting.append(
-        ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: reason))
+    if let verdict = verdict(on: entry) {
+      FollowedCatalogue.tell(verdict, entry, &report)
+      return nil
     }
     guard entry.isPresent, entry.size > 0, entry.size <= UInt64(CatalogueFile.bytesMax) else {
-      wait("its content is not here yet")
+      FollowedCatalogue.tell(.waiting("its content is not here yet"), entry, &report)
       return nil
     }
     report.requests += 1
     let path = FileName.catalogue + "/" + entry.name
+    let bytes: [UInt8]
     do throws(CairnError) {
-      guard let bytes = try await folder.read(path, limit: CatalogueFile.bytesMax) else {
-        wait("it was listed, but is not there")
+      guard let found = try await folder.read(path, limit: CatalogueFile.bytesMax) else {
+        FollowedCatalogue.tell(.waiting("it was listed, but is not there"), entry, &report)
         return nil
       }
-      do throws(LogError) { return try CatalogueFile(bytes, name: entry.name) } catch {
-        switch error.reason {
-        case .truncated, .needsNewerVersion: wait(error.detail)
-        default: throw CairnError(error)
-        }
-        return nil
-      }
+      bytes = found
     } catch {
       switch error.code {
       case .fileIO, .notFound, .corrupt, .readOnly:
-        report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
+        FollowedCatalogue.tell(.problem(error.message), entry, &report)
         return nil
       default: throw error
       }
     }
+    do throws(LogError) {
+      let file = try CatalogueFile(bytes, name: entry.name)
+      guard file.installation == installation else {
+        throw LogError(.foreign, entry.name, at: 32, "it belongs under another name")
+      }
+      memory.withLock { ($0.refused[entry.name], $0.retries[entry.name]) = (nil, nil) }
+      return file
+    } catch {
+      let verdict = judge(error, entry, bytes)
+      FollowedCatalogue.tell(verdict, entry, &report)
+      return nil
+    }
+  }
+
+  private static func tell(
+    _ verdict: Verdict, _ entry: FolderEntry, _ report: inout ExchangeReport
+  ) {
+    switch verdict {
+    case .waiting(let reason):
+      report.waiting.append(
+        ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: reason))
+    case .problem(let reason):
+      report.problems.append(ExchangeReport.Problem(name: entry.name, reason: reason))
+    }
+  }
+
+  // MARK: what can't be used
+
+  /// What is wrong with a file that is not to be read now; to be asked once a round.
+  private func verdict(on entry: FolderEntry) -> Verdict? {
+    memory.withLock { memory in
+      guard let known = memory.refused[entry.name], known.version == entry.version,
+        memory.retries[entry.name]?.isDue() != true
+      else { return nil }
+      return known.verdict
+    }
+  }
+
+  /// As members do: half a file is waited for, a newer version's is left alone; a damaged or
+  /// foreign one is kept aside. All are read again, ever more seldom.
+  private func judge(_ error: LogError, _ entry: FolderEntry, _ bytes: [UInt8]) -> Verdict {
+    let verdict: Verdict
+    switch error.reason {
+    case .truncated, .missing, .disk, .needsNewerVersion: verdict = .waiting(error.detail)
+    case .corrupt, .foreign, .limit, .poisoned:
+      quarantine?.keep(entry.name, bytes, reason: error.description)
+      verdict = .problem(
+        error.description + "; it is read again later, and when it changes")
+    }
+    memory.withLock { memory in
+      memory.refused[entry.name] = (entry.version, verdict)
+      Retry.fail(entry, in: &memory.retries)
+    }
+    return verdict
   }
 }

@@ -9,7 +9,7 @@ final class FollowedSource: Sendable {
   let root: String
   /// The tables that are to be kept.
   let tables: TableChoice
-  let catalogue = FollowedCatalogue()
+  let catalogue: FollowedCatalogue
   private let machine: Machine
   private let state: Lock<State>
 
@@ -24,6 +24,9 @@ final class FollowedSource: Sendable {
     self.tables = tables
     self.machine = machine
     state = Lock(State(file: file))
+    let directory = root + "/" + FileName.followed + "/" + FileName.quarantine
+    catalogue = FollowedCatalogue(
+      quarantine: Quarantine(directory: directory, machine: machine))
   }
 
   var file: FollowFile { state.withLock { $0.file } }
@@ -39,6 +42,12 @@ final class FollowedSource: Sendable {
   /// whatever happens. A copy that has something stays in doubt until it was put together anew,
   /// even if the choice goes back to what it was: the switch may have been done meanwhile.
   func begin(isBlank: Bool) throws(CairnError) {
+    if file.tables != tables {
+      // What was put together for another choice is not gone on with.
+      do throws(DiskError) {
+        try machine.disk.removeTree(directory + "/" + FileName.rejoining)
+      } catch { throw CairnError(error) }
+    }
     try change { file in
       file.isInDoubt = !isBlank && (file.isInDoubt || file.tables != tables)
       file.tables = tables

@@ -21,7 +21,10 @@ extension Exchange {
   ) async throws(CairnError) {
     report.isRejoining = true
     let staging = try staging()
-    try await staging.exchange.collect(entries, listing, &report)
+    // Of a history that has lost nothing comes in by a snapshot; another choice of tables has no
+    // other history.
+    let isChoice = following != nil && memory.withLock { $0.forked.isEmpty }
+    try await staging.exchange.collect(entries, listing, joins: isChoice, &report)
     try checkOpen()
     if staging.exchange.memory.withLock({ !$0.forked.isEmpty }) {
       // The folder shows another history than just before: from the beginning.
@@ -47,7 +50,8 @@ extension Exchange {
         ExchangeReport.Waiting(
           name: FileName.head(device: part.first.device.rawValue), bytes: 0,
           reason: "deltas \(part.first.sequence) to \(part.last) of the device are here, and not "
-            + "in the folder; until they are, nothing is published"))
+            + "in the folder; until they are, "
+            + (following == nil ? "nothing is published" : "the copy stays as it is")))
     }
     let isReady = plan != nil && missing.isEmpty
     staging.state.withLock { [plan] in $0.plan = isReady ? plan : nil }
@@ -75,14 +79,16 @@ extension Exchange {
 
   /// Everything that the folder has, as far as it is there, into the store.
   private func collect(
-    _ entries: [FolderEntry], _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+    _ entries: [FolderEntry], _ listing: [String: FolderEntry], joins: Bool,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) {
+    defer { saveHistories() }
     try await readHeads(entries, &report)
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.
     let hasAll = memory.withLock { memory in
       memory.heads.values.allSatisfy(\.gaps.isEmpty)
     }
-    if !hasAll { try await fetchSnapshot(listing, &report) }
+    if joins || !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)
     _ = try sync()
   }

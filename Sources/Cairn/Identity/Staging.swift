@@ -11,6 +11,9 @@ final class Staging: Sendable {
   /// Reads the folder for the second store; never publishes.
   let exchange: Exchange
   let state = Lock(State())
+  /// If it is closed, the next one goes on with its files: for who follows, and has chosen other
+  /// tables. Of a history that has lost nothing is gone on with.
+  private let isLasting: Bool
 
   struct State {
     /// What the store can become; nil as long as something is missing.
@@ -20,19 +23,37 @@ final class Staging: Sendable {
   }
 
   init(for exchange: Exchange) throws(CairnError) {
-    let store = exchange.store
-    let directory = Staging.directory(of: store)
-    var options = store.options
-    // It can be made again at any time.
-    options.durability = .none
+    let directory = Staging.directory(of: exchange.store)
+    isLasting =
+      exchange.following?.mustRebuild ?? false
+      && exchange.memory.withLock { $0.forked.isEmpty }
+    if isLasting {
+      do throws(CairnError) {
+        self.exchange = try Staging.open(directory, for: exchange, isLasting: true)
+        return
+      } catch {
+        // From the beginning, then.
+      }
+    }
     do { try exchange.machine.disk.removeTree(directory) } catch { throw CairnError(error) }
+    self.exchange = try Staging.open(directory, for: exchange, isLasting: isLasting)
+  }
+
+  private static func open(
+    _ directory: String, for exchange: Exchange, isLasting: Bool
+  ) throws(CairnError) -> Exchange {
+    let store = exchange.store
+    var options = store.options
+    // It can be made again at any time, unless it is to be gone on with.
+    if !isLasting { options.durability = .none }
+    let chosen = options
     let staged = try wrapped { () throws(StoreError) in
       try Store.open(
-        directory, datastore: store.datastore, isLinked: true, options: options,
+        directory, datastore: store.datastore, isLinked: true, options: chosen,
         machine: exchange.machine)
     }
     do throws(CairnError) {
-      self.exchange = try Exchange(
+      return try Exchange(
         store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
         user: exchange.user, folder: exchange.folder.base,
         graceMilliseconds: exchange.graceMilliseconds,
@@ -40,7 +61,7 @@ final class Staging: Sendable {
         massDeleteLimit: exchange.following == nil ? MassDeleteLimit() : nil,
         tuning: exchange.tuning,
         machine: exchange.machine,
-        quarantine: exchange.quarantine, endsEarly: exchange.endsEarly)
+        quarantine: exchange.quarantine, endsEarly: exchange.endsEarly, gauge: exchange.gauge)
     } catch {
       // The first error says more.
       do throws(StoreError) { try staged.close() } catch {}
@@ -52,15 +73,18 @@ final class Staging: Sendable {
     store.directory + "/" + FileName.rejoining
   }
 
-  /// What a process that was killed has left behind.
-  static func removeLeftovers(of store: Store, _ machine: Machine) {
-    do { try machine.disk.removeTree(directory(of: store)) } catch {}
+  /// What a process that was killed has left behind; unless it is gone on with.
+  static func removeLeftovers(of store: Store, isWanted: Bool, _ machine: Machine) {
+    if !isWanted { do { try machine.disk.removeTree(directory(of: store)) } catch {} }
     if store.hasRejoined { store.dropOutboxes() }
   }
 
   /// Gives the files back, and removes them. Best effort: the next opening tries again.
-  func close() {
+  ///
+  /// - Parameter isForNow: Somebody may go on with them.
+  func close(isForNow: Bool = false) {
     do throws(StoreError) { try exchange.store.close() } catch {}
+    if isForNow, isLasting { return }
     do { try exchange.machine.disk.removeTree(exchange.store.directory) } catch {}
   }
 }
@@ -111,8 +135,9 @@ extension Exchange {
     noteInbox()
   }
 
-  /// Ends it, because there is no reason for it any more or the datastore is being closed.
-  func stopRejoining() {
+  /// Ends it, because there is no reason for it any more, or, for now, because the datastore is
+  /// being closed.
+  func stopRejoining(isForNow: Bool = false) {
     let staging = rejoining.withLock { phase -> Staging? in
       switch phase {
       case .none, .switching: return nil
@@ -121,7 +146,17 @@ extension Exchange {
         return staging
       }
     }
-    staging?.close()
+    staging?.close(isForNow: isForNow)
+  }
+
+  /// What is being put together.
+  var staged: Exchange? {
+    rejoining.withLock { phase in
+      switch phase {
+      case .none, .switching: nil
+      case .staging(let staging), .ready(let staging): staging.exchange
+      }
+    }
   }
 
   // MARK: the switch
@@ -210,6 +245,7 @@ extension Exchange {
     store.dropOutboxes()
     rejoining.withLock { $0 = .none }
     following?.noteRebuilt()
+    if following != nil { blobs?.noteRebuilt() }
     condition.update { $0.isMissing = true }
   }
 }

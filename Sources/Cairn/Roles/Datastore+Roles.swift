@@ -9,14 +9,15 @@ internal import Synchronization
 /// removal wins over a concurrent change. They bind well-behaved programs: there is no server, and
 /// nothing is signed, so that whoever can write into the folder can write anything there.
 extension Datastore {
-  /// What the user may do in it now: `owner` in a local datastore, in one with a private id, in
-  /// what the user created, and where nobody is named as the owner; otherwise the highest of the
-  /// roles of the user, of everybody and, in the owner's organisation, of the team. One that is
-  /// closed says what was last known. Who is in the team is known to the managers of an
-  /// `AccountManager` only.
+  /// What the user may do in it now: `viewer` in what is only followed; `owner` in a local
+  /// datastore, in one with a private id, in what the user created, and where nobody is named as
+  /// the owner; otherwise the highest of the roles of the user, of everybody and, in the owner's
+  /// organisation, of the team. One that is closed says what was last known. Who is in the team is
+  /// known to the managers of an `AccountManager` only.
   public var effectiveRole: Role { Role(store.accessLevel) }
 
-  /// Whether the user may change anything. What is refused otherwise throws `disallowed`.
+  /// Whether the user may change anything. What is refused otherwise throws `disallowed`, and
+  /// `readOnly` in what is only followed.
   public var isWritable: Bool { effectiveRole >= .editor }
 
   /// The role that a principal was given itself; `none` if it was given none.

@@ -69,6 +69,14 @@ final class Shared<Value: Sendable>: Sendable {
   init(_ value: Value) { lock = Lock(value) }
 
   func withLock<R: Sendable>(_ body: (inout Value) -> R) -> R { lock.withLock { body(&$0) } }
+
+  /// Puts another one in its place; the one before.
+  func exchange(_ new: Value) -> Value {
+    withLock { value in
+      defer { value = new }
+      return value
+    }
+  }
 }
 
 extension FolderWorkbench {

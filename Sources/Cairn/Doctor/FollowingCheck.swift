@@ -1,0 +1,42 @@
+internal import CairnDisk
+internal import CairnLog
+
+/// What is followed in a root, and whether it is one thing or the other.
+enum FollowingCheck {
+  static let name = "following"
+
+  /// Reads FOLLOWING into the root.
+  static func run(_ root: inout ExaminedRoot) -> [Finding] {
+    let path = root.root + "/" + FileName.following
+    do throws(LogError) {
+      let limit = FollowFile.bytesMax
+      guard let bytes = try DurableFile.read(path, limit: limit, disk: root.disk) else {
+        return leftover(root)
+      }
+      root.following = try FollowFile(bytes, path: path)
+      return []
+    } catch {
+      var command: String? = root.command("unfollow")
+      switch error.reason {
+      case .needsNewerVersion, .disk: command = nil
+      default: break
+      }
+      return [
+        Finding(
+          check: name, severity: .error,
+          message: "\(error); what is followed here can't be opened", file: path,
+          offset: error.offset, command: command)
+      ]
+    }
+  }
+
+  private static func leftover(_ root: ExaminedRoot) -> [Finding] {
+    guard let path = root.followed else { return [] }
+    return [
+      Finding(
+        check: name, severity: .note,
+        message: "\(path): left behind by a subscription that was ended or begun, and interrupted; "
+          + "nothing reads it", file: path, command: root.command("unfollow"))
+    ]
+  }
+}
