@@ -1,0 +1,108 @@
+import CairnMerge
+import Testing
+
+struct CutBookTests {
+  private let a = DeviceID(rawValue: 1)
+  private let b = DeviceID(rawValue: 2)
+  private let c = DeviceID(rawValue: 3)
+
+  private func vector(_ counts: KeyValuePairs<DeviceID, UInt64>) -> VersionVector {
+    VersionVector(counts.map { Dot(device: $0.key, sequence: $0.value) })
+  }
+
+  private func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
+    Dot(device: device, sequence: sequence)
+  }
+
+  private func book(_ cuts: Cut...) -> CutBook {
+    var book = CutBook()
+    for cut in cuts { book.insert(cut) }
+    return book
+  }
+
+  @Test func `a device that knows no other one seals its cut at once`() {
+    let cut = CutBook().proposal(dot(a, 4), seen: vector([a: 3]))
+    #expect(cut.members == [a])
+    #expect(cut.isSealed)
+    #expect(book(cut).fence == vector([a: 4]))
+  }
+
+  @Test func `a cut is sealed when all members have applied it, and what they had is here`() {
+    let cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    #expect(cut.members == [a, b])
+    #expect(book(cut).fence.isEmpty)
+    let seen = vector([a: 2, b: 1])
+    #expect(!CutBook.isSealable(cut, seen: seen, words: [a: seen]))
+    #expect(!CutBook.isSealable(cut, seen: seen, words: [a: seen, b: vector([a: 1, b: 3])]))
+    #expect(!CutBook.isSealable(cut, seen: seen, words: [a: seen, b: vector([a: 2, b: 3])]))
+    #expect(CutBook.isSealable(cut, seen: seen, words: [a: seen, b: seen]))
+  }
+
+  @Test func `a stranger's delta counts if a member had it in time`() {
+    let cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    let book = book(cut)
+    let stray = vector([a: 1, c: 1])
+    #expect(book.obstacle(to: dot(c, 1), context: stray, words: [:]) == cut)
+    #expect(book.obstacle(to: dot(c, 1), context: stray, words: [c: stray]) == cut)
+    let word = vector([a: 1, b: 1, c: 1])
+    #expect(book.obstacle(to: dot(c, 1), context: stray, words: [b: word]) == nil)
+    #expect(book.obstacle(to: dot(b, 2), context: vector([b: 2]), words: [:]) == nil)
+    #expect(book.obstacle(to: dot(c, 1), context: vector([a: 2, c: 1]), words: [:]) == nil)
+  }
+
+  @Test func `once a cut is sealed, only what has seen it counts`() {
+    var cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    cut.seal = vector([a: 3, b: 1])
+    let book = book(cut)
+    let word = vector([a: 1, b: 2])
+    #expect(book.obstacle(to: dot(b, 2), context: word, words: [b: word]) == cut)
+    #expect(book.obstacle(to: dot(b, 2), context: vector([a: 2, b: 2]), words: [:]) == nil)
+  }
+
+  @Test func `a cut is applied only by who has nothing that it cuts off`() {
+    let cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    #expect(CutBook.admits(cut, at: b, seen: vector([b: 9]), words: [:]))
+    #expect(CutBook.admits(cut, at: c, seen: vector([a: 1]), words: [:]))
+    #expect(!CutBook.admits(cut, at: c, seen: vector([a: 1, c: 1]), words: [:]))
+    let word = vector([a: 2, b: 1, c: 1])
+    #expect(CutBook.admits(cut, at: c, seen: vector([a: 1, c: 1]), words: [b: word]))
+  }
+
+  @Test func `who has something that a sealed cut does not admit gives way`() {
+    var cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    let seen = vector([a: 1, c: 2])
+    #expect(!CutBook().mustYield(to: cut, seen: seen, words: [:]))
+    cut.seal = vector([a: 3, b: 1, c: 2])
+    #expect(!CutBook().mustYield(to: cut, seen: seen, words: [:]))
+    cut.seal = vector([a: 3, b: 1, c: 1])
+    #expect(CutBook().mustYield(to: cut, seen: seen, words: [:]))
+  }
+
+  @Test func `of two that have cut each other off, one gives way`() {
+    let one = CutBook().proposal(dot(a, 1), seen: vector([:]))
+    let other = CutBook().proposal(dot(b, 1), seen: vector([:]))
+    #expect(!book(one).mustYield(to: other, seen: vector([a: 1]), words: [:]))
+    #expect(book(other).mustYield(to: one, seen: vector([b: 1]), words: [:]))
+  }
+
+  @Test func `whom a device has retired is no member of its cuts`() {
+    var book = CutBook()
+    book.retired = [c]
+    let seen = vector([a: 1, b: 1, c: 1])
+    #expect(book.proposal(dot(a, 2), seen: seen).members == [a, b])
+    #expect(book.proposal(dot(a, 2), seen: seen, retiring: [b]).members == [a])
+  }
+
+  @Test func `a line is not longer than its bound and keeps its founder`() {
+    var book = CutBook()
+    for sequence in 1...100 as ClosedRange<UInt64> {
+      let cut = book.proposal(dot(a, sequence), seen: vector([a: sequence - 1]))
+      for old in book.replaced(by: cut) { book.remove(old.dot) }
+      book.insert(cut)
+    }
+    #expect(book.cuts.count == 1)
+    #expect(book.cuts[0].line.count == Cut.lineMax)
+    #expect(book.cuts[0].line.first == dot(a, 1))
+    #expect(book.cuts[0].line.last == dot(a, 100))
+  }
+}
