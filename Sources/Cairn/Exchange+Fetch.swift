@@ -338,6 +338,7 @@ extension Exchange {
         let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch) }
         noteBlobs(batch, part)
         merge(part, into: &outcome)
+        note(part, of: taken)
         // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
         for failed in part.failures.keys { inbox.withLock { $0.remove(taken[failed]) } }
         packs = []

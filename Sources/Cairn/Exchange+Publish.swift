@@ -33,6 +33,9 @@ extension Exchange {
       if isSnapshotDue(head) { try await publishSnapshot(&head, listing, &report) }
       head.acknowledged = vector
       head.acknowledgedAt = vector[store.device]
+      let cuts = store.cuts
+      head.fence = cuts.fence.meet(vector)
+      head.retired = cuts.retired.sorted()
     }
     head.user = user
     let expired = dropExpired(&head)

@@ -63,6 +63,8 @@ final class Exchange: Sendable {
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?
     var own: Head
+    /// Others go on without what only this device has, from this cut on.
+    var cutOff: Cut?
     /// The own head in the folder was found to be what we wrote.
     var isOwnVerified = false
     /// It is an older one, or damaged.
@@ -190,6 +192,7 @@ final class Exchange: Sendable {
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
+    noteCuts(&report)
     if !publishes { return (report, AttachmentCollection()) }
     do throws(CairnError) {
       try await self.audit(found.listing, &audit, &report)
@@ -244,6 +247,7 @@ final class Exchange: Sendable {
     }
     try await readHeads(entries, &report)
     try checkOpen()
+    learnWords()
     let own = try await checkOwnHead(listing, &report)
     try await lookAtForeignFiles(entries, &report)
     if case .lost(let head, let reason) = own {
@@ -290,7 +294,7 @@ final class Exchange: Sendable {
   /// Devices that have a head in the folder, as far as it was read.
   private func devices() -> [DeviceInfo] {
     let (heads, own) = memory.withLock { ($0.heads, $0.own) }
-    let vector = store.vector
+    let (vector, retired) = (store.vector, store.retired)
     var all = heads.values.sorted { $0.device < $1.device }
     if own.generation > 0 { all.append(own) }
     return all.map { head in
@@ -299,6 +303,7 @@ final class Exchange: Sendable {
         isThisDevice: head.device == store.device, publishedDeltas: head.last,
         incorporatedDeltas: min(vector[head.device], head.last), files: head.segments.count,
         bytes: head.segments.reduce(0) { $0 + $1.size },
+        isRetired: retired.contains(head.device),
         acknowledged: Dictionary(
           uniqueKeysWithValues: head.acknowledged.entries.map {
             ($0.device.description, $0.sequence)

@@ -81,7 +81,7 @@ extension Store {
   ) throws(StoreError) -> Switched? {
     try checkPoison()
     guard plan.missing(guarded.store.vector).isEmpty else { return nil }
-    let committed = try commit(&guarded)
+    let committed = try commitPending(&guarded)
     try sealTail(&guarded)
     let own = try ownPacks(plan, guarded)
     let (packs, conflicts) = try reauthored(own, plan)

@@ -21,6 +21,8 @@ struct StoreState {
   }
   var rules = RuleBook()
   var access = Access()
+  /// The cuts that were applied.
+  var cuts = CutBook()
   /// What changed, while somebody watches.
   var journal = ChangeJournal()
   /// The indexes that were asked for; each is built when a query first needs it.
@@ -57,7 +59,10 @@ struct StoreState {
     tables = []
     tableNumbers = [:]
     rules = RuleBook()
-    for table in description.tables { journal.noteAll(of: table.name) }
+    cuts = CutBook()
+    for table in description.tables where table.name != CutTable.name {
+      journal.noteAll(of: table.name)
+    }
   }
 
   // MARK: tables
@@ -144,6 +149,7 @@ struct StoreState {
       context: isAlone ? VersionVector() : context(dot.device), isAlone: isAlone)
     var changesRules = false
     var changesAccess = false
+    var changesCuts = false
     for section in delta.sections {
       let number = table(section.table)
       try tables[number].apply(
@@ -151,10 +157,12 @@ struct StoreState {
         &totals)
       if section.table == RuleBook.table { changesRules = true }
       if section.table == AccessTable.name { changesAccess = true }
+      if section.table == CutTable.name { changesCuts = true }
     }
     finish(dot, time: delta.time)
     if changesRules { try readRules() }
     if changesAccess { try readAccess() }
+    if changesCuts { try readCuts() }
   }
 
   private mutating func finish(_ dot: Dot, time: Int64) {
@@ -207,6 +215,7 @@ struct StoreState {
     pendingSize = 0
     finish(delta.dot, time: delta.time)
     if delta.sections.contains(where: { $0.table == RuleBook.table }) { try readRules() }
+    if delta.sections.contains(where: { $0.table == CutTable.name }) { try readCuts() }
   }
 
   /// Whether pending changes say who may do what, or by which rules is merged.

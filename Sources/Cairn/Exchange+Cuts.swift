@@ -1,0 +1,47 @@
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// What is told to the store of others, and to people of what cuts keep back.
+extension Exchange {
+  /// Hands over what all heads say that their devices have applied.
+  func learnWords() {
+    let words = memory.withLock { memory in memory.heads.mapValues(\.acknowledged) }
+    if store.learn(words) { inbox.withLock { $0.lookAgain() } }
+  }
+
+  /// What a sync could not apply of these files because of a cut.
+  func note(_ part: SyncOutcome, of items: [Inbox.Item]) {
+    memory.withLock { $0.cutOff = part.cutOff }
+    inbox.withLock { inbox in
+      for (index, item) in items.enumerated() {
+        inbox.hold(item.name, part.held[index].map(Exchange.reason))
+      }
+    }
+  }
+
+  private static func reason(_ cut: Cut) -> String {
+    "held: it was written without knowledge of what device \(cut.dot.device) and others had "
+      + "settled by its delta \(cut.dot.sequence); it becomes visible once one of them has it, or "
+      + "once its device has taken that over"
+  }
+
+  func noteCuts(_ report: inout ExchangeReport) {
+    report.held = inbox.withLock { inbox in
+      inbox.items.compactMap { item in
+        inbox.held[item.name].map {
+          ExchangeReport.Waiting(name: item.name, bytes: 0, reason: $0)
+        }
+      }
+    }
+    guard let cut = memory.withLock({ $0.cutOff }) else { return }
+    report.problems.append(
+      ExchangeReport.Problem(
+        name: FileName.head(device: store.device.rawValue),
+        reason: "this device was retired, or has joined without seeing what others had settled by "
+          + "delta \(cut.dot.sequence) of device \(cut.dot.device): what only this device has "
+          + "reaches nobody, and nothing of theirs comes in; nothing is lost: export what is only "
+          + "here, remove this copy with uncacheDatastore, open it again and import"))
+  }
+}

@@ -1,0 +1,85 @@
+import CairnBytes
+import CairnMerge
+
+/// Cuts and retirements as records of a reserved table: they travel, merge and are snapshotted like
+/// data, so that devices with the same deltas know the same of them.
+///
+///     <device>-<sequence>   a cut: `cut` is its content, `seal` the context of the delta sealing it
+///     r-<device>            the device is retired: `at` is since when
+enum CutTable {
+  static let name = ":cuts"
+  static let cut = "cut"
+  static let seal = "seal"
+  static let since = "at"
+
+  static func record(_ dot: Dot) -> RecordName {
+    RecordName("\(dot.device)-\(dot.sequence)")
+  }
+
+  static func record(retired device: DeviceID) -> RecordName { RecordName("r-\(device)") }
+
+  /// The cut that a record is of, nil if it is of none.
+  static func dot(_ record: RecordName) -> Dot? {
+    let text = record.text
+    guard let device = DeviceID(hex: String(text.prefix(16))),
+      text.dropFirst(16).first == "-", let sequence = UInt64(text.dropFirst(17)), sequence > 0
+    else { return nil }
+    return Dot(device: device, sequence: sequence)
+  }
+
+  static func retired(_ record: RecordName) -> DeviceID? {
+    let text = record.text
+    return text.hasPrefix("r-") ? DeviceID(hex: String(text.dropFirst(2))) : nil
+  }
+
+  /// Takes a record into the book. What can't be read says nothing.
+  static func read(
+    _ record: RecordName, _ fields: [(String, FieldValue)], into book: inout CutBook
+  ) {
+    if let device = retired(record) { book.retired.insert(device) }
+    guard let dot = dot(record) else { return }
+    var cut: Cut?
+    var seal: VersionVector?
+    for case (let field, .bytes(let bytes)) in fields {
+      if field == CutTable.cut { cut = decoded { () throws(DecodeError) in try Cut(dot, bytes) } }
+      if field == CutTable.seal {
+        seal = decoded { () throws(DecodeError) in try VersionVector(bytes: bytes) }
+      }
+    }
+    cut?.seal = seal
+    if let cut { book.insert(cut) }
+  }
+
+  private static func decoded<R>(_ body: () throws(DecodeError) -> R) -> R? {
+    do throws(DecodeError) { return try body() } catch { return nil }
+  }
+
+  /// What a delta says of cuts.
+  struct News {
+    /// The cut that the delta is.
+    var cut: Cut?
+    /// Cuts that it seals.
+    var seals: [Dot] = []
+
+    init(_ delta: Delta, heap: [UInt8], names: [RecordName]) {
+      for section in delta.sections where section.table == CutTable.name {
+        for column in delta.columns[section.columns] where column.operation == .put {
+          for cell in column.cells { read(cell, column.field, delta, heap, names) }
+        }
+      }
+      if let context = cut?.context, seals.contains(delta.dot) { cut?.seal = context }
+    }
+
+    private mutating func read(
+      _ cell: Int, _ field: String, _ delta: Delta, _ heap: [UInt8], _ names: [RecordName]
+    ) {
+      let record = names[Int(delta.records[Int(delta.rows[cell])].reference)]
+      let value = Cell(tag: delta.tags[cell], word: delta.words[cell]).value(heap)
+      guard let dot = CutTable.dot(record), case .bytes(let bytes) = value else { return }
+      if field == CutTable.seal { seals.append(dot) }
+      if field == CutTable.cut, dot == delta.dot {
+        cut = CutTable.decoded { () throws(DecodeError) in try Cut(dot, bytes) }
+      }
+    }
+  }
+}

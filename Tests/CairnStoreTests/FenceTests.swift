@@ -1,0 +1,226 @@
+import CairnDisk
+import CairnMerge
+import TestSupport
+import Testing
+
+@testable import CairnStore
+
+/// Fences, cuts and retirements in real stores.
+struct FenceTests {
+  /// Three devices that have met, with a record each and one that was deleted.
+  private func met(_ count: Int = 3) throws -> FenceGroup {
+    let group = try FenceGroup(count)
+    for number in 0..<count {
+      try group[number].insert("r\(number)", ["x": 1, "name": "text"])
+      try group[number].insert("gone\(number)", ["x": 1])
+      try group[number].sync()
+    }
+    try group.settle()
+    for number in 0..<count { try group[number].delete("gone\(number)") }
+    try group.settle()
+    return group
+  }
+
+  @Test func `a quiet datastore remembers nothing but values`() throws {
+    let group = try met()
+    #expect(try group.rows(0) == (6, false))
+    // That compaction has asked for a fence.
+    try group.settle()
+    for number in 0..<3 { #expect(try group.rows(number) == (3, true)) }
+    let bytes = try group.snapshot(0)
+    #expect(try group.snapshot(1) == bytes)
+    #expect(try group.snapshot(2) == bytes)
+  }
+
+  @Test func `nothing is forgotten while one device has not spoken`() throws {
+    let group = try met()
+    group[0].requestCut()
+    try group.settle([0, 1])
+    #expect(group[0].cuts.cuts.map(\.isSealed) == [false])
+    #expect(try group.rows(0).areSettled == false)
+    try group.settle()
+    #expect(group[0].cuts.cuts.map(\.isSealed) == [true])
+    #expect(try group.rows(1) == (3, true))
+  }
+
+  @Test func `switched off, nobody asks`() throws {
+    let group = try FenceGroup(0)
+    try group.add(1, isAutomatic: false)
+    try group[0].insert("r")
+    try group[0].sync()
+    group[0].requestCut()
+    #expect(try group[0].sync().committed == nil)
+    #expect(group[0].cuts.isEmpty)
+  }
+
+  @Test func `a stranger's delta is held, and the stranger told`() throws {
+    let group = try met(2)
+    group[0].requestCut()
+    try group.settle()
+    let stranger = try group.add(77)
+    try group[stranger].insert("stray", ["x": 9])
+    try group[stranger].sync()
+    try group.publish(stranger)
+    let outcome = try group.read(0, from: [1, stranger])
+    #expect(outcome.appliedCount == 0)
+    #expect(Set(outcome.held.values.map(\.dot)) == Set(group[0].cuts.cuts.map(\.dot)))
+    #expect(try group[0].get("stray") == nil)
+    let before = try StoreContent(group[stranger])
+    let told = try group.read(stranger, from: [0, 1])
+    #expect(told.cutOff?.dot == group[0].cuts.cuts.first?.dot)
+    #expect(try StoreContent(group[stranger]).tables["t"]?["stray"] == before.tables["t"]?["stray"])
+  }
+
+  @Test func `a stranger whom a member knew in time comes in`() throws {
+    let group = try met(2)
+    let stranger = try group.add(77)
+    try group[stranger].insert("stray", ["x": 9])
+    try group[stranger].sync()
+    try group.publish(stranger)
+    try group.read(1, from: [stranger])
+    group[0].requestCut()
+    try group[0].sync()
+    #expect(try group.read(0, from: [stranger]).held.count == 1)
+    try group.settle()
+    #expect(try group[0].get("stray") == ["x": 9])
+    #expect(group[0].cuts.cuts.map(\.isSealed) == [true])
+    #expect(group[stranger].vector == group[0].vector)
+    let bytes = try group.snapshot(0)
+    #expect(try group.snapshot(stranger) == bytes)
+  }
+
+  @Test func `who joins after the cut just writes`() throws {
+    let group = try met(2)
+    group[0].requestCut()
+    try group.settle()
+    let new = try group.add(78)
+    try group.read(new, from: [0, 1])
+    try group[new].insert("new")
+    try group.settle()
+    #expect(try group[0].get("new") == [:])
+    #expect(group[0].vector == group[new].vector)
+  }
+
+  @Test func `who starts from a pruned snapshot goes on like the others`() throws {
+    let group = try met(2)
+    group[0].requestCut()
+    try group.settle()
+    let bytes = try group.snapshot(0)
+    let new = try group.add(79)
+    let path = group[new].temporarySnapshotPath()
+    let file = try group.devices[new].disk.open(path, .create)
+    try file.write(bytes.span, at: 0)
+    file.close()
+    try group[new].adopt(snapshot: path)
+    #expect(group[new].cuts == group[0].cuts)
+    try group[new].set("r0", ["x": 5])
+    try group[0].set("r0", ["x": 6])
+    try group.settle()
+    #expect(try group[1].get("r0") == group[new].get("r0"))
+    let again = try group.snapshot(0)
+    #expect(try group.snapshot(new) == again)
+    #expect(try group.snapshot(1) == again)
+  }
+
+  // MARK: retirement
+
+  @Test func `without a device that is retired the fence moves on`() throws {
+    let group = try met()
+    let lost = group.devices[2].id
+    try group[0].retire(lost)
+    #expect(group[0].retired == [lost])
+    try group.settle([0, 1])
+    #expect(group[1].retired == [lost])
+    #expect(group[0].cuts.cuts.map(\.isSealed) == [true])
+    #expect(try group.rows(1) == (3, true))
+  }
+
+  @Test func `a retired device that had nothing new goes on, and is retired no longer`() throws {
+    let group = try met()
+    try group[0].retire(group.devices[2].id)
+    try group.settle([0, 1])
+    try group.read(2, from: [0, 1])
+    #expect(group[2].vector == group[0].vector)
+    #expect(group[2].retired == [group.devices[2].id])
+    try group[2].set("r0", ["x": 8])
+    try group.settle()
+    #expect(try group[0].get("r0")?["x"] == 8)
+    #expect(group[0].retired.isEmpty)
+  }
+
+  @Test func `a retired device that returns resurrects nothing`() throws {
+    let group = try met()
+    try group[2].set("r0", ["x": 7])
+    try group[2].sync()
+    try group[0].delete("r0")
+    try group[0].retire(group.devices[2].id)
+    try group.settle([0, 1])
+    #expect(try group.rows(0).count == 2)
+    try group.publish(2)
+    #expect(try group.read(0, from: [1, 2]).held.count == 1)
+    #expect(try group.read(1, from: [0, 2]).held.count == 1)
+    #expect(try group[0].get("r0") == nil)
+    #expect(try group.read(2, from: [0, 1]).cutOff != nil)
+    #expect(try group[2].get("r0")?["x"] == 7)
+  }
+
+  @Test func `a rollback takes a retirement back`() throws {
+    let group = try met(2)
+    try group[0].retire(group.devices[1].id)
+    try group[0].rollBack()
+    #expect(group[0].retired.isEmpty)
+    #expect(try group[0].sync().committed == nil)
+  }
+
+  // MARK: what is kept
+
+  @Test func `cuts count for no limit and are nobody's data`() throws {
+    let group = try met(2)
+    let before = group[0].totals
+    group[0].requestCut()
+    try group.settle()
+    #expect(!group[0].cuts.isEmpty)
+    #expect(group[0].totals.size == before.size)
+    #expect(group[0].totals.records == before.records)
+    #expect(try !group[0].allTables().contains(":cuts"))
+    #expect(try group[0].tables().map(\.name) == ["t"])
+  }
+
+  @Test func `a later cut takes the place of the earlier ones`() throws {
+    let group = try met(2)
+    for round in 0..<5 {
+      try group[0].set("r0", ["x": .int(Int64(round))])
+      group[round % 2].requestCut()
+      try group.settle()
+    }
+    #expect(group[0].cuts.cuts.count == 1)
+    #expect(group[1].cuts == group[0].cuts)
+  }
+
+  @Test func `cuts are there again after opening, from the log and from a snapshot`() throws {
+    let group = try met(2)
+    group[0].requestCut()
+    try group.settle()
+    let cuts = group[0].cuts
+    #expect(!cuts.isEmpty)
+    try group.devices[0].reopen()
+    #expect(group[0].cuts == cuts)
+    _ = try group.snapshot(0)
+    try group.devices[0].reopen()
+    #expect(group[0].cuts == cuts)
+  }
+
+  @Test func `a commit that fails leaves no cut behind`() throws {
+    let group = try met(2)
+    group[0].requestCut()
+    try group[0].set("r0", ["x": 3])
+    let disk = group.devices[0].disk
+    disk.intercept { _ in .noSpace }
+    #expect(throws: StoreError.self) { try group[0].sync() }
+    disk.heal()
+    try group.settle()
+    #expect(group[0].cuts.cuts.count == 1)
+    #expect(try group[1].get("r0")?["x"] == 3)
+    #expect(group[1].cuts == group[0].cuts)
+  }
+}
