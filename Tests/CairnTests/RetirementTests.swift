@@ -1,0 +1,94 @@
+import CairnMerge
+import CairnStore
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Devices around one folder that cut, forget and retire.
+struct RetirementTests {
+  let bench: FolderWorkbench
+
+  init() throws { bench = try FolderWorkbench() }
+
+  private func meet(_ devices: Datastore...) async throws {
+    for _ in 0..<3 {
+      for device in devices {
+        try device.sync()
+        try await device.pull()
+        try await device.exchange()
+      }
+    }
+  }
+
+  @Test func `a retired device is told apart, and nobody waits for it`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let lost = try await bench.publisher("c")
+    try await meet(a, b, lost)
+    try lost.close()
+    try a.retireDevice(lost.device)
+    #expect(a.status.outgoing)
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    #expect(b.store.cuts == a.store.cuts)
+    let devices = try await b.devices()
+    #expect(devices.filter(\.isRetired).map(\.id) == [lost.device])
+    #expect(try b.ids() == ["a", "b", "c"])
+  }
+
+  @Test func `what a retired device brings back is held and resurrects nothing`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let away = try await bench.publisher("c")
+    try await meet(a, b, away)
+    try away.table("t").record("a")?.set("text", "edited")
+    try away.sync()
+    try a.table("t").record("a")?.delete()
+    try a.retireDevice(away.device)
+    try await meet(a, b)
+    try await away.exchange()
+    try await a.pull()
+    let report = try await a.pull()
+    #expect(report.held.count == 1)
+    #expect(report.waiting.isEmpty)
+    #expect(report.isIdle)
+    #expect(try a.ids() == ["b", "c"])
+    try await away.pull()
+    let told = try await away.exchange()
+    #expect(told.problems.contains { $0.reason.contains("retired") })
+    #expect(try away.ids() == ["a", "b", "c"])
+  }
+
+  @Test func `a new device starts from a snapshot that was pruned`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let random = SeededRandom(5)
+    for number in 0..<100 {
+      try a.table("t").insert(["raw": .bytes(random.bytes(4096))], id: RecordID("n\(number)"))
+      try a.sync()
+    }
+    try a.table("t").record("b")?.delete()
+    try await meet(a, b)
+    a.store.requestCut()
+    for number in 0..<200 { try a.add("m\(number)") }
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    _ = try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    let new = try bench.open("new")
+    #expect(try await new.pull().fetchedSnapshot)
+    #expect(try new.ids() == a.ids())
+    #expect(new.store.cuts == a.store.cuts)
+    try new.add("mine")
+    try await meet(new, a, b)
+    #expect(try b.ids() == new.ids())
+    #expect(try b.ids().contains("mine"))
+  }
+
+  @Test func `only other devices of an account can be retired`() async throws {
+    let a = try await bench.publisher("a")
+    for id in ["", "x", a.device, "0000000000000000"] {
+      #expect(throws: CairnError.self) { try a.retireDevice(id) }
+    }
+    let local = try DatastoreManager(root: bench.root("local")).openOrCreateDatastore("d")
+    #expect(throws: CairnError.self) { try local.retireDevice(a.device) }
+  }
+}
