@@ -1,4 +1,3 @@
-internal import CairnLog
 internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
@@ -35,13 +34,5 @@ extension Exchange {
         }
       }
     }
-    guard let cut = memory.withLock({ $0.cutOff }) else { return }
-    report.problems.append(
-      ExchangeReport.Problem(
-        name: FileName.head(device: store.device.rawValue),
-        reason: "this device was retired, or has joined without seeing what others had settled by "
-          + "delta \(cut.dot.sequence) of device \(cut.dot.device): what only this device has "
-          + "reaches nobody, and nothing of theirs comes in; nothing is lost: export what is only "
-          + "here, remove this copy with uncacheDatastore, open it again and import"))
   }
 }

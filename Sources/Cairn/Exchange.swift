@@ -255,13 +255,15 @@ final class Exchange: Sendable {
       return Found(listing: listing, publishing: .nothing)
     }
     if memory.withLock({ $0.forked.isEmpty }) {
-      stopRejoining()
+      if memory.withLock({ $0.cutOff == nil }) { stopRejoining() }
       try await fetchSnapshot(listing, &report)
       try await fetchSegments(listing, &report)
     }
     if memory.withLock({ $0.forked.isEmpty }) {
       if case .unseen = own { return Found(listing: listing, publishing: .nothing) }
-      return Found(listing: listing)
+      guard let cut = memory.withLock({ $0.cutOff }) else { return Found(listing: listing) }
+      try await stage(.cutOff(cut), entries, listing, &report)
+      return Found(listing: listing, publishing: .mends)
     }
     try await stage(.fork, entries, listing, &report)
     return Found(listing: listing, publishing: .mends)

@@ -107,6 +107,7 @@ struct DeliveryPlan {
         for dot in step.news?.seals ?? [] { gate.note(seal: dot, context) }
       }
     }
+    gate.lookAhead(seen: vector)
   }
 
   /// Everything that goes, or one cut. Returns whether that was anything.

@@ -32,7 +32,8 @@ struct Recommit {
   ) throws(StoreError) -> Delta {
     var new = Delta()
     (new.dot, new.time, new.dependencies) = (delta.dot, delta.time, delta.dependencies)
-    for section in delta.sections {
+    // Cuts are about the deltas that they were made with.
+    for section in delta.sections where section.table != CutTable.name {
       let table = state.table(section.table)
       var rows: [UInt32: (row: UInt32, state: RecordState)] = [:]
       let first = new.records.count

@@ -22,6 +22,8 @@ package struct Rejoining: Sendable {
   /// beside it: for a device that the others have stopped to wait for. What it wrote to records
   /// that are gone is left out, and a conflict of the outcome. `device` has to be a new one.
   package var isOnTop = false
+  /// What of this store counts for others, if not all of it does; the rest is left behind.
+  package var admitted: VersionVector?
 
   package init(staged: Store, device: DeviceID, common: CommonBranch) {
     self.staged = staged
@@ -34,6 +36,7 @@ package struct Rejoining: Sendable {
   package func missing(_ vector: VersionVector) -> [(first: Dot, last: UInt64)] {
     var wanted = vector
     wanted[common.device] = common.last
+    if let admitted { wanted = wanted.meet(admitted) }
     let have = staged.vector
     return wanted.entries.compactMap { dot in
       guard !forked.contains(dot.device), !have.contains(dot) else { return nil }
@@ -103,6 +106,7 @@ extension Store {
       new.adopt(try openBase(next.snapshot, path))
       try new.readRulesOfBase()
       try new.readAccess()
+      try new.readCuts()
       if !own.isEmpty { keep(own) }
     } catch {
       remove(path)

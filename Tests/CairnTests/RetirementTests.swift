@@ -52,10 +52,57 @@ struct RetirementTests {
     #expect(report.waiting.isEmpty)
     #expect(report.isIdle)
     #expect(try a.ids() == ["b", "c"])
-    try await away.pull()
-    let told = try await away.exchange()
-    #expect(told.problems.contains { $0.reason.contains("retired") })
-    #expect(try away.ids() == ["a", "b", "c"])
+  }
+
+  @Test func `a retired device returns with its edits under a new name, once each`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let away = try await bench.publisher("c")
+    try a.setResolutionRule(.sum, table: "t", field: "n")
+    try a.table("t").record("b")?.set("n", 10)
+    try await meet(a, b, away)
+    let old = away.device
+    try away.table("t").record("a")?.set("text", "edited")
+    try away.table("t").record("b")?.set("n", 15)
+    try away.add("mine")
+    try await away.exchange()
+    try away.table("t").record("b")?.set("n", 16)
+    try a.table("t").record("a")?.delete()
+    try a.table("t").record("b")?.set("n", 12)
+    try a.retireDevice(old)
+    try await meet(a, b)
+    try await meet(away, a, b)
+    #expect(away.device != old)
+    for device in [a, b, away] {
+      #expect(try device.ids() == ["b", "c", "mine"])
+      #expect(try device.table("t").record("b")?["n"] == 18)
+    }
+    #expect(a.store.vector == away.store.vector)
+    #expect(b.store.vector == away.store.vector)
+    #expect(try await a.devices().filter(\.isRetired).map(\.id) == [old])
+    let report = try await away.exchange()
+    #expect(report.problems.isEmpty)
+    #expect(report.waiting.isEmpty)
+    #expect(!report.isRejoining)
+  }
+
+  @Test func `who joined without seeing a sealed cut takes it over, with its own edits`() async throws
+  {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    try await meet(a, b)
+    for number in 0..<256 { try a.add("n\(number)") }
+    a.store.requestCut()
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    // It writes before it has heard of anything.
+    let stray = try bench.open("stray")
+    try stray.add("stray")
+    try await stray.exchange()
+    #expect(try await a.pull().held.isEmpty)
+    #expect(try await a.pull().held.count == 1)
+    try await meet(stray, a, b)
+    for device in [a, b, stray] { #expect(try device.ids().contains("stray")) }
+    #expect(try a.ids() == stray.ids())
+    #expect(a.store.vector == stray.store.vector)
   }
 
   @Test func `a new device starts from a snapshot that was pruned`() async throws {

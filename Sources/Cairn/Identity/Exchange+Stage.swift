@@ -11,6 +11,8 @@ enum RejoinCause {
   case identity(Head, reason: String)
   /// Another device has two histories, and the store has the other one.
   case fork
+  /// Others go on without something that is here.
+  case cutOff(Cut)
 }
 
 /// The part of a round that feeds the staged store and finds out what only the own one has.
@@ -38,6 +40,8 @@ extension Exchange {
       plan = Rejoining(
         staged: staging.exchange.store, device: store.device,
         common: CommonBranch(store.device, through: memory.withLock { $0.own.last }))
+    case .cutOff(let cut):
+      plan = try await cutOffPlan(staging, cut, listing, &report)
     }
     plan?.forked = memory.withLock { $0.forked }
     let missing = plan?.missing(store.vector) ?? []
@@ -181,7 +185,7 @@ extension Exchange {
     return branch
   }
 
-  private func hasOwnDeltas(after sequence: UInt64, through last: UInt64) -> Bool {
+  func hasOwnDeltas(after sequence: UInt64, through last: UInt64) -> Bool {
     do throws(StoreError) {
       let found = try store.ownPack(after: sequence, through: last, limit: 1)
       return found != nil || last <= sequence
@@ -189,7 +193,7 @@ extension Exchange {
   }
 
   /// Own deltas that are in the folder only, under files that the other copy's head does not name.
-  private func carried(
+  func carried(
     _ files: [PublishedBranch.File], after sequence: UInt64
   ) throws(CairnError) -> [[UInt8]] {
     var writer = PackWriter(device: store.device, first: sequence + 1)

@@ -25,6 +25,8 @@ final class Staging: Sendable {
     var options = store.options
     // It can be made again at any time.
     options.durability = .none
+    // Nothing of its own is written there but what is put on top in the end.
+    options.cutsAutomatically = false
     do { try exchange.machine.disk.removeTree(directory) } catch { throw CairnError(error) }
     let staged = try wrapped { () throws(StoreError) in
       try Store.open(
@@ -143,6 +145,8 @@ extension Exchange {
         return nil
       }
       finish(staging, isRenamed: store.device != old)
+      // Nobody writes under the old name any more. Who may not write can't say so.
+      if plan.isOnTop { do throws(StoreError) { try store.retire(old) } catch {} }
       return outcome
     } catch {
       // Deltas that were put into the staged store may be others the next time.

@@ -60,6 +60,8 @@ package struct Reauthoring: Sendable {
         throw .malformed("deltas that do not follow one another")
       }
       last += 1
+      // Cuts are about the deltas that they were made with.
+      delta.drop(table: Cut.table)
       delta.dependencies = dependencies(delta)
       if isRenamed { rename(&delta, reader.records) }
       writer.append(delta, heap: reader.heap, names: reader.records, map: &map)

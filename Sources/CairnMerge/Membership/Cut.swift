@@ -28,6 +28,9 @@ package struct Cut: Hashable, Sendable {
 
   package var isSealed: Bool { seal != nil }
 
+  /// The reserved table that cuts are records of.
+  package static let table = ":cuts"
+
   /// Entries of a line: the founder, and the last ones.
   package static let lineMax = 32
 

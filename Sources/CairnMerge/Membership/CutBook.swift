@@ -63,7 +63,7 @@ package struct CutBook: Hashable, Sendable {
 
   /// Whether all these deltas are among those that count beside the cut or after it: its author
   /// had seen them, or a member had, or anyone who has applied the cut.
-  private static func isCovered(_ seen: VersionVector, by cut: Cut, _ words: Words) -> Bool {
+  package static func isCovered(_ seen: VersionVector, by cut: Cut, _ words: Words) -> Bool {
     var cover = cut.context
     if let seal = cut.seal { cover.merge(seal) }
     if cover.covers(seen) { return true }

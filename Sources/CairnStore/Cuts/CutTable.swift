@@ -7,7 +7,7 @@ import CairnMerge
 ///     <device>-<sequence>   a cut: `cut` is its content, `seal` the context of the delta sealing it
 ///     r-<device>            the device is retired: `at` is since when
 enum CutTable {
-  static let name = ":cuts"
+  static let name = Cut.table
   static let cut = "cut"
   static let seal = "seal"
   static let since = "at"

@@ -18,6 +18,9 @@ struct DeliveryGate {
   /// Cuts and seals that were seen anywhere, applied or not.
   private var known: [Dot: Cut] = [:]
   private var seals: [Dot: VersionVector] = [:]
+  /// Cuts still to come that this device can apply as long as it applies nothing beside them that
+  /// does not count.
+  private var ahead: [Cut] = []
 
   init(
     device: DeviceID, book: CutBook, contexts: [DeviceID: VersionVector], words: CutBook.Words
@@ -50,6 +53,7 @@ struct DeliveryGate {
     if let cut = book.obstacle(to: step.dot, context: context(step), words: words) {
       return .hold(cut)
     }
+    if let cut = spoiled(by: step) { return .hold(cut) }
     guard let cut = step.news?.cut else { return .pass }
     let sealed = withSeal(cut)
     guard CutBook.admits(sealed, at: device, seen: seen, words: words) else {
@@ -58,10 +62,41 @@ struct DeliveryGate {
     return cut.members.contains(device) ? .passLast : .pass
   }
 
+  /// All cuts and seals are noted: looks for those that this device is going to apply. Of two that
+  /// exclude each other it is the one that goes on.
+  mutating func lookAhead(seen: VersionVector) {
+    let own = known.values.map(withSeal).filter { cut in
+      !seen.contains(cut.dot) && CutBook.admits(cut, at: device, seen: seen, words: words)
+        && !cut.members.contains(device)
+        && book.cuts.allSatisfy { cut.context.contains($0.dot) || cut.seal?.contains($0.dot) == true }
+    }
+    for cut in own.sorted(by: { Cut.isBefore($0.line, $1.line) })
+    where ahead.allSatisfy({ isBeside($0, cut) }) { ahead.append(cut) }
+  }
+
+  /// Whether both can be applied.
+  private func isBeside(_ one: Cut, _ other: Cut) -> Bool {
+    func admits(_ a: Cut, _ b: Cut) -> Bool {
+      b.context.contains(a.dot) || a.members.contains(b.dot.device) && !a.isSealed
+        || CutBook.isCovered(VersionVector([b.dot]), by: a, words)
+    }
+    return admits(one, other) && admits(other, one)
+  }
+
+  private func spoiled(by step: DeliveryPlan.Step) -> Cut? {
+    if ahead.isEmpty { return nil }
+    let context = context(step)
+    return ahead.first { cut in
+      !context.contains(cut.dot) && !(cut.members.contains(step.dot.device) && !cut.isSealed)
+        && !CutBook.isCovered(VersionVector([step.dot]), by: cut, words)
+    }
+  }
+
   /// The delta counts from here on.
   mutating func apply(_ step: DeliveryPlan.Step) {
     let context = context(step)
     contexts[step.dot.device] = context
+    ahead.removeAll { $0.dot == step.dot }
     guard let news = step.news else { return }
     if let cut = news.cut {
       book.insert(cut)

@@ -1,0 +1,57 @@
+internal import CairnBytes
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// A device that was retired, or has joined without having seen what others had settled: it takes
+/// over what they have, and commits what of its own they will never apply once more on top.
+extension Exchange {
+  /// Nil, and a line in the report, as long as something for it is not here.
+  func cutOffPlan(
+    _ staging: Staging, _ cut: Cut, _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Rejoining? {
+    let name = FileName.head(device: store.device.rawValue)
+    func wait(_ what: String) {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: name, bytes: 0,
+          reason: "this device was retired, or has joined without having seen what others had "
+            + "settled; it takes that over as soon as \(what)"))
+    }
+    guard let seal = cut.seal, staging.exchange.store.vector.contains(cut.dot) else {
+      wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
+      return nil
+    }
+    let (through, last) = (seal[store.device], store.vector[store.device])
+    try checkOpen()
+    var ownFiles: [PublishedBranch.File] = []
+    let hasAll = hasOwnDeltas(after: through, through: last)
+    if through > 0 || !hasAll {
+      let segments = memory.withLock { $0.own.segments }
+      ownFiles = try await files(segments, of: store.device, listing, &report)
+    }
+    var branch = CommonBranch(store.device)
+    do throws(DecodeError) {
+      for file in ownFiles { try branch.add(pack: file.pack, through: through) }
+    } catch { throw CairnError(LogError(error, name, at: 0, "published deltas")) }
+    guard branch.last == through else {
+      wait("its own deltas 1 to \(through) are in the folder")
+      return nil
+    }
+    var plan = Rejoining(
+      staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
+    plan.isOnTop = true
+    plan.admitted = seal
+    if !hasAll {
+      plan.carried = try carried(ownFiles, after: through)
+      let have = plan.carried.isEmpty ? through : ownFiles.last?.last ?? through
+      guard hasOwnDeltas(after: have, through: last) else {
+        wait("its own deltas \(have + 1) to \(last) are in its log or in the folder")
+        return nil
+      }
+    }
+    return plan
+  }
+}
