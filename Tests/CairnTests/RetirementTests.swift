@@ -57,7 +57,7 @@ struct RetirementTests {
   @Test func `a retired device returns with its edits under a new name, once each`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
-    try a.setResolutionRule(.sum, table: "t", field: "n")
+    try a.table("t").setRule(.sum, field: "n")
     try a.table("t").record("b")?.set("n", 10)
     try await meet(a, b, away)
     let old = away.device
@@ -74,7 +74,7 @@ struct RetirementTests {
     #expect(away.device != old)
     for device in [a, b, away] {
       #expect(try device.ids() == ["b", "c", "mine"])
-      #expect(try device.table("t").record("b")?["n"] == 18)
+      #expect(try device.table("t").record("b")?.int("n") == 18)
     }
     #expect(a.store.vector == away.store.vector)
     #expect(b.store.vector == away.store.vector)
