@@ -80,12 +80,6 @@ struct StoreState {
     return tables.count - 1
   }
 
-  /// Up to where everything is settled: all of it where nobody else writes, else what it was when
-  /// the base was written.
-  var fence: VersionVector {
-    isAlone ? vector : ground.base?.description.fence ?? VersionVector()
-  }
-
   /// Makes sure that every table of the base has its number.
   mutating func addBaseTables() {
     for table in ground.base?.description.tables ?? [] { _ = self.table(table.name) }
