@@ -15,7 +15,7 @@ extension Exchange {
     memory.withLock { $0.cutOff = part.cutOff }
     inbox.withLock { inbox in
       for (index, item) in items.enumerated() {
-        inbox.hold(item.name, part.held[index].map(Exchange.reason))
+        inbox.setBesideCut(item.name, part.held[index].map(Exchange.reason))
       }
     }
   }
@@ -29,7 +29,7 @@ extension Exchange {
   func noteCuts(_ report: inout ExchangeReport) {
     report.held = inbox.withLock { inbox in
       inbox.items.compactMap { item in
-        inbox.held[item.name].map {
+        inbox.besideCuts[item.name].map {
           ExchangeReport.Waiting(name: item.name, bytes: 0, reason: $0)
         }
       }

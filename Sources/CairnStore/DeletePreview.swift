@@ -17,7 +17,11 @@ package struct DeletePreview {
     var id: RecordName
   }
 
-  init(_ state: StoreState) {
+  /// What other devices say that they have applied.
+  private let words: CutBook.Words
+
+  init(_ state: StoreState, words: CutBook.Words) {
+    self.words = words
     before = state
     after = state
     // What the copy does is nobody's news.
@@ -27,7 +31,9 @@ package struct DeletePreview {
   /// Applies what can be applied; returns whether that was anything. Packs with wrong bytes are
   /// left out, as they are when it is done in earnest.
   package mutating func apply(_ packs: [[UInt8]]) throws(StoreError) -> Bool {
-    let plan = Delivery.plan(packs, vector: after.vector)
+    let gate = DeliveryGate(
+      device: after.device, book: after.cuts, contexts: after.allContexts, words: words)
+    let plan = Delivery.plan(packs, vector: after.vector, gate: gate)
     for found in plan.deletes {
       let key = Key(table: found.table, id: found.id)
       guard deleted[key] == nil, try before.exists(found.table, found.id) else { continue }
@@ -56,7 +62,7 @@ package struct DeletePreview {
 extension Store {
   /// A preview that starts from what is here now, uncommitted changes among it.
   package func deletePreview() throws(StoreError) -> DeletePreview {
-    try withState { guarded in DeletePreview(guarded.store) }
+    try withState { guarded in DeletePreview(guarded.store, words: guarded.words) }
   }
 }
 

@@ -82,6 +82,7 @@ extension Exchange {
     _ entries: [FolderEntry], _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
     try await readHeads(entries, &report)
+    learnWords()
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.
     let hasAll = memory.withLock { memory in
       memory.heads.values.allSatisfy { $0.segments.first?.first ?? 1 == 1 }
