@@ -53,6 +53,23 @@ extension Datastore {
     return try await exchanger.look()
   }
 
+  /// Asks the other devices to agree on what may be forgotten: what deletes and conflicts were about,
+  /// and who wrote what when, of all that is committed by now. Like any change it needs a `sync()`.
+  ///
+  /// Nobody waits for anything. Once every device that has written here, but for retired ones, has
+  /// exchanged twice, `compact()` leaves that out, on each device. A device that wrote without having
+  /// exchanged before, and whom nobody knew, has to take over the others' state when it first does;
+  /// what it wrote goes on top of that, under a new id.
+  ///
+  /// - Throws: `invalidOperation` in a local datastore, which remembers nothing of the kind.
+  public func askToForget() throws(CairnError) {
+    guard exchanger != nil else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore; it remembers nothing of the kind", id: id)
+    }
+    store.requestCut()
+  }
+
   /// Leaves a device out: one that is lost, or was reset and never comes back. Until then nobody
   /// forgets what it might not have seen. Like any change it needs a `sync()`, and reaches the
   /// others with the next exchange.

@@ -7,18 +7,23 @@ extension Exchange {
   /// Hands over what all heads say that their devices have applied.
   func learnWords() {
     let words = memory.withLock { memory in memory.heads.mapValues(\.acknowledged) }
-    if store.learn(words) { inbox.withLock { $0.lookAgain() } }
+    guard store.learn(words) else { return }
+    inbox.withLock { $0.lookAgain() }
+    memory.withLock { $0.heldSnapshots = [:] }
   }
 
   /// What a sync could not apply of these files because of a cut.
   func note(_ part: SyncOutcome, of items: [Inbox.Item]) {
-    memory.withLock { $0.cutOff = part.cutOff }
     inbox.withLock { inbox in
       for (index, item) in items.enumerated() {
         inbox.setBesideCut(item.name, part.held[index].map(Exchange.reason))
       }
     }
   }
+
+  /// Of all that the parts of a sync have said, what counts is the last that may still be so: a
+  /// part that knows less says nothing.
+  func note(cutOff: Cut?) { memory.withLock { $0.cutOff = cutOff } }
 
   private static func reason(_ cut: Cut) -> String {
     "held: it was written without knowledge of what device \(cut.dot.device) and others had "

@@ -40,7 +40,10 @@ extension Exchange {
   private func usableSnapshots(
     _ listing: [String: FolderEntry], isNew: Bool, _ report: inout ExchangeReport
   ) -> [Head.Snapshot] {
-    let (heads, refused) = memory.withLock { ($0.sortedHeads, $0.refusedSnapshots) }
+    let (heads, refused, held) = memory.withLock {
+      ($0.sortedHeads, $0.refusedSnapshots, $0.heldSnapshots)
+    }
+    let vector = store.vector
     return heads.compactMap(\.snapshot).filter { snapshot in
       guard let entry = listing[snapshot.name] else { return false }
       if let reason = refused[snapshot.content] {
@@ -53,6 +56,8 @@ extension Exchange {
         note(entry, known, &report)
         return false
       }
+      // Nothing has changed since it was asked for.
+      if held[snapshot.content] == vector { return false }
       return entry.isPresent && entry.size == snapshot.size
         && snapshot.size <= UInt64(Exchange.snapshotBytesMax)
     }
@@ -172,6 +177,7 @@ extension Exchange {
       var delta = Delta()
       while try reader.next(into: &delta) {
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
+        try CutTable.check(delta, heap: reader.heap, names: reader.records)
         chain.add(delta, heap: reader.heap, names: reader.records)
         chains.append(chain.value)
         deletes += DeleteCount.of(delta)
@@ -222,6 +228,7 @@ extension Exchange {
       }
     }
     dropSeen()
+    note(cutOff: outcome.cutOff)
     inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
     if snapshot != nil || joined != nil { blobs?.noteWhole() }
     if let snapshot {
@@ -243,6 +250,7 @@ extension Exchange {
     outcome.changed += part.changed
     outcome.conflicts += part.conflicts
     outcome.summary = part.summary ?? outcome.summary
+    outcome.cutOff = part.cutOff ?? outcome.cutOff
   }
 
   private struct RecordKey: Hashable {
@@ -283,8 +291,11 @@ extension Exchange {
   }
 
   private func judge(_ error: StoreError, _ pending: Inbox.Snapshot) throws(CairnError) {
-    // What stands against it now may not do so later; before it is fetched again, that is asked.
-    guard let log = error.log else { return }
+    guard let log = error.log else {
+      // What stands against it now may not do so later.
+      let vector = store.vector
+      return memory.withLock { $0.heldSnapshots[pending.content] = vector }
+    }
     if case .disk(let disk) = log.reason {
       // Gone since it was fetched: it is fetched anew.
       if disk.reason == .notFound { return }

@@ -101,6 +101,10 @@ extension Exchange {
   func put(
     _ segment: PublishedSegment, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Head.Segment {
+    var segment = segment
+    do throws(DecodeError) {
+      if try CutTable.occurs(in: segment.pack) { segment.floor = FormatVersion.cuts }
+    } catch { throw CairnError(LogError(error, store.directory, at: 0, "own deltas")) }
     let (bytes, name) = segment.encoded()
     report.requests += 1
     gauge.planPublish(files: 1, bytes: UInt64(bytes.count))

@@ -52,6 +52,8 @@ final class Exchange: Sendable {
     var forked: Set<DeviceID> = []
     /// Contents of snapshots that were what their heads say, and could not be used all the same.
     var refusedSnapshots: [UInt128: String] = [:]
+    /// Contents of snapshots against which something stood that may pass, and what was here then.
+    var heldSnapshots: [UInt128: VersionVector] = [:]
     /// Files that heads name and that no listing has had since, by name: how many listings.
     var unseen: [String: Int] = [:]
     /// Snapshots of which something is needed that can't be had otherwise, by name: for how many

@@ -23,6 +23,8 @@ struct DeliveryPlan {
     var heldDevices: Set<DeviceID> = []
     /// The cut that this device has to give way to.
     var cutOff: Cut?
+    /// What is known of cuts that are not applied.
+    var rumours = CutRumours()
   }
 
   private var vector: VersionVector
@@ -89,6 +91,8 @@ struct DeliveryPlan {
       }
     }
     if gate.isOpen { return result }
+    result.rumours = gate.rumours
+    result.rumours.drop(seen: vector)
     result.heldDevices = heldDevices()
     result.cutOff = gate.cutOff(seen: vector)
     return result
@@ -97,16 +101,7 @@ struct DeliveryPlan {
   /// The contexts of all seals that are here, applied or not.
   private mutating func noteSeals() {
     if gate.isOpen { return }
-    for pack in packs {
-      var context = gate.contexts[pack.device] ?? VersionVector()
-      for step in pack.steps where !vector.contains(step.dot) {
-        // Behind a gap nobody knows what its author had seen.
-        guard context[pack.device] + 1 == step.dot.sequence else { break }
-        for dot in step.dependencies { context.insert(dot) }
-        context.insert(step.dot)
-        for dot in step.news?.seals ?? [] { gate.note(seal: dot, context) }
-      }
-    }
+    for pack in packs { gate.noteSeals(pack.steps) }
     gate.lookAhead(seen: vector)
   }
 

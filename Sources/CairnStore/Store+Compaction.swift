@@ -20,10 +20,11 @@ extension Store {
   /// Folds the log into a new snapshot. Readers and writers go on meanwhile; what they change is
   /// in the log behind it. Memory: the overlay, one block, and the index of the new file.
   ///
-  /// In an account's datastore the next commit asks the others for a fence, if that is worth while.
+  /// In an account's datastore the next commit asks the others for a fence, if the options say so
+  /// and it is worth while.
   package func compact() throws(StoreError) -> CompactionOutcome {
     let outcome = try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
-    requestCut()
+    if options.cutsAutomatically { requestCut(from: options.cutFrom) }
     return outcome
   }
 
@@ -301,7 +302,7 @@ extension Store {
   private func compactNow(isLong: Bool) {
     do throws(StoreError) {
       _ = try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
-      if isLong { requestCut() }
+      if isLong, options.cutsAutomatically { requestCut(from: options.cutFrom) }
       compaction.withLock { $0.failure = nil }
     } catch { compaction.withLock { $0.failure = error } }
   }

@@ -87,7 +87,7 @@ extension Store {
     let committed = try commitPending(&guarded)
     try sealTail(&guarded)
     let own = try ownPacks(plan, guarded)
-    let (packs, conflicts) = try reauthored(own, plan)
+    let (packs, conflicts) = try reauthored(own, plan, guarded.store.cuts.earlierNames(of: device))
     var next = guarded.current
     next.device = plan.device.rawValue
     next.snapshot += 1
@@ -133,6 +133,8 @@ extension Store {
       new: new)
     guarded.store = new
     guarded.current = next
+    guarded.rumours = CutRumours()
+    guarded.held = []
     guarded.tail.segments = []
     guarded.tail.replayBytes = 0
     if isRenamed { guarded.published = 0 }
@@ -169,7 +171,7 @@ extension Store {
 
   /// The same under the new name, put into the staged store, too.
   private func reauthored(
-    _ own: [[UInt8]], _ plan: Rejoining
+    _ own: [[UInt8]], _ plan: Rejoining, _ names: [EarlierName]
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
     var reauthoring = Reauthoring(
       plan.common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
@@ -178,17 +180,34 @@ extension Store {
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
     var packs = reauthoring.packs
     var conflicts: [SyncOutcome.Conflict] = []
-    if packs.isEmpty { return ([], []) }
-    if plan.isOnTop {
+    if packs.isEmpty {
+      // Nothing that would have to be there once more.
+    } else if plan.isOnTop {
       (packs, conflicts) = try plan.staged.recommit(packs, author: plan.device)
     } else if let failure = try plan.staged.sync(packs: packs).failures.values.first {
       throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
     }
-    guard plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
+    guard packs.isEmpty || plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
       throw StoreError(
         .log, "own deltas of \(directory) build on others that the folder does not have")
     }
+    // Who has written nothing has no name to leave.
+    if plan.admitted != nil, reauthoring.last > 0 { packs += try noteNames(plan, names) }
     return (packs, conflicts)
+  }
+
+  /// The name that is left is retired with the switch, and all names of this device go along: who
+  /// has to give way once more must know under which ones its deltas were written.
+  private func noteNames(
+    _ plan: Rejoining, _ names: [EarlierName]
+  ) throws(StoreError) -> [[UInt8]] {
+    let before = plan.staged.vector[plan.device]
+    let left = EarlierName(plan.common.device, next: plan.device, common: plan.common.last)
+    try plan.staged.note([left] + names)
+    try plan.staged.flush()
+    let last = plan.staged.vector[plan.device]
+    let pack = try plan.staged.ownPack(after: before, through: last, limit: .max)
+    return pack.map { [$0.pack] } ?? []
   }
 
   /// The snapshot of all that is in the staged store, moved here; returns its path.

@@ -97,7 +97,7 @@ extension Store {
     do throws(StoreError) {
       try addCuts(&guarded)
       let dot = try commitPending(&guarded)
-      if dot != nil { (guarded.wantsCut, guarded.retiring) = (false, []) }
+      if dot != nil { (guarded.wantsCut, guarded.retiring) = (nil, []) }
       return dot
     } catch {
       guarded.store.dropPendingCuts()
@@ -255,10 +255,9 @@ extension Store {
     _ packs: [[UInt8]], _ guarded: inout Guarded,
     _ outcome: inout SyncOutcome
   ) throws(StoreError) {
-    let gate = DeliveryGate(
-      device: device, book: guarded.store.cuts, contexts: guarded.store.allContexts,
-      words: guarded.words)
+    let gate = DeliveryGate(guarded.store, words: guarded.words, rumours: guarded.rumours)
     let plan = Delivery.plan(packs, vector: guarded.store.vector, gate: gate)
+    guarded.rumours = plan.rumours
     outcome.failures = plan.failures
     outcome.appliedLast = plan.last
     outcome.held = plan.held

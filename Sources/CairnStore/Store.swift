@@ -58,8 +58,10 @@ package final class Store: Sendable {
     var held: Set<DeviceID> = []
     /// Devices to be retired with the next commit.
     var retiring: Set<DeviceID> = []
-    /// The next commit may carry a cut.
-    var wantsCut = false
+    /// The next commit may carry a cut, if so many deltas are outside of the fence.
+    var wantsCut: UInt64?
+    /// Cuts and seals that were fetched and could not be applied so far.
+    var rumours = CutRumours()
   }
 
   init(_ opened: StoreOpening.Result, options: StoreOptions, machine: Machine) {

@@ -32,10 +32,10 @@ package struct StoreOptions: Sendable {
   /// What is due runs in the commit that made it due, and not on a thread of its own.
   package var compactsInline = false
 
-  /// Asks the other devices for a fence now and then, behind which metadata can be forgotten. The
-  /// one place to switch that off; retirements go on.
-  package var cutsAutomatically = true
-  /// So many deltas outside of the fence make it worth asking.
+  /// Compactions ask the other devices for a fence, behind which metadata can be forgotten. Off:
+  /// somebody has to ask, or to retire a device.
+  package var cutsAutomatically = false
+  /// So many deltas outside of the fence make it worth asking by itself.
   package var cutFrom: UInt64 = 256
 
   package init() {}

@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnDisk
 import CairnMerge
 import TestSupport
@@ -48,9 +49,37 @@ struct FenceTests {
     try group.add(1, isAutomatic: false)
     try group[0].insert("r")
     try group[0].sync()
-    group[0].requestCut()
+    _ = try group[0].compact()
     #expect(try group[0].sync().committed == nil)
     #expect(group[0].cuts.isEmpty)
+    // Who is asked to does it all the same.
+    group[0].requestCut()
+    #expect(try group[0].sync().committed != nil)
+    #expect(group[0].cuts.cuts.map(\.isSealed) == [true])
+  }
+
+  @Test func `by itself nobody asks`() {
+    #expect(!StoreOptions().cutsAutomatically)
+  }
+
+  @Test func `behind the fence a compaction shrinks what is remembered`() throws {
+    let group = try FenceGroup(2)
+    for number in 0..<300 { try group[0].insert("r\(number)", ["x": 1]) }
+    try group[0].sync()
+    try group.settle()
+    for number in 0..<290 { try group[number % 2].delete("r\(number)") }
+    for number in 290..<300 {
+      for device in 0..<2 { try group[device].set("r\(number)", ["x": .int(Int64(device))]) }
+    }
+    try group.settle()
+    let before = try group.snapshot(1).count
+    #expect(try group.rows(1) == (300, false))
+    try group.settle()
+    // Ten conflicts stay until somebody writes the field.
+    let after = try group.snapshot(1).count
+    #expect(try group.rows(1).count == 10)
+    #expect(after * 3 < before, "\(before) bytes, then \(after)")
+    #expect(try group.snapshot(0) == group.snapshot(1))
   }
 
   @Test func `a stranger's delta is held, and the stranger told`() throws {
@@ -172,6 +201,30 @@ struct FenceTests {
     #expect(try group[0].sync().committed == nil)
   }
 
+  @Test func `a cut and its seal are recognised in different files and deliveries`() throws {
+    let group = try met(2)
+    let stranger = try group.add(77)
+    try group[stranger].insert("stray", ["x": 9])
+    try group[stranger].sync()
+    let (first, second) = (group[0].vector[group[0].device], group[1].vector[group[1].device])
+    try group.read(stranger, from: [0, 1])
+    try group[stranger].set("stray", ["x": 10])
+    try group[stranger].sync()
+    group[0].requestCut()
+    try group.settle([0, 1])
+    // One delta a pack, and one pack a delivery.
+    var told: Cut?
+    for (number, start) in [(0, first), (1, second)] {
+      for sequence in start..<group[number].vector[group[number].device] {
+        let pack = try #require(
+          try group[number].ownPack(after: sequence, through: sequence + 1, limit: 1))
+        told = try group[stranger].sync(packs: [pack.pack]).cutOff ?? told
+      }
+    }
+    #expect(told?.dot == group[0].cuts.cuts.first?.dot)
+    #expect(try group[stranger].get("stray") == ["x": 10])
+  }
+
   // MARK: what is kept
 
   @Test func `cuts count for no limit and are nobody's data`() throws {
@@ -208,6 +261,24 @@ struct FenceTests {
     _ = try group.snapshot(0)
     try group.devices[0].reopen()
     #expect(group[0].cuts == cuts)
+  }
+
+  @Test func `a cut that can't be read is found before anything of it counts`() throws {
+    let device = try StoreDevice(3)
+    let name = RecordName("\(device.id)-1")
+    try device.store.insert(table: ":cuts", id: name, [("cut", .bytes([9, 9]))])
+    try device.store.sync()
+    var reader = try PackReader(try device.store.pack())
+    var delta = Delta()
+    #expect(try reader.next(into: &delta))
+    #expect(throws: DecodeError.self) {
+      try CutTable.check(delta, heap: reader.heap, names: reader.records)
+    }
+    #expect(try CutTable.occurs(in: device.store.pack()))
+    let other = try StoreDevice(4)
+    try other.store.insert("r", ["text": ":cuts"])
+    try other.store.sync()
+    #expect(try !CutTable.occurs(in: other.store.pack()))
   }
 
   @Test func `a commit that fails leaves no cut behind`() throws {

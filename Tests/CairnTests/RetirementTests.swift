@@ -1,3 +1,5 @@
+import CairnBytes
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
@@ -85,12 +87,10 @@ struct RetirementTests {
     #expect(!report.isRejoining)
   }
 
-  @Test func `who joined without seeing a sealed cut takes it over, with its own edits`() async throws
-  {
+  @Test func `who joined without seeing a sealed cut takes it over with its edits`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     try await meet(a, b)
-    for number in 0..<256 { try a.add("n\(number)") }
-    a.store.requestCut()
+    try a.askToForget()
     try await meet(a, b)
     #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
     // It writes before it has heard of anything.
@@ -114,8 +114,8 @@ struct RetirementTests {
     }
     try a.table("t").record("b")?.delete()
     try await meet(a, b)
-    a.store.requestCut()
     for number in 0..<200 { try a.add("m\(number)") }
+    try a.askToForget()
     try await meet(a, b)
     #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
     _ = try a.compact()
@@ -130,6 +130,43 @@ struct RetirementTests {
     #expect(try b.ids().contains("mine"))
   }
 
+  @Test func `who never published comes in with what it wrote`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let offline = try bench.open("offline")
+    for number in 0..<5 { try offline.add("offline\(number)") }
+    try await meet(a, b)
+    try a.askToForget()
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    try await meet(offline, a, b)
+    for device in [a, b, offline] {
+      #expect(try device.ids().isSuperset(of: (0..<5).map { "offline\($0)" }))
+      #expect(device.store.vector == a.store.vector)
+    }
+  }
+
+  @Test func `files that have cuts say that older versions can't read them`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    try await meet(a, b)
+    let before = try bench.segments(a)
+    for name in before {
+      #expect(try bench.read(bench.shared + "/" + name).u16(at: 10) == FormatVersion.floor)
+    }
+    try a.askToForget()
+    try await meet(a, b)
+    let cuts = try bench.segments(a).filter { !before.contains($0) }
+    #expect(!cuts.isEmpty)
+    for name in cuts {
+      let floor = try bench.read(bench.shared + "/" + name).u16(at: 10)
+      #expect(floor == FormatVersion.cuts)
+      // What a version says that knows no cuts.
+      #expect(throws: LogError.self) { try FormatVersion.check(floor: floor, path: name) }
+    }
+    _ = try a.compact()
+    let path = try #require(a.store.snapshotFile()?.path)
+    #expect(try bench.read(path).u16(at: 10) == FormatVersion.cuts)
+  }
+
   @Test func `only other devices of an account can be retired`() async throws {
     let a = try await bench.publisher("a")
     for id in ["", "x", a.device, "0000000000000000"] {
@@ -137,5 +174,6 @@ struct RetirementTests {
     }
     let local = try DatastoreManager(root: bench.root("local")).openOrCreateDatastore("d")
     #expect(throws: CairnError.self) { try local.retireDevice(a.device) }
+    #expect(throws: CairnError.self) { try local.askToForget() }
   }
 }

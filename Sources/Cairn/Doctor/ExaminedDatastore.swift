@@ -76,6 +76,10 @@ struct ExaminedDatastore: Sendable {
 
   /// The command that salvages what is left.
   var repair: String { root.command("repair", id) }
+  /// The command that leaves a device out.
+  func retire(_ device: DeviceID) -> String {
+    root.command("devices", on: id, "--retire", device.description)
+  }
   /// The command that exchanges with the folder.
   var sync: String { root.command("sync", on: id) }
 }

@@ -24,6 +24,17 @@ extension Exchange {
       wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
       return nil
     }
+    if let earlier = store.cuts.ambiguousName(of: store.device, seal: seal) {
+      report.problems.append(
+        ExchangeReport.Problem(
+          name: name,
+          reason: "this device has left its name \(earlier.name) for others before, and those "
+            + "were left out in their turn; what it wrote under that name could be there twice, or "
+            + "not at all, if it took over the state behind delta \(cut.dot.sequence) of device "
+            + "\(cut.dot.device): nothing is published, and nothing is lost. Export what only this "
+            + "device has (`cairn export`), and open the datastore anew in another directory"))
+      return nil
+    }
     let (through, last) = (seal[store.device], store.vector[store.device])
     try checkOpen()
     var ownFiles: [PublishedBranch.File] = []

@@ -123,6 +123,10 @@ extension Exchange {
     } catch { throw CairnError(LogError(error, name, at: 0, "published deltas")) }
     var plan = Rejoining(
       staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
+    // Under its new name nobody would apply what it wrote beside a cut.
+    plan.isOnTop = !staging.exchange.store.cuts.cuts.allSatisfy {
+      branch.context.contains($0.dot) || $0.dot.device == head.device && $0.dot.sequence <= common
+    }
     if !hasOwnDeltas(after: common, through: own.last) {
       plan.carried = try carried(ownFiles, after: common)
       let have = plan.carried.isEmpty ? common : ownFiles.last?.last ?? common

@@ -145,8 +145,6 @@ extension Exchange {
         return nil
       }
       finish(staging, isRenamed: store.device != old)
-      // Nobody writes under the old name any more. Who may not write can't say so.
-      if plan.isOnTop { do throws(StoreError) { try store.retire(old) } catch {} }
       return outcome
     } catch {
       // Deltas that were put into the staged store may be others the next time.

@@ -10,6 +10,8 @@ package struct CutBook: Hashable, Sendable {
   package private(set) var cuts: [Cut] = []
   /// Devices that somebody has retired.
   package var retired: Set<DeviceID> = []
+  /// Names that devices have left to give way, by the name that was left.
+  package var earlierNames: [DeviceID: EarlierName] = [:]
 
   package init() {}
 

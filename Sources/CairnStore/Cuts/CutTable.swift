@@ -1,16 +1,19 @@
-import CairnBytes
-import CairnMerge
+package import CairnBytes
+import CairnLog
+package import CairnMerge
 
 /// Cuts and retirements as records of a reserved table: they travel, merge and are snapshotted like
 /// data, so that devices with the same deltas know the same of them.
 ///
 ///     <device>-<sequence>   a cut: `cut` is its content, `seal` the context of the delta sealing it
-///     r-<device>            the device is retired: `at` is since when
-enum CutTable {
+///     r-<device>            the device is retired: `at` is since when, `to` which name took its
+///                           place, if its own device says so
+package enum CutTable {
   static let name = Cut.table
   static let cut = "cut"
   static let seal = "seal"
   static let since = "at"
+  static let successor = "to"
 
   static func record(_ dot: Dot) -> RecordName {
     RecordName("\(dot.device)-\(dot.sequence)")
@@ -36,7 +39,13 @@ enum CutTable {
   static func read(
     _ record: RecordName, _ fields: [(String, FieldValue)], into book: inout CutBook
   ) {
-    if let device = retired(record) { book.retired.insert(device) }
+    if let device = retired(record) {
+      book.retired.insert(device)
+      for case (CutTable.successor, .bytes(let bytes)) in fields {
+        let name = decoded { () throws(DecodeError) in try EarlierName(device, bytes) }
+        if let name { book.earlierNames[device] = name }
+      }
+    }
     guard let dot = dot(record) else { return }
     var cut: Cut?
     var seal: VersionVector?
@@ -54,12 +63,39 @@ enum CutTable {
     do throws(DecodeError) { return try body() } catch { return nil }
   }
 
+  /// Cuts in what others have written must be whole before any of it counts: who could not read one
+  /// would let through what it keeps out.
+  package static func check(
+    _ delta: Delta, heap: [UInt8], names: [RecordName]
+  ) throws(DecodeError) {
+    if delta.sections.contains(where: { $0.table == name }) {
+      if let error = News(delta, heap: heap, names: names).failure { throw error }
+    }
+  }
+
+  /// Whether a pack says anything of cuts. Only if the name occurs in it, it is decoded.
+  package static func occurs(in pack: [UInt8]) throws(DecodeError) -> Bool {
+    let text = Array(name.utf8)
+    let isThere = (0..<max(0, pack.count - text.count + 1)).contains { start in
+      text.indices.allSatisfy { pack[start + $0] == text[$0] }
+    }
+    guard isThere else { return false }
+    var reader = try PackReader(pack)
+    var delta = Delta()
+    while try reader.next(into: &delta) {
+      if delta.sections.contains(where: { $0.table == name }) { return true }
+    }
+    return false
+  }
+
   /// What a delta says of cuts.
   struct News {
     /// The cut that the delta is.
     var cut: Cut?
     /// Cuts that it seals.
     var seals: [Dot] = []
+    /// What can't be read of it.
+    var failure: DecodeError?
 
     init(_ delta: Delta, heap: [UInt8], names: [RecordName]) {
       for section in delta.sections where section.table == CutTable.name {
@@ -76,10 +112,21 @@ enum CutTable {
       let record = names[Int(delta.records[Int(delta.rows[cell])].reference)]
       let value = Cell(tag: delta.tags[cell], word: delta.words[cell]).value(heap)
       guard let dot = CutTable.dot(record), case .bytes(let bytes) = value else { return }
-      if field == CutTable.seal { seals.append(dot) }
-      if field == CutTable.cut, dot == delta.dot {
-        cut = CutTable.decoded { () throws(DecodeError) in try Cut(dot, bytes) }
-      }
+      do throws(DecodeError) {
+        if field == CutTable.seal {
+          _ = try VersionVector(bytes: bytes)
+          seals.append(dot)
+        }
+        if field == CutTable.cut, dot == delta.dot { cut = try Cut(dot, bytes) }
+      } catch { failure = error }
     }
+  }
+}
+
+extension SnapshotDescription {
+  /// The oldest version that may read a snapshot of these tables.
+  var floor: UInt16 {
+    let hasCuts = tables.contains { $0.name == CutTable.name && $0.rowCount > 0 }
+    return hasCuts ? FormatVersion.cuts : FormatVersion.floor
   }
 }

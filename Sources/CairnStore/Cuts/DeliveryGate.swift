@@ -1,5 +1,22 @@
 import CairnMerge
 
+/// Cuts and seals that were fetched and not applied so far, of this delivery or an earlier one: a
+/// cut and its seal may come in different files, at different times.
+struct CutRumours {
+  var cuts: [Dot: Cut] = [:]
+  /// The context of the delta that seals a cut.
+  var seals: [Dot: VersionVector] = [:]
+  /// What authors had seen when they wrote the last delta of theirs that was looked at.
+  var contexts: [DeviceID: VersionVector] = [:]
+
+  /// Forgets what has been applied.
+  mutating func drop(seen: VersionVector) {
+    cuts = cuts.filter { !seen.contains($0.key) }
+    seals = seals.filter { cuts[$0.key] != nil || !seen.contains($0.key) }
+    contexts = contexts.filter { $0.value[$0.key] > seen[$0.key] }
+  }
+}
+
 /// What cuts let through, while a delivery is planned: the book grows with the plan.
 struct DeliveryGate {
   /// What a delta may do now.
@@ -15,31 +32,42 @@ struct DeliveryGate {
   private(set) var book: CutBook
   private(set) var contexts: [DeviceID: VersionVector]
   let words: CutBook.Words
-  /// Cuts and seals that were seen anywhere, applied or not.
-  private var known: [Dot: Cut] = [:]
-  private var seals: [Dot: VersionVector] = [:]
+  private(set) var rumours: CutRumours
   /// Cuts still to come that this device can apply as long as it applies nothing beside them that
   /// does not count.
   private var ahead: [Cut] = []
 
-  init(
-    device: DeviceID, book: CutBook, contexts: [DeviceID: VersionVector], words: CutBook.Words
-  ) {
-    self.device = device
-    self.book = book
-    self.contexts = contexts
+  init(_ state: StoreState, words: CutBook.Words, rumours: CutRumours) {
+    device = state.device
+    book = state.cuts
+    contexts = state.allContexts
     self.words = words
+    self.rumours = rumours
+    self.rumours.drop(seen: state.vector)
   }
 
   /// Whether there is anything to decide.
-  var isOpen: Bool { book.isEmpty && known.isEmpty }
+  var isOpen: Bool { book.isEmpty && rumours.cuts.isEmpty }
 
   mutating func note(_ news: CutTable.News) {
-    if let cut = news.cut { known[cut.dot] = cut }
+    if let cut = news.cut { rumours.cuts[cut.dot] = cut }
   }
 
-  mutating func note(seal dot: Dot, _ context: VersionVector) {
-    if seals[dot] == nil { seals[dot] = context }
+  /// Looks for seals in deltas of a device that come next, in any pack. Behind a gap nobody knows
+  /// what their author had seen.
+  mutating func noteSeals(_ steps: [DeliveryPlan.Step]) {
+    for step in steps {
+      let author = step.dot.device
+      var context = contexts[author] ?? VersionVector()
+      if let later = rumours.contexts[author], later[author] > context[author] { context = later }
+      guard context[author] + 1 == step.dot.sequence else { continue }
+      for dot in step.dependencies { context.insert(dot) }
+      context.insert(step.dot)
+      rumours.contexts[author] = context
+      for dot in step.news?.seals ?? [] where rumours.seals[dot] == nil {
+        rumours.seals[dot] = context
+      }
+    }
   }
 
   func context(_ step: DeliveryPlan.Step) -> VersionVector {
@@ -65,10 +93,12 @@ struct DeliveryGate {
   /// All cuts and seals are noted: looks for those that this device is going to apply. Of two that
   /// exclude each other it is the one that goes on.
   mutating func lookAhead(seen: VersionVector) {
-    let own = known.values.map(withSeal).filter { cut in
+    let own = rumours.cuts.values.map(withSeal).filter { cut in
       !seen.contains(cut.dot) && CutBook.admits(cut, at: device, seen: seen, words: words)
         && !cut.members.contains(device)
-        && book.cuts.allSatisfy { cut.context.contains($0.dot) || cut.seal?.contains($0.dot) == true }
+        && book.cuts.allSatisfy {
+          cut.context.contains($0.dot) || cut.seal?.contains($0.dot) == true
+        }
     }
     for cut in own.sorted(by: { Cut.isBefore($0.line, $1.line) })
     where ahead.allSatisfy({ isBeside($0, cut) }) { ahead.append(cut) }
@@ -116,13 +146,13 @@ struct DeliveryGate {
 
   private func withSeal(_ cut: Cut) -> Cut {
     var cut = cut
-    if cut.seal == nil { cut.seal = seals[cut.dot] }
+    if cut.seal == nil { cut.seal = rumours.seals[cut.dot] }
     return cut
   }
 
   /// The cut that this device has to give way to, nil if there is none.
   func cutOff(seen: VersionVector) -> Cut? {
-    known.values.map(withSeal).filter {
+    rumours.cuts.values.map(withSeal).filter {
       book.mustYield(to: $0, seen: seen, words: words)
     }.min { Cut.isBefore($0.line, $1.line) }
   }

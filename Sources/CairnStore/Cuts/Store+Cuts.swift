@@ -31,16 +31,24 @@ extension Store {
   /// The cuts that this device has applied and that still say something.
   package var cuts: CutBook { state.withLock { $0.store.cuts } }
 
-  /// Asks for a cut with the next sync, as a compaction does.
-  package func requestCut() { state.withLock { $0.wantsCut = true } }
+  /// Asks for a cut with the next sync, if so many deltas are outside of the fence by then.
+  package func requestCut(from count: UInt64 = 1) {
+    state.withLock { $0.wantsCut = min($0.wantsCut ?? .max, count) }
+  }
+
+  /// Commits names that this device has left.
+  func note(_ names: [EarlierName]) throws(StoreError) {
+    try withState { guarded throws(StoreError) in try guarded.store.note(names) }
+    try sync()
+  }
 
   /// Adds what is due to the delta that is about to be committed.
   func addCuts(_ guarded: inout Guarded) throws(StoreError) {
     guard isLinked, guarded.store.access.isWritable else { return }
     try guarded.store.addCuts(
       StoreState.CutWish(
-        retiring: guarded.retiring, isDue: guarded.wantsCut && options.cutsAutomatically,
-        held: guarded.held, words: guarded.words, from: options.cutFrom))
+        retiring: guarded.retiring, from: guarded.wantsCut, held: guarded.held,
+        words: guarded.words))
   }
 
   /// The fence has moved over enough of what the snapshot remembers to write it anew.

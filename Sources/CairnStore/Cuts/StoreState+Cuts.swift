@@ -6,14 +6,12 @@ extension StoreState {
   struct CutWish {
     /// Devices that the user has retired since the last commit.
     var retiring: Set<DeviceID>
-    /// A cut is due, if there is something to gain.
-    var isDue: Bool
+    /// A cut is due if so many deltas are outside of the fence; nil if nobody has asked.
+    var from: UInt64?
     /// Devices whose deltas can't be applied here: they can't be waited for.
     var held: Set<DeviceID>
     /// What others say that they have applied.
     var words: CutBook.Words
-    /// Deltas behind the fence that make a cut worth while.
-    var from: UInt64
   }
 
   private static let limits = Limits(
@@ -64,8 +62,8 @@ extension StoreState {
 
   private func isCutDue(_ wish: CutWish) -> Bool {
     if !wish.retiring.isEmpty { return true }
-    return wish.isDue && cuts.cuts.allSatisfy(\.isSealed)
-      && vector.total >= cuts.fence.total + wish.from
+    guard let from = wish.from, cuts.cuts.allSatisfy(\.isSealed) else { return false }
+    return vector.total >= cuts.fence.total &+ from
   }
 
   /// The cuts of this device that can be sealed now; others seal theirs.
@@ -95,6 +93,20 @@ extension StoreState {
   ) throws(StoreError) {
     let number = table(CutTable.name)
     try insert(number, record, count: fields.count, limits: StoreState.limits) { fields[$0] }
+  }
+
+  /// Notes names that this device has left, as retired.
+  mutating func note(_ names: [EarlierName]) throws(StoreError) {
+    for name in names {
+      let record = CutTable.record(retired: name.name)
+      let successor: FieldChange = (CutTable.successor, .bytes(name.encoded))
+      if cuts.retired.contains(name.name) {
+        try update(table(CutTable.name), record, [successor], limits: StoreState.limits)
+      } else {
+        let since: FieldChange = (CutTable.since, .int(Int64(clamping: vector.total)))
+        try insertCutRecord(record, [since, successor])
+      }
+    }
   }
 
   private mutating func setCut(

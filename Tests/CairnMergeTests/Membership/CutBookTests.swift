@@ -105,4 +105,27 @@ struct CutBookTests {
     #expect(book.cuts[0].line.first == dot(a, 1))
     #expect(book.cuts[0].line.last == dot(a, 100))
   }
+
+  @Test func `names that were left are followed back, and a name comes back from its bytes`() throws {
+    var book = CutBook()
+    let first = EarlierName(a, next: b, common: 3)
+    book.earlierNames = [a: first, b: EarlierName(b, next: c, common: 2)]
+    #expect(book.earlierNames(of: c).map(\.name) == [b, a])
+    #expect(book.earlierNames(of: a).isEmpty)
+    #expect(try EarlierName(a, first.encoded) == first)
+    // A circle, which nobody makes, ends.
+    book.earlierNames[c] = EarlierName(c, next: a, common: 0)
+    #expect(book.earlierNames(of: c).count == 3)
+  }
+
+  @Test func `who gave way gives way again only where nothing would be doubled or lost`() {
+    var book = CutBook()
+    book.earlierNames = [a: EarlierName(a, next: b, common: 3)]
+    #expect(book.ambiguousName(of: b, seal: vector([a: 3, b: 1])) == nil)
+    // There twice: under the first name, and as it was written once more.
+    #expect(book.ambiguousName(of: b, seal: vector([a: 4]))?.name == a)
+    // Not at all: it was not written once more.
+    #expect(book.ambiguousName(of: b, seal: vector([a: 2]))?.name == a)
+    #expect(book.ambiguousName(of: c, seal: vector([a: 4])) == nil)
+  }
 }
