@@ -53,12 +53,12 @@ extension Datastore {
     return try await exchanger.look()
   }
 
-  /// Asks the other devices to agree on what may be forgotten: what deletes and conflicts were about,
-  /// and who wrote what when, of all that is committed by now. Like any change it needs a `sync()`.
+  /// Asks the other devices to agree on what may be forgotten of all that is committed by now: that
+  /// records were deleted, and who wrote what when. Like any change it needs a `sync()`.
   ///
   /// Nobody waits for anything. Once every device that has written here, but for retired ones, has
-  /// exchanged twice, `compact()` leaves that out, on each device. A device that wrote without having
-  /// exchanged before, and whom nobody knew, has to take over the others' state when it first does;
+  /// exchanged twice, `compact()` leaves that out, on each device. A device that wrote something
+  /// without having exchanged, so that nobody knew it, has to take over the others' state first;
   /// what it wrote goes on top of that, under a new id.
   ///
   /// - Throws: `invalidOperation` in a local datastore, which remembers nothing of the kind.
@@ -80,8 +80,8 @@ extension Datastore {
   /// retired.
   ///
   /// - Parameter device: its id, as in `DeviceInfo.id`.
-  /// - Throws: `invalidOperation` in a local datastore; `illegalArgument` if it is no device's id, or
-  ///   this device's; `disallowed` if the user may not write.
+  /// - Throws: `invalidOperation` in a local datastore; `illegalArgument` if it is no device's id,
+  ///   or this device's; `disallowed` if the user may not write.
   public func retireDevice(_ device: String) throws(CairnError) {
     guard exchanger != nil else {
       throw CairnError(

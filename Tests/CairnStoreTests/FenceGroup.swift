@@ -13,8 +13,8 @@ final class FenceGroup {
   private var packs: [[UInt8]] = []
   private var words: [VersionVector] = []
 
-  init(_ count: Int, seed: UInt64 = 1) throws {
-    for number in 0..<count { try add(seed &* 100 + UInt64(number)) }
+  init(_ count: Int, seed: UInt64 = 1, isAutomatic: Bool = true) throws {
+    for number in 0..<count { try add(seed &* 100 + UInt64(number), isAutomatic: isAutomatic) }
   }
 
   @discardableResult

@@ -1,7 +1,7 @@
 package import CairnBytes
 
-/// A name that a device has left to give way to a cut: its deltas up to `common` were there for all,
-/// those behind it are there once more under the next name.
+/// A name that a device has left to give way to a cut: its deltas up to `common` were there for
+/// all, those behind it are there once more under the next name.
 package struct EarlierName: Hashable, Sendable {
   package var name: DeviceID
   package var next: DeviceID
@@ -35,13 +35,14 @@ extension CutBook {
   package func earlierNames(of device: DeviceID) -> [EarlierName] {
     var names: [EarlierName] = []
     var name = device
-    while let found = earlierNames.values.filter({ $0.next == name }).min(by: { $0.name < $1.name }),
-      !names.contains(found)
-    {
+    while true {
+      let before = earlierNames.values.filter { $0.next == name }
+      guard let found = before.min(by: { $0.name < $1.name }), !names.contains(found) else {
+        return names
+      }
       names.append(found)
       name = found.name
     }
-    return names
   }
 
   /// A name under which some of a device's deltas would be there twice, or not at all, if it gave

@@ -5,7 +5,8 @@ package import CairnMerge
 /// Cuts and retirements as records of a reserved table: they travel, merge and are snapshotted like
 /// data, so that devices with the same deltas know the same of them.
 ///
-///     <device>-<sequence>   a cut: `cut` is its content, `seal` the context of the delta sealing it
+///     <device>-<sequence>   a cut: `cut` is its content, `seal` the context of the delta that
+///                           seals it
 ///     r-<device>            the device is retired: `at` is since when, `to` which name took its
 ///                           place, if its own device says so
 package enum CutTable {

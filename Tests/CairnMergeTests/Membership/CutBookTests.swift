@@ -106,7 +106,7 @@ struct CutBookTests {
     #expect(book.cuts[0].line.last == dot(a, 100))
   }
 
-  @Test func `names that were left are followed back, and a name comes back from its bytes`() throws {
+  @Test func `names that were left are followed back, and come back from their bytes`() throws {
     var book = CutBook()
     let first = EarlierName(a, next: b, common: 3)
     book.earlierNames = [a: first, b: EarlierName(b, next: c, common: 2)]
