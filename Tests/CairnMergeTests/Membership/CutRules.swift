@@ -30,12 +30,6 @@ struct CutRules: Sendable {
     return CutBook.isSealable(cut, seen: seen, words: words)
   })
 
-  /// A member's word counts although what it had applied by then is not here.
-  static let withoutItsDeltas = CutRules(isSealable: { cut, seen, words in
-    !cut.isSealed && seen.contains(cut.dot)
-      && cut.members.allSatisfy { words[$0]?.contains(cut.dot) == true }
-  })
-
   /// Strangers' deltas are applied beside a cut as if nothing were.
   static let admitsStrangers = CutRules(admits: { _, _, _, _ in true })
 

@@ -67,7 +67,6 @@ struct MembershipModelTests {
 
   @Test(arguments: [
     ("a member is not waited for", CutRules.withoutOneMember),
-    ("a word counts although its deltas are missing", .withoutItsDeltas),
     ("strangers' deltas are applied", .admitsStrangers),
     ("a sealed cut still lets strangers' deltas in", .admitsSealed),
     ("a cut is applied on top of what it does not admit", .withoutGate),
