@@ -95,9 +95,11 @@ extension Store {
 
   func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     do throws(StoreError) {
-      try addCuts(&guarded)
+      let hasCut = try addCuts(&guarded)
       let dot = try commitPending(&guarded)
-      if dot != nil { (guarded.wantsCut, guarded.retiring) = (nil, []) }
+      if dot != nil { guarded.retiring = [] }
+      // One that is not due yet stays asked for.
+      if dot != nil, hasCut { guarded.wantsCut = nil }
       return dot
     } catch {
       guarded.store.dropPendingCuts()

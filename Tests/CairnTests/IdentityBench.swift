@@ -148,6 +148,9 @@ final class IdentityLife {
     if let other { (acknowledged, pending) = (other.acknowledged, other.acknowledged) }
   }
 
+  /// It is a copy of when this was all that had been done.
+  func restart(from deeds: Deeds) { (acknowledged, pending) = (deeds, deeds) }
+
   /// The records that all use.
   func begin() async throws {
     let table = try device.table("t")

@@ -42,10 +42,10 @@ extension Store {
     try sync()
   }
 
-  /// Adds what is due to the delta that is about to be committed.
-  func addCuts(_ guarded: inout Guarded) throws(StoreError) {
-    guard isLinked, guarded.store.access.isWritable else { return }
-    try guarded.store.addCuts(
+  /// Adds what is due to the delta that is about to be committed; returns whether that is a cut.
+  func addCuts(_ guarded: inout Guarded) throws(StoreError) -> Bool {
+    guard isLinked, guarded.store.access.isWritable else { return false }
+    return try guarded.store.addCuts(
       StoreState.CutWish(
         retiring: guarded.retiring, from: guarded.wantsCut, held: guarded.held,
         words: guarded.words))

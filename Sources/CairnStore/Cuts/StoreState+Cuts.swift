@@ -32,8 +32,8 @@ extension StoreState {
   var fence: VersionVector { isAlone ? vector : cuts.fence.meet(vector) }
 
   /// Adds records for the delta that is about to be committed. Nothing else may be committed
-  /// between this and that delta: the records name it.
-  mutating func addCuts(_ wish: CutWish) throws(StoreError) {
+  /// between this and that delta: the records name it. Returns whether there is a cut among them.
+  mutating func addCuts(_ wish: CutWish) throws(StoreError) -> Bool {
     let dot = Dot(device: device, sequence: vector[device] + 1)
     let hasContent = tables.contains(where: \.hasPending)
     var gone: Set<Dot> = []
@@ -43,7 +43,8 @@ extension StoreState {
       try setCut(cut.dot, CutTable.seal, context)
       gone.formUnion(cuts.replaced(by: cut).map(\.dot))
     }
-    if isCutDue(wish) {
+    let isDue = isCutDue(wish)
+    if isDue {
       let cut = cuts.proposal(dot, seen: vector, retiring: wish.retiring.union(wish.held))
       try insert(cut)
       if cut.isSealed { gone.formUnion(cuts.cuts.map(\.dot)) }
@@ -58,6 +59,7 @@ extension StoreState {
       // Whoever writes again is back.
       try delete(number, CutTable.record(retired: device))
     }
+    return isDue
   }
 
   private func isCutDue(_ wish: CutWish) -> Bool {
