@@ -89,6 +89,20 @@ import Testing
     #expect(try scratch.cairn("devices", "--retire", "nobody", root: b).status != 0)
   }
 
+  @Test func `the others are asked what may be forgotten`() throws {
+    _ = try meet()
+    func committed() throws -> Int? {
+      try json(scratch.succeed("status", "--json", root: a))["committed"] as? Int
+    }
+    let before = try #require(try committed())
+    try scratch.succeed("compact", "--forget", "--dry-run", root: a)
+    #expect(try committed() == before)
+    try scratch.succeed("compact", "--forget", root: a)
+    #expect(try committed() == before + 1)
+    for report in try meet() + meet() { #expect((report["problems"] as? [Any])?.isEmpty == true) }
+    #expect(try expectEqualExports().split(separator: "\n").count == 3)
+  }
+
   @Test func `a damaged file in the folder is reported and stops nothing`() throws {
     let name = try #require(
       try scratch.files(below: "folder").first { $0.hasSuffix(".seg") })
