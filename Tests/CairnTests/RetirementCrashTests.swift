@@ -1,4 +1,6 @@
 import CairnDisk
+import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
 
