@@ -60,6 +60,7 @@ struct RetirementTests {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
     try a.table("t").setRule(.sum, field: "n")
+    try await meet(a, b, away)
     try a.table("t").record("b")?.set("n", 10)
     try await meet(a, b, away)
     let old = away.device
