@@ -134,8 +134,8 @@ package struct Delta: Sendable {
       sections[number].records = moved(range.lowerBound)..<moved(range.upperBound)
     }
     for cell in rows.indices { rows[cell] = UInt32(moved(Int(rows[cell]))) }
-    born = Dictionary(
-      uniqueKeysWithValues: born.filter { !gone.contains($0.key) }.map { (moved($0.key), $0.value) })
+    let left = born.filter { !gone.contains($0.key) }
+    born = Dictionary(uniqueKeysWithValues: left.map { (moved($0.key), $0.value) })
   }
 }
 
