@@ -1,4 +1,6 @@
+import CairnBytes
 import CairnDisk
+import CairnLog
 import CairnMerge
 import Synchronization
 import TestSupport
@@ -83,6 +85,20 @@ final class FenceGroup {
       }
       return (found.rowCount, areSettled)
     }
+  }
+
+  /// Folds, and says how many bytes the snapshot's blocks have unpacked: rows, with all that is
+  /// remembered of them. Pages are of a fixed size, at least two of 4 KiB; they are not counted.
+  func contentBytes(_ number: Int) throws -> Int {
+    let bytes = try snapshot(number)
+    let header = try SnapshotHeader(bytes, fileLength: UInt64(bytes.count), path: "snapshot")
+    var (offset, total) = (SnapshotHeader.size, 0)
+    for _ in 0..<header.blockCount {
+      total += Int(bytes.u32(at: offset))
+      offset += SnapshotHeader.blockHeaderSize + Int(bytes.u32(at: offset + 4))
+    }
+    #expect(UInt64(offset) == header.directoryOffset)
+    return total
   }
 
   /// Folds, and gives the snapshot's bytes.

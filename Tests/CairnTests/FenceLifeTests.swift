@@ -24,7 +24,7 @@ import Testing
   ) async throws {
     for life in lives { try life.commit() }
     let devices = lives.map(\.device)
-    #expect(try await bench.settle(devices), comment)
+    #expect(try await bench.settle(devices), "\(comment): \(bench.unrest)")
     try bench.expectEqual(devices, comment)
     let late = try bench.open("late")
     #expect(try await bench.settle(devices + [late]), comment)

@@ -66,19 +66,28 @@ final class IdentityBench {
 
   // MARK: meeting
 
+  /// Why the last round of `settle` was not quiet.
+  private(set) var unrest: [String] = []
+
   /// Until nothing happens any more. Returns whether that ever was.
   @discardableResult
   func settle(_ devices: [Datastore]) async throws -> Bool {
-    for _ in 0..<14 {
-      var isQuiet = true
+    for _ in 0..<20 {
+      unrest = []
       for device in devices {
         clock.advance(by: 7)
         try device.sync()
         let report = try await device.exchange()
         let result = try device.sync()
-        if !report.isIdle || report.isRejoining || result.incorporated > 0 { isQuiet = false }
+        // What was committed just now, a seal for example, nobody else has.
+        if !report.isIdle || report.isRejoining || result.incorporated > 0 || result.committed {
+          unrest.append(
+            "\(device.device): rejoins \(report.isRejoining), applied \(result.incorporated), "
+              + "committed \(result.committed), published \(report.publishedFiles), waiting "
+              + "\(report.waiting.map(\.reason)), problems \(report.problems.map(\.reason))")
+        }
       }
-      if isQuiet { return true }
+      if unrest.isEmpty { return true }
     }
     return false
   }

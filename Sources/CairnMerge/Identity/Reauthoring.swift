@@ -167,6 +167,11 @@ extension ListEdit {
     renamed { $0.index == 0 ? $0 : NodeID($0.dot, $0.index + by($0.dot)) }
   }
 
+  /// With the names that deltas have now: their devices may have left the ones that they had.
+  package func renamed(dots name: (Dot) -> Dot) -> ListEdit {
+    renamed { NodeID(name($0.dot), $0.index) }
+  }
+
   /// With other names for deltas, in the order that these ask for.
   func renamed(_ name: (NodeID) -> NodeID) -> ListEdit {
     var edit = self

@@ -116,7 +116,7 @@ package struct CutBook: Hashable, Sendable {
 
   /// Whether a cut will never be sealed: some member applied the other one, which came first there,
   /// or has left its name without having applied this one. (`gone`: whose words are the last.)
-  private static func isLost(
+  package static func isLost(
     _ own: Cut, to cut: Cut, words: Words, gone: Set<DeviceID>
   ) -> Bool {
     if own.isSealed { return false }

@@ -45,6 +45,19 @@ extension CutBook {
     }
   }
 
+  /// What a delta is called by those who have seen `seen`: its device may have left the name that
+  /// it was written under, and have written it once more.
+  package func presentName(of dot: Dot, seen: VersionVector) -> Dot {
+    var (found, left) = (dot, 0)
+    while !seen.contains(found), let name = earlierNames[found.device],
+      found.sequence > name.common, left < earlierNames.count
+    {
+      found = Dot(device: name.next, sequence: found.sequence - name.common)
+      left += 1
+    }
+    return found
+  }
+
   /// A name under which some of a device's deltas would be there twice, or not at all, if it gave
   /// way to a cut with this seal; nil if all are there once. The seal's group has to have exactly
   /// what was not written once more.

@@ -95,6 +95,8 @@ package enum CutTable {
     var cut: Cut?
     /// Cuts that it seals.
     var seals: [Dot] = []
+    /// Names that devices have left: nothing more is said or written under them.
+    var left: Set<DeviceID> = []
     /// What can't be read of it.
     var failure: DecodeError?
 
@@ -112,7 +114,14 @@ package enum CutTable {
     ) {
       let record = names[Int(delta.records[Int(delta.rows[cell])].reference)]
       let value = Cell(tag: delta.tags[cell], word: delta.words[cell]).value(heap)
-      guard let dot = CutTable.dot(record), case .bytes(let bytes) = value else { return }
+      guard case .bytes(let bytes) = value else { return }
+      if field == CutTable.successor, let device = CutTable.retired(record) {
+        // What can't be read says nothing, as in a record.
+        if CutTable.decoded({ () throws(DecodeError) in try EarlierName(device, bytes) }) != nil {
+          left.insert(device)
+        }
+      }
+      guard let dot = CutTable.dot(record) else { return }
       do throws(DecodeError) {
         if field == CutTable.seal {
           _ = try VersionVector(bytes: bytes)

@@ -8,6 +8,9 @@ struct CutRumours {
   var seals: [Dot: VersionVector] = [:]
   /// What authors had seen when they wrote the last delta of theirs that was looked at.
   var contexts: [DeviceID: VersionVector] = [:]
+  /// Names that devices have left, as far as that was fetched and not applied: what is known of
+  /// their words is all that will ever be.
+  var left: Set<DeviceID> = []
 
   /// Forgets what has been applied.
   mutating func drop(seen: VersionVector) {
@@ -51,7 +54,11 @@ struct DeliveryGate {
 
   mutating func note(_ news: CutTable.News) {
     if let cut = news.cut { rumours.cuts[cut.dot] = cut }
+    rumours.left.formUnion(news.left)
   }
+
+  /// Devices whose words are the last.
+  private var gone: Set<DeviceID> { rumours.left.union(book.earlierNames.keys) }
 
   /// Looks for seals in deltas of a device that come next, in any pack. Behind a gap nobody knows
   /// what their author had seen.
@@ -99,9 +106,22 @@ struct DeliveryGate {
         && book.cuts.allSatisfy {
           cut.context.contains($0.dot) || cut.seal?.contains($0.dot) == true
         }
+        && !isLost(cut)
     }
     for cut in own.sorted(by: { Cut.isBefore($0.line, $1.line) })
     where ahead.allSatisfy({ isBeside($0, cut) }) { ahead.append(cut) }
+  }
+
+  /// Whether a cut can't be sealed any more, because of a sealed one that it excludes: who applied
+  /// it would have to give way at once.
+  private func isLost(_ cut: Cut) -> Bool {
+    let gone = gone
+    return rumours.cuts.values.contains { other in
+      let other = withSeal(other)
+      return other.isSealed && !other.context.contains(cut.dot)
+        && other.seal?.contains(cut.dot) != true && !cut.context.contains(other.dot)
+        && CutBook.isLost(cut, to: other, words: words, gone: gone)
+    }
   }
 
   /// Whether both can be applied.
@@ -152,8 +172,9 @@ struct DeliveryGate {
 
   /// The cut that this device has to give way to, nil if there is none.
   func cutOff(seen: VersionVector) -> Cut? {
-    rumours.cuts.values.map(withSeal).filter {
-      book.mustYield(to: $0, seen: seen, words: words)
+    let gone = gone
+    return rumours.cuts.values.map(withSeal).filter {
+      book.mustYield(to: $0, seen: seen, words: words, gone: gone)
     }.min { Cut.isBefore($0.line, $1.line) }
   }
 }

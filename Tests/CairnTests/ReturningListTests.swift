@@ -1,0 +1,62 @@
+import Cairn
+import TestSupport
+import Testing
+
+/// Lists that strangers have edited on top of one another before they heard of a cut.
+struct ReturningListTests {
+  private let bench = IdentityBench()
+
+  private func values(_ device: Datastore) throws -> [Value] {
+    try #require(try device.table("t").record("listed")).list("l").values
+  }
+
+  private func insert(_ item: String, at index: Int, _ device: Datastore) throws {
+    try #require(try device.table("t").record("listed")).list("l").insert(.string(item), at: index)
+    try device.sync()
+  }
+
+  /// `c` has put an item behind one of `b`, and `a` has settled without having heard of either.
+  private func strangers() async throws -> (a: Datastore, b: Datastore, c: Datastore) {
+    let a = try bench.open("a")
+    try a.table("t").insert(["l": .list(["begin", "end"])], id: "listed")
+    try await bench.settle([a])
+    let (b, c) = (try bench.open("b"), try bench.open("c"))
+    for device in [b, c] {
+      try await device.exchange()
+      try device.sync()
+    }
+    try insert("of-b", at: 1, b)
+    try await b.exchange()
+    try await c.exchange()
+    try c.sync()
+    try insert("of-c", at: 2, c)
+    try #require(try c.table("t").record("listed")).list("l").move(from: 1, to: 0)
+    try c.sync()
+    try insert("first-of-c", at: 0, c)
+    try a.askToForget()
+    try a.sync()
+    #expect(try values(c) == ["first-of-c", "of-b", "begin", "of-c", "end"])
+    return (a, b, c)
+  }
+
+  @Test func `items beside those of a stranger who came in before stay where they are`()
+    async throws
+  {
+    let (a, b, c) = try await strangers()
+    #expect(try await bench.settle([a, b]), "\(bench.unrest)")
+    #expect(try await bench.settle([c, a, b]), "\(bench.unrest)")
+    try bench.expectEqual([a, b, c])
+    #expect(try values(a) == ["first-of-c", "of-b", "begin", "of-c", "end"])
+  }
+
+  @Test func `items beside those of a stranger who has not come in go to the end`() async throws {
+    let (a, b, c) = try await strangers()
+    #expect(try await bench.settle([a, c]), "\(bench.unrest)")
+    #expect(Set(try values(a)) == ["first-of-c", "begin", "of-c", "end"])
+    #expect(try await bench.settle([b, a, c]), "\(bench.unrest)")
+    try bench.expectEqual([a, b, c])
+    let items = try values(a)
+    #expect(Set(items) == ["first-of-c", "of-b", "begin", "of-c", "end"])
+    #expect(items.count == 5)
+  }
+}
