@@ -118,6 +118,18 @@ struct CutBookTests {
     #expect(book.earlierNames(of: c).count == 3)
   }
 
+  @Test func `what was written once more is found under its next name`() {
+    var book = CutBook()
+    book.earlierNames = [a: EarlierName(a, next: b, common: 3), b: EarlierName(b, next: c, common: 2)]
+    let seen = vector([a: 3, b: 2, c: 5])
+    #expect(book.presentName(of: dot(a, 2), seen: seen) == dot(a, 2))
+    #expect(book.presentName(of: dot(a, 4), seen: seen) == dot(b, 1))
+    #expect(book.presentName(of: dot(a, 7), seen: seen) == dot(c, 2))
+    // A circle, which nobody makes, ends.
+    book.earlierNames[c] = EarlierName(c, next: a, common: 0)
+    #expect(book.presentName(of: dot(c, 100), seen: vector([:])).sequence < 100)
+  }
+
   @Test func `who gave way gives way again only where nothing would be doubled or lost`() {
     var book = CutBook()
     book.earlierNames = [a: EarlierName(a, next: b, common: 3)]

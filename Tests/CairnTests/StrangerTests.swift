@@ -1,9 +1,13 @@
-import Cairn
+import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
 
-/// Lists that strangers have edited on top of one another before they heard of a cut.
-struct ReturningListTests {
+@testable import Cairn
+
+/// Devices that have written and cut before they heard of somebody's cut: they give way, and what
+/// they did on top of one another is there all the same.
+struct StrangerTests {
   private let bench = IdentityBench()
 
   private func values(_ device: Datastore) throws -> [Value] {
@@ -58,5 +62,33 @@ struct ReturningListTests {
     let items = try values(a)
     #expect(Set(items) == ["first-of-c", "of-b", "begin", "of-c", "end"])
     #expect(items.count == 5)
+  }
+
+  /// Of some of the devices the name is smaller than the founder's, and so is the line of the cut.
+  @Test(arguments: 0..<8 as Range<UInt64>)
+  func `a stranger's cut that can't be sealed is in nobody's way`(seed: UInt64) async throws {
+    let bench = IdentityBench(seed: seed)
+    let a = try bench.open("a")
+    try a.add("of-a")
+    try await bench.settle([a])
+    let b = try bench.open("b")
+    try await b.exchange()
+    try b.sync()
+    try b.add("of-b")
+    try b.askToForget()
+    try b.sync()
+    try await b.exchange()
+    let c = try bench.open("c")
+    try await c.exchange()
+    try c.sync()
+    try c.add("of-c")
+    #expect(c.store.cuts.cuts.map(\.isSealed) == [false])
+    try a.askToForget()
+    try a.sync()
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    let comment: Comment = "seed \(seed)"
+    #expect(try await bench.settle([c, b, a]), "\(comment): \(bench.unrest)")
+    try bench.expectEqual([a, b, c], comment)
+    #expect(try a.ids() == ["of-a", "of-b", "of-c"], comment)
   }
 }
