@@ -120,7 +120,9 @@ struct CutBookTests {
 
   @Test func `what was written once more is found under its next name`() {
     var book = CutBook()
-    book.earlierNames = [a: EarlierName(a, next: b, common: 3), b: EarlierName(b, next: c, common: 2)]
+    book.earlierNames = [
+      a: EarlierName(a, next: b, common: 3), b: EarlierName(b, next: c, common: 2),
+    ]
     let seen = vector([a: 3, b: 2, c: 5])
     #expect(book.presentName(of: dot(a, 2), seen: seen) == dot(a, 2))
     #expect(book.presentName(of: dot(a, 4), seen: seen) == dot(b, 1))
