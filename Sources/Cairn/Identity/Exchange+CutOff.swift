@@ -21,6 +21,10 @@ extension Exchange {
             + "settled; it takes that over as soon as \(what)"))
     }
     guard let seal = cut.seal, staging.exchange.store.vector.contains(cut.dot) else {
+      if staging.exchange.memory.withLock({ $0.cutOff != nil }) {
+        // The cut came after what was put together in earlier rounds, some of which it cuts off.
+        stopRejoining()
+      }
       wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
       return nil
     }
