@@ -91,4 +91,39 @@ struct StrangerTests {
     try bench.expectEqual([a, b, c], comment)
     #expect(try a.ids() == ["of-a", "of-b", "of-c"], comment)
   }
+
+  @Test func `what was put together for a return is put together anew beside a later cut`()
+    async throws
+  {
+    let a = try bench.open("a")
+    try a.add("of-a")
+    try await bench.settle([a])
+    let c = try bench.open("c")
+    try await c.exchange()
+    try c.sync()
+    try c.add("of-c")
+    try a.askToForget()
+    try a.sync()
+    try await a.exchange()
+    let b = try bench.open("b")
+    try await b.exchange()
+    try b.sync()
+    #expect(b.store.cuts.cuts.map(\.isSealed) == [true])
+    try b.add("of-b")
+    try await b.exchange()
+    // Fetches the cut, finds that it is cut off, puts together what there is: of-b, too.
+    try await c.exchange()
+    try c.sync()
+    #expect(try await c.exchange().isRejoining)
+    // The founder, who has not heard of that, settles once more.
+    try a.add("of-a-2")
+    try a.askToForget()
+    try a.sync()
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    try await a.exchange()
+    try await c.exchange()
+    #expect(try await bench.settle([c, a, b]), "\(bench.unrest)")
+    try bench.expectEqual([a, b, c])
+    #expect(try a.ids() == ["of-a", "of-a-2", "of-b", "of-c"])
+  }
 }
