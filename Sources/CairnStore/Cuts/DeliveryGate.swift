@@ -115,7 +115,7 @@ struct DeliveryGate {
   /// Whether a cut can't be sealed any more, because of a sealed one that it excludes: who applied
   /// it would have to give way at once.
   private func isLost(_ cut: Cut) -> Bool {
-    let gone = gone
+    let gone = self.gone
     return rumours.cuts.values.contains { other in
       let other = withSeal(other)
       return other.isSealed && !other.context.contains(cut.dot)
@@ -172,7 +172,7 @@ struct DeliveryGate {
 
   /// The cut that this device has to give way to, nil if there is none.
   func cutOff(seen: VersionVector) -> Cut? {
-    let gone = gone
+    let gone = self.gone
     return rumours.cuts.values.map(withSeal).filter {
       book.mustYield(to: $0, seen: seen, words: words, gone: gone)
     }.min { Cut.isBefore($0.line, $1.line) }
