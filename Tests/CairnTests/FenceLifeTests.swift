@@ -2,9 +2,18 @@ import Cairn
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// Lives that ask to forget and retire each other at any moment, offline for as long as they like:
 /// what any of them has acknowledged is there in the end, once.
 @Suite struct FenceLifeTests {
+  /// Many more seeds are for long runs.
+  private static let more: UInt64 = unsafe getenv("CAIRN_LONG") == nil ? 0 : 300
+
   /// Devices that all have the records which all use.
   private func lives(
     _ seed: UInt64, _ names: [String]
@@ -33,7 +42,7 @@ import Testing
       lives.map { ($0, IdentityLife.Deeds()) }, common: IdentityLife.Deeds(), in: late, comment)
   }
 
-  @Test(arguments: 0..<24 as Range<UInt64>)
+  @Test(arguments: 0..<24 + more)
   func `what is forgotten now and then is not missed`(seed: UInt64) async throws {
     let (bench, lives) = try await lives(seed, ["a", "b", "c"])
     let random = SeededRandom(seed + 77)
@@ -51,7 +60,7 @@ import Testing
     try await expectAll(bench, lives, "seed \(seed)")
   }
 
-  @Test(arguments: 100..<124 as Range<UInt64>)
+  @Test(arguments: 100..<124 + more)
   func `who was retired while it was away returns with everything`(seed: UInt64) async throws {
     let (bench, lives) = try await lives(seed, ["a", "b", "c"])
     let random = SeededRandom(seed + 77)
@@ -71,7 +80,7 @@ import Testing
     try await expectAll(bench, lives, "seed \(seed)")
   }
 
-  @Test(arguments: 200..<224 as Range<UInt64>)
+  @Test(arguments: 200..<224 + more)
   func `copies of a device beside cuts keep what each has done`(seed: UInt64) async throws {
     let (bench, lives) = try await lives(seed, ["a", "c"])
     let (a, other) = (lives[0], lives[1])
@@ -104,7 +113,7 @@ import Testing
       in: other.device, comment)
   }
 
-  @Test(arguments: 300..<312 as Range<UInt64>)
+  @Test(arguments: 300..<312 + more)
   func `two that retire each other are together again in the end`(seed: UInt64) async throws {
     let (bench, lives) = try await lives(seed, ["a", "b", "c"])
     let random = SeededRandom(seed + 77)

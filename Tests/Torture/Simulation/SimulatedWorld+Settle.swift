@@ -6,7 +6,9 @@ import TestSupport
 /// The second phase: nothing fails any more, everybody meets, and all must have the same.
 extension SimulatedWorld {
   static let roundsMax = 8
+  static let roundsWithRetirements = 32
   private static let isTooOld = "can't be compared with what is here"
+  private static let isLeftTwice = "this device has left its name"
 
   func settle() async throws {
     let random = SeededRandom(profile.seed &+ 3)
@@ -52,23 +54,42 @@ extension SimulatedWorld {
   /// False if a copy of a device is older than what the folder still has of it: it says so, and
   /// publishes nothing; that is a known limit, and such a world does not come to rest.
   private func meet() async throws -> Bool {
-    for _ in 0..<Self.roundsMax {
+    for round in 0..<(profile.retires ? Self.roundsWithRetirements : Self.roundsMax) {
       var isQuiet = true
       obstacles = []
+      held = []
       for device in devices {
         for copy in device.copies {
           if try await !meet(copy, device) { isQuiet = false }
         }
       }
       if isQuiet, isEqual { return true }
+      if profile.retires, round % Self.roundsMax == Self.roundsMax - 1 { try decide() }
     }
     if folder.hasTwins, obstacles.contains(where: { $0.contains(Self.isTooOld) }) {
       strandedCopies += 1
       return false
     }
+    if obstacles.contains(where: { $0.contains(Self.isLeftTwice) }) {
+      ambiguousNames += 1
+      return false
+    }
     throw TortureFailure(
       "no convergence after \(Self.roundsMax) rounds: "
         + obstacles.joined(separator: "; ") + "; " + vectors)
+  }
+
+  /// Devices have retired each other in a circle: one of them retires all that is held there, as a
+  /// person would.
+  private func decide() throws {
+    guard let first = held.first else { return }
+    let all = held.filter { $0.copy === first.copy }
+    for device in Set(all.map(\.device)).sorted() {
+      do { try first.copy.datastore?.retireDevice(device) } catch {
+        throw TortureFailure("\(device) can't be retired: \(error)")
+      }
+    }
+    decisions += 1
   }
 
   /// Whether nothing was new to anybody.
@@ -84,6 +105,7 @@ extension SimulatedWorld {
     obstacles +=
       report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
       + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
+    held += report.held.map { (copy, String($0.name.prefix(16))) }
     try copy.commit(allowingMassDelete: true)
     folder.settle()
     count(4)
