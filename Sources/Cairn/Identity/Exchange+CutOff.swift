@@ -21,8 +21,13 @@ extension Exchange {
             + "settled; it takes that over as soon as \(what)"))
     }
     guard let seal = cut.seal, staging.exchange.store.vector.contains(cut.dot) else {
-      if staging.exchange.memory.withLock({ $0.cutOff != nil }) {
-        // The cut came after what was put together in earlier rounds, some of which it cuts off.
+      let hasNews = inbox.withLock { inbox in
+        !inbox.judged.isSuperset(of: inbox.items.map(\.name))
+      }
+      if hasNews || staging.exchange.memory.withLock({ $0.cutOff != nil }) {
+        // The cut came after what was put together in earlier rounds, some of which it cuts off;
+        // or it may have had to give way itself meanwhile: the next sync looks for the one that
+        // goes on.
         stopRejoining()
       }
       wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
