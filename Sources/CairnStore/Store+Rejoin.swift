@@ -24,6 +24,8 @@ package struct Rejoining: Sendable {
   package var isOnTop = false
   /// What of this store counts for others, if not all of it does; the rest is left behind.
   package var admitted: VersionVector?
+  /// Nobody goes on under the old name.
+  package var leavesName = false
 
   package init(staged: Store, device: DeviceID, common: CommonBranch) {
     self.staged = staged
@@ -192,7 +194,7 @@ extension Store {
         .log, "own deltas of \(directory) build on others that the folder does not have")
     }
     // Who has written nothing has no name to leave.
-    if plan.admitted != nil, reauthoring.last > 0 { packs += try noteNames(plan, names) }
+    if plan.leavesName, reauthoring.last > 0 { packs += try noteNames(plan, names) }
     return (packs, conflicts)
   }
 

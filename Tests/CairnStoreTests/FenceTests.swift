@@ -240,6 +240,24 @@ struct FenceTests {
     #expect(try group[0].tables().map(\.name) == ["t"])
   }
 
+  @Test func `cuts of a snapshot that is joined count for nothing, and nobody hears of them`() throws {
+    let group = try met(2)
+    group[0].requestCut()
+    try group[0].sync()
+    try group[0].set("r0", ["x": 77])
+    try group[0].sync()
+    let bytes = try group.snapshot(0)
+    let path = group[1].temporarySnapshotPath()
+    let file = try group.devices[1].disk.open(path, .create)
+    try file.write(bytes.span, at: 0)
+    file.close()
+    let outcome = try #require(try group[1].join(snapshot: path))
+    #expect(outcome.changed.map(\.table) == ["t"])
+    #expect(group[1].cuts == group[0].cuts)
+    #expect(group[1].totals.size == group[0].totals.size)
+    #expect(group[1].totals.records == group[0].totals.records)
+  }
+
   @Test func `a later cut takes the place of the earlier ones`() throws {
     let group = try met(2)
     for round in 0..<5 {

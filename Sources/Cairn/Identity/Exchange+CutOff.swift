@@ -64,6 +64,7 @@ extension Exchange {
       staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
     plan.isOnTop = true
     plan.admitted = seal
+    plan.leavesName = true
     if !hasAll {
       plan.carried = try carried(ownFiles, after: through)
       let have = plan.carried.isEmpty ? through : ownFiles.last?.last ?? through

@@ -43,6 +43,10 @@ extension Exchange {
     case .cutOff(let cut):
       plan = try await cutOffPlan(staging, cut, listing, &report)
     }
+    if plan?.admitted == nil {
+      // Others' deltas that cuts have left behind since are there once more by their own devices.
+      plan?.admitted = staging.exchange.store.cuts.admitted(of: store.vector)
+    }
     plan?.forked = memory.withLock { $0.forked }
     let missing = plan?.missing(store.vector) ?? []
     try checkOpen()

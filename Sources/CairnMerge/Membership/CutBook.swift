@@ -75,6 +75,16 @@ package struct CutBook: Hashable, Sendable {
     return cover.covers(seen)
   }
 
+  /// What of this much counts for those who have applied these cuts, if it was all seen without
+  /// them; nil if everything does. The rest they will never apply.
+  package func admitted(of seen: VersionVector) -> VersionVector? {
+    var admitted: VersionVector?
+    for cut in cuts where !seen.contains(cut.dot) {
+      if let seal = cut.seal { admitted = admitted?.meet(seal) ?? seal }
+    }
+    return admitted
+  }
+
   // MARK: sealing
 
   /// The cuts that can be sealed by a device that has seen this much: every member has said that it
