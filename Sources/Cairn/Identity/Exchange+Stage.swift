@@ -89,7 +89,7 @@ extension Exchange {
     learnWords()
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.
     let hasAll = memory.withLock { memory in
-      memory.heads.values.allSatisfy { $0.segments.first?.first ?? 1 == 1 }
+      memory.heads.values.allSatisfy(\.gaps.isEmpty)
     }
     if !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)
