@@ -32,8 +32,10 @@ extension Exchange {
   }
 
   func noteCuts(_ report: inout ExchangeReport) {
+    // What was written under a name that was left is there under the next one.
+    let left = store.cuts.earlierNames
     report.held = inbox.withLock { inbox in
-      inbox.items.compactMap { item in
+      inbox.items.filter { left[$0.device] == nil }.compactMap { item in
         inbox.besideCuts[item.name].map {
           ExchangeReport.Waiting(name: item.name, bytes: 0, reason: $0)
         }

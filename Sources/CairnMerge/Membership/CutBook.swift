@@ -137,6 +137,18 @@ package struct CutBook: Hashable, Sendable {
     }
   }
 
+  /// Whether a device has to cut once more, because a cut of its own will never be sealed: a member
+  /// has left its name without having applied it, and no later cut has taken its place.
+  package func mustRepeatCut(of device: DeviceID, words: Words) -> Bool {
+    cuts.contains { own in
+      own.dot.device == device && !own.isSealed
+        && own.members.contains {
+          earlierNames[$0] != nil && words[$0]?.contains(own.dot) != true
+        }
+        && !cuts.contains { $0.dot != own.dot && $0.context.contains(own.dot) }
+    }
+  }
+
   // MARK: proposing
 
   /// A cut as the delta `dot` of a device that has seen this much. Alone it is sealed at once.

@@ -63,7 +63,9 @@ extension StoreState {
   }
 
   private func isCutDue(_ wish: CutWish) -> Bool {
-    if !wish.retiring.isEmpty { return true }
+    if !wish.retiring.isEmpty || cuts.mustRepeatCut(of: device, words: known(wish.words)) {
+      return true
+    }
     guard let from = wish.from, cuts.cuts.allSatisfy(\.isSealed) else { return false }
     return vector.total >= cuts.fence.total &+ from
   }
@@ -72,12 +74,18 @@ extension StoreState {
   private func ownSealable(_ words: CutBook.Words) -> [Cut] {
     let own = cuts.cuts.filter { $0.dot.device == device && !$0.isSealed }
     if own.isEmpty { return [] }
+    let known = known(words)
+    return own.filter { CutBook.isSealable($0, seen: vector, words: known) }
+  }
+
+  /// Words of which all that they contain is here.
+  private func known(_ words: CutBook.Words) -> CutBook.Words {
     var known = allContexts
     for (member, word) in words where vector.covers(word) {
       known[member] = known[member]?.merged(with: word) ?? word
     }
     known[device] = vector
-    return own.filter { CutBook.isSealable($0, seen: vector, words: known) }
+    return known
   }
 
   private mutating func insert(_ cut: Cut) throws(StoreError) {

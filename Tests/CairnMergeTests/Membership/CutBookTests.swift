@@ -78,6 +78,27 @@ struct CutBookTests {
     #expect(CutBook().mustYield(to: cut, seen: seen, words: [:]))
   }
 
+  @Test func `of what was seen beside a sealed cut only what the seal has counts`() {
+    var cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    let seen = vector([a: 1, b: 3, c: 2])
+    #expect(book(cut).admitted(of: seen) == nil)
+    cut.seal = vector([a: 3, b: 2])
+    #expect(book(cut).admitted(of: seen) == vector([a: 3, b: 2]))
+    #expect(book(cut).admitted(of: vector([a: 2, b: 1])) == nil)
+  }
+
+  @Test func `a cut that a member's leaving has made unsealable is repeated by its author, once`() {
+    let cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    var book = book(cut)
+    #expect(!book.mustRepeatCut(of: a, words: [:]))
+    book.earlierNames[b] = EarlierName(b, next: c, common: 1)
+    #expect(book.mustRepeatCut(of: a, words: [:]))
+    #expect(!book.mustRepeatCut(of: a, words: [b: vector([a: 2, b: 1])]))
+    #expect(!book.mustRepeatCut(of: c, words: [:]))
+    book.insert(book.proposal(dot(a, 3), seen: vector([a: 2, b: 1])))
+    #expect(!book.mustRepeatCut(of: a, words: [:]))
+  }
+
   @Test func `of two that have cut each other off, one gives way`() {
     let one = CutBook().proposal(dot(a, 1), seen: vector([:]))
     let other = CutBook().proposal(dot(b, 1), seen: vector([:]))

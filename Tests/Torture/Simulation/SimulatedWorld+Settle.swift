@@ -82,14 +82,17 @@ extension SimulatedWorld {
   /// Devices have retired each other in a circle: one of them retires all that is held there, as a
   /// person would.
   private func decide() throws {
-    guard let first = held.first else { return }
-    let all = held.filter { $0.copy === first.copy }
-    for device in Set(all.map(\.device)).sorted() {
-      do { try first.copy.datastore?.retireDevice(device) } catch {
-        throw TortureFailure("\(device) can't be retired: \(error)")
+    for index in histories.indices where !isEqual(index) {
+      let found = held.filter { $0.copy.index == index }
+      guard let first = found.first else { continue }
+      for name in Set(found.filter { $0.copy === first.copy }.map(\.device)).sorted() {
+        do { try first.copy.datastore?.retireDevice(name) } catch {
+          // Its own name of before.
+          try first.copy.demand(error.code == .illegalArgument, "\(name) stays: \(error)")
+        }
       }
+      decisions += 1
     }
-    decisions += 1
   }
 
   /// Whether nothing was new to anybody.
@@ -112,11 +115,11 @@ extension SimulatedWorld {
     return !committed && report.isIdle
   }
 
-  private var isEqual: Bool {
-    histories.indices.allSatisfy { index in
-      let all = devices.map { $0.copies[index].datastore?.core.vector }
-      return all.allSatisfy { $0 == all[0] }
-    }
+  private var isEqual: Bool { histories.indices.allSatisfy(isEqual) }
+
+  private func isEqual(_ index: Int) -> Bool {
+    let all = devices.map { $0.copies[index].datastore?.core.vector }
+    return all.allSatisfy { $0 == all[0] }
   }
 
   private var vectors: String {
