@@ -8,6 +8,7 @@ extension SimulatedWorld {
   static let roundsMax = 8
   static let roundsWithRetirements = 32
   private static let isTooOld = "can't be compared with what is here"
+  private static let isNowhere = "of the device are nowhere"
   private static let isLeftTwice = "this device has left its name"
 
   func settle() async throws {
@@ -70,8 +71,14 @@ extension SimulatedWorld {
       strandedCopies += 1
       return false
     }
-    if obstacles.contains(where: { $0.contains(Self.isLeftTwice) }) {
+    if profile.retires, obstacles.contains(where: { $0.contains(Self.isLeftTwice) }) {
       ambiguousNames += 1
+      return false
+    }
+    if profile.retires, obstacles.contains(where: { $0.contains(Self.isNowhere) }) {
+      // The folder has lost files of a device that had them no more itself. They are in its
+      // snapshot, which those who it cut off can't join; that they were cut off was in the files.
+      lostCuts += 1
       return false
     }
     throw TortureFailure(

@@ -22,6 +22,8 @@ final class SimulatedWorld: @unchecked Sendable {
   var strandedCopies = 0
   /// Devices that can't give way once more.
   var ambiguousNames = 0
+  /// Worlds in which the folder has lost a cut that the other side would have to give way to.
+  var lostCuts = 0
   /// How often somebody had to choose between groups that had retired each other.
   var decisions = 0
   /// What the last round of the second phase could not use.

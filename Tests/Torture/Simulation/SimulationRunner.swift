@@ -74,6 +74,7 @@ struct SimulationRunner {
     ledger.count("requests", world.folder.requests)
     ledger.count("worlds with a copy that is too old", world.strandedCopies)
     ledger.count("worlds with a name that was left twice", world.ambiguousNames)
+    ledger.count("worlds with a cut in a file that the folder has lost", world.lostCuts)
     ledger.count("worlds in which somebody had to decide", world.decisions)
     for device in world.devices {
       ledger.count("devices")
