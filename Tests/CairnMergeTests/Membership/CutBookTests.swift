@@ -95,6 +95,8 @@ struct CutBookTests {
     #expect(book.mustRepeatCut(of: a, words: [:]))
     #expect(!book.mustRepeatCut(of: a, words: [b: vector([a: 2, b: 1])]))
     #expect(!book.mustRepeatCut(of: c, words: [:]))
+    // The record of a name that was left retires it.
+    book.retired = [b]
     book.insert(book.proposal(dot(a, 3), seen: vector([a: 2, b: 1])))
     #expect(!book.mustRepeatCut(of: a, words: [:]))
   }
