@@ -240,7 +240,7 @@ struct FenceTests {
     #expect(try group[0].tables().map(\.name) == ["t"])
   }
 
-  @Test func `cuts of a snapshot that is joined count for nothing, and nobody hears of them`() throws {
+  @Test func `cuts of a joined snapshot count for nothing, and nobody hears of them`() throws {
     let group = try met(2)
     group[0].requestCut()
     try group[0].sync()
