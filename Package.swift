@@ -51,6 +51,7 @@ let serverProducts: [Product] =
   ? [
     .library(name: "CairnWebDAV", targets: ["CairnWebDAV"]),
     .library(name: "CairnS3", targets: ["CairnS3"]),
+    .library(name: "CairnCouchDB", targets: ["CairnCouchDB"]),
   ] : []
 
 let serverPackages: [Package.Dependency] =
@@ -81,13 +82,35 @@ let serverTargets: [Target] =
         "Cairn", "CairnHTTP", "CairnDisk", "CairnLog",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    module(
+      "CairnCouchDB",
+      [
+        "Cairn", "CairnHTTP", "CairnDisk", "CairnLog",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    .executableTarget(
+      name: "FollowExample", dependencies: ["Cairn", "CairnCouchDB"],
+      path: "Tools/Examples/Follow", swiftSettings: settings),
+    .target(
+      name: "TestServers", dependencies: ["CairnDisk"], path: "Tests/Servers",
+      swiftSettings: settings),
     tests(
       "RemoteTests",
-      ["Cairn", "CairnHTTP", "CairnWebDAV", "CairnS3", "CairnDisk", "CairnLog", "CairnStore"]),
+      [
+        "Cairn", "CairnHTTP", "CairnWebDAV", "CairnS3", "CairnDisk", "CairnLog", "CairnStore",
+        "TestServers",
+      ]),
+    tests(
+      "CouchDBTests",
+      [
+        "Cairn", "CairnCouchDB", "CairnHTTP", "CairnDisk", "TestServers",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
   ] : []
 
 /// What the command line links only if servers are there.
-let toolServers: [Target.Dependency] = hasServers ? ["CairnWebDAV", "CairnS3"] : []
+let toolServers: [Target.Dependency] =
+  hasServers ? ["CairnWebDAV", "CairnS3", "CairnCouchDB"] : []
 let toolSettings: [SwiftSetting] = hasServers ? [.define("CAIRN_SERVERS")] : []
 
 let package = Package(

@@ -21,6 +21,8 @@ final class BackgroundExchange: Sendable {
       } catch {
         switch error.code {
         case .closed, .shutdown, .deleted: return .stop
+        // Of what was asked to end nobody wants to hear.
+        case .cancelled where Task.isCancelled: return .stop
         default:
           onReport(.failure(error))
           return .idle

@@ -31,6 +31,8 @@ public final class Datastore: Sendable {
   /// For a local datastore, which transfers nothing.
   private let idleGauge = TransferGauge()
   var gauge: TransferGauge { exchanger?.gauge ?? idleGauge }
+  /// The object store that uses it.
+  let objectClaim = Lock(ObjectClaim.Memo())
 
   init(
     id: String, generation: UInt32, manager: DatastoreManager, directory: String
@@ -67,7 +69,8 @@ public final class Datastore: Sendable {
             blobs,
             BlobExchange.Choice(
               policy: options.attachments,
-              graceMilliseconds: options.attachmentGraceMilliseconds)
+              graceMilliseconds: options.attachmentGraceMilliseconds,
+              trashMilliseconds: options.stored.trashMilliseconds)
           ))
         // A new one is in the account's list at once, empty.
         info.notePublished(store.published)
@@ -229,6 +232,8 @@ public final class Datastore: Sendable {
     if !store.isClosed { info.save() }
     observers.keepStatus()
     defer {
+      // Not before: rounds that are cut short see a datastore that is closed.
+      exchanger?.cancel()
       observers.finish()
       gauge.finish()
     }
@@ -319,7 +324,8 @@ public final class Datastore: Sendable {
     }
   }
 
-  /// Ends what `startExchanging` began. A round that is under way ends by itself.
+  /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
+  /// a server are cancelled.
   public func stopExchanging() {
     background.withLock { running in
       exchanger?.condition.set { $0.isInBackground = false }

@@ -22,7 +22,13 @@ extension DatastoreManager {
   ) async throws(CairnError) -> CatalogueReport {
     guard let catalogue else { throw DatastoreManager.noFolderError }
     try checkUsable()
-    return try await catalogue.run(self, allowingMassDelete: allowingMassDelete)
+    do throws(CairnError) {
+      return try await catalogue.run(self, allowingMassDelete: allowingMassDelete)
+    } catch {
+      // Shutting down cancels, and says more than that it was cancelled.
+      if error.code == .cancelled { try checkUsable() }
+      throw error
+    }
   }
 
   /// Exchanges the list in the background from now on: at once, when the folder changes, and at
@@ -47,6 +53,7 @@ extension DatastoreManager {
           return report.isIdle ? .idle : .moved
         } catch {
           if error.code == .shutdown { return .stop }
+          if error.code == .cancelled, Task.isCancelled { return .stop }
           onReport(.failure(error))
           return .idle
         }
@@ -54,7 +61,8 @@ extension DatastoreManager {
     }
   }
 
-  /// Ends what `startExchanging` began. A round that is under way ends by itself.
+  /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
+  /// a server are cancelled.
   public func stopExchanging() {
     let background = state.withLock { state in
       defer { state.background = nil }

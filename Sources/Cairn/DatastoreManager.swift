@@ -138,6 +138,7 @@ public final class DatastoreManager: Sendable {
       return (state.open.values.sorted { $0.id < $1.id }, state.background)
     }
     background?.stop()
+    catalogue?.cancel()
     listChanges.finish()
     var failure: CairnError?
     for datastore in open {

@@ -346,6 +346,7 @@ extension Exchange {
       }
       if bytes >= Exchange.batchBytes || index == items.count - 1, !packs.isEmpty {
         let batch = packs
+        try willIncorporate(batch)
         let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch) }
         noteBlobs(batch, part)
         merge(part, into: &outcome)

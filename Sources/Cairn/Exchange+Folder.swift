@@ -25,6 +25,7 @@ extension Exchange {
             + "missing; nothing was changed. Wait until the folder is there, or link the datastore "
             + "anew", file: name, id: datastoreID)
       }
+      try await waitForIdentity(&report)
       let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
       identity = try await writeIdentity(new, &report)
     }
@@ -36,6 +37,20 @@ extension Exchange {
         file: FileName.folderIdentity, id: datastoreID)
     }
     memory.withLock { $0.folderIdentity = identity }
+  }
+
+  /// Where devices have exchanged there is a cairn.json, even if it can't be read just now. One
+  /// that has gone for good is written anew after some rounds.
+  private func waitForIdentity(_ report: inout ExchangeReport) async throws(CairnError) {
+    report.requests += 1
+    let entries = try await folder.list(directory)
+    let isInUse = entries.contains { FileName.headDevice($0.name) != nil }
+    guard isInUse, !memory.withLock({ $0.identityAttempt.isAbandoned([]) }) else { return }
+    throw CairnError(
+      .retryLater,
+      "\(FileName.folderIdentity) is missing in the shared folder, which devices have used for "
+        + "\(datastoreID); nothing was changed. Wait until all of the folder has arrived",
+      file: FileName.folderIdentity, id: datastoreID)
   }
 
   /// The file was half written, or the rest of it is still to come. Who knows what it said, and

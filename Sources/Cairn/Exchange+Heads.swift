@@ -81,20 +81,40 @@ extension Exchange {
   func readFile(
     _ name: String, _ limit: Int, _ report: inout ExchangeReport
   ) async throws(CairnError) -> [UInt8]? {
+    let bytes: [UInt8]?
     do throws(CairnError) {
-      guard let bytes = try await folder.read(directory + "/" + name, limit: limit) else {
-        report.waiting.append(
-          ExchangeReport.Waiting(name: name, bytes: 0, reason: "it was listed, but is not there"))
-        return nil
-      }
-      return bytes
-    } catch {
-      switch error.code {
-      case .fileIO, .notFound, .corrupt, .readOnly:
-        report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
-        return nil
-      default: throw error
-      }
+      bytes = try await folder.read(directory + "/" + name, limit: limit)
+    } catch { return try noteUnread(name, error, &report) }
+    if bytes == nil { noteAbsent(name, &report) }
+    return bytes
+  }
+
+  /// A part of one, in the same way.
+  func readFile(
+    _ name: String, _ range: Range<UInt64>, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [UInt8]? {
+    let bytes: [UInt8]?
+    do throws(CairnError) {
+      bytes = try await folder.read(directory + "/" + name, range: range)
+    } catch { return try noteUnread(name, error, &report) }
+    if bytes == nil { noteAbsent(name, &report) }
+    return bytes
+  }
+
+  private func noteAbsent(_ name: String, _ report: inout ExchangeReport) {
+    report.waiting.append(
+      ExchangeReport.Waiting(name: name, bytes: 0, reason: "it was listed, but is not there"))
+  }
+
+  /// What is wrong with one file is a problem in the report; everything else ends the round.
+  private func noteUnread(
+    _ name: String, _ error: CairnError, _ report: inout ExchangeReport
+  ) throws(CairnError) -> [UInt8]? {
+    switch error.code {
+    case .fileIO, .notFound, .corrupt, .readOnly:
+      report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
+      return nil
+    default: throw error
     }
   }
 

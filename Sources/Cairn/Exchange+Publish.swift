@@ -30,7 +30,7 @@ extension Exchange {
     try await mend(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
     if !onlyMends {
       try await mergeSmallSegments(&head, &report)
-      if isSnapshotDue(head) { try await publishSnapshot(&head, listing, &report) }
+      if isSnapshotDue(head) { try await publishSnapshotIfRoom(&head, listing, &report) }
       head.acknowledged = vector
       head.acknowledgedAt = vector[store.device]
       let cuts = store.cuts
@@ -71,12 +71,19 @@ extension Exchange {
   private func publishSegments(
     _ head: inout Head, through last: UInt64, _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    while head.last < last {
-      let after = head.last
-      let found = try wrapped { () throws(StoreError) in
-        try store.ownPack(after: after, through: last, limit: tuning.packBytes)
+    let snapshot = isSnapshotDue(head) ? snapshotBytes() : nil
+    defer { gauge.expectLater(files: 0, bytes: 0) }
+    var next = try nextPack(after: head.last, through: last)
+    while let found = next {
+      // One ahead, so that nobody takes the pause between two files for the end.
+      var failure: CairnError?
+      do throws(CairnError) { next = try nextPack(after: found.last, through: last) } catch {
+        // Not before what can be published is.
+        (next, failure) = (nil, error)
       }
-      guard let found else { return }
+      gauge.expectLater(
+        files: (next == nil ? 0 : 1) + (snapshot == nil ? 0 : 1),
+        bytes: UInt64(next?.pack.count ?? 0) + (snapshot ?? 0))
       try await blobs?.publish(found.pack, &report)
       let chains = try chains(of: found.pack, after: head.chain)
       let segment = PublishedSegment(
@@ -88,7 +95,24 @@ extension Exchange {
       head.chain = segment.chainAfter
       memory.withLock { $0.histories.note(head.device, first: found.first, chains) }
       report.publishedDeltas += found.last - found.first + 1
+      if let failure { throw failure }
     }
+  }
+
+  /// Own deltas that are not published yet, as far as one file goes; nil if there are no more.
+  private func nextPack(
+    after: UInt64, through last: UInt64
+  ) throws(CairnError) -> (pack: [UInt8], first: UInt64, last: UInt64)? {
+    if after >= last { return nil }
+    return try wrapped { () throws(StoreError) in
+      try store.ownPack(after: after, through: last, limit: tuning.packBytes)
+    }
+  }
+
+  private func snapshotBytes() -> UInt64? {
+    guard let file = store.snapshotFile() else { return nil }
+    // If it can't be asked now that is told when it is read.
+    do { return try machine.disk.info(file.path)?.size } catch { return nil }
   }
 
   /// The chain after each delta of a pack of ours.
@@ -235,6 +259,17 @@ extension Exchange {
     return uncoveredBytes(head) >= max(tuning.smallFileBytes, (head.snapshot?.size ?? 0) / 2)
   }
 
+  /// It only saves others deltas: what is to be heard now must not wait until there is room for it.
+  private func publishSnapshotIfRoom(
+    _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    do throws(CairnError) { try await publishSnapshot(&head, listing, &report) } catch {
+      guard error.code == .quota else { throw error }
+      report.problems.append(
+        ExchangeReport.Problem(name: error.file ?? "the snapshot", reason: error.message))
+    }
+  }
+
   /// Publishes the snapshot that the store stands on: when the deltas behind the last one have
   /// grown it saves a new device from reading them all.
   ///
@@ -245,7 +280,7 @@ extension Exchange {
   ) async throws(CairnError) {
     guard let file = store.snapshotFile() else { return }
     // A compaction may have replaced it just now; the next round publishes the new one.
-    guard let source = try DiskSource(file.path, machine.disk),
+    guard let source = try DiskSource.open(file.path, machine.disk),
       source.size <= UInt64(Exchange.snapshotBytesMax)
     else { return }
     defer { source.close() }
@@ -261,9 +296,10 @@ extension Exchange {
     } else {
       report.requests += 1
       gauge.planPublish(files: 1, bytes: snapshot.size)
-      let entry = try await folder.write(path, from: source)
+      let told = ToldSource(source, gauge)
+      let entry = try await folder.write(path, from: told)
       guard entry.size == snapshot.size else { return }
-      gauge.notePublished(files: 1, bytes: snapshot.size)
+      gauge.notePublished(files: 1, bytes: snapshot.size - told.reach)
       report.publishedFiles += 1
       report.publishedBytes += snapshot.size
     }

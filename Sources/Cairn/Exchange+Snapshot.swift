@@ -23,96 +23,110 @@ extension Exchange {
   func download(
     _ snapshot: Head.Snapshot, _ entry: FolderEntry, isNew: Bool, _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
-    var current = download.withLock { $0.take() }
-    if let known = current, known.content != snapshot.content || known.size != snapshot.size {
-      // Nobody needs it any more; if it stays, opening removes it.
-      do { try machine.disk.remove(known.path) } catch {}
-      current = nil
-    }
-    var next =
-      current
-      ?? SnapshotDownload(
-        path: store.temporarySnapshotPath(), content: snapshot.content, size: snapshot.size)
-    defer { download.withLock { $0 = next.received < next.size ? next : nil } }
-    guard try await receive(&next, snapshot.name, &report) else {
+    let path = beginDownload(of: snapshot)
+    guard try await receive(snapshot, in: path, &report) else {
       // It may be another one the next time.
-      next.received = 0
+      noteReceived(0)
       return nil
     }
-    let found = try DiskSource(next.path, machine.disk)
-    defer { found?.close() }
-    guard let found, try found.hash() == snapshot.content else {
-      let reason =
-        "the snapshot is not what its head says (\(next.received) bytes of \(snapshot.size)); all "
-        + "deltas are fetched instead"
-      do { try machine.disk.remove(next.path) } catch {}
+    return try endDownload(of: snapshot, in: path, entry, isNew: isNew, &report)
+  }
+
+  /// Goes on with what is here of the same snapshot. The file that it is to be in.
+  private func beginDownload(of snapshot: Head.Snapshot) -> String {
+    if let known = download.withLock({ $0 }) {
+      if known.content == snapshot.content, known.size == snapshot.size { return known.path }
+      // Nobody needs it any more; if it stays, opening removes it.
+      do { try machine.disk.remove(known.path) } catch {}
+    }
+    let path = store.incomingSnapshotPath()
+    let begun = SnapshotDownload(path: path, content: snapshot.content, size: snapshot.size)
+    download.withLock { $0 = begun }
+    return path
+  }
+
+  /// What is kept if the round ends here.
+  private func noteReceived(_ bytes: UInt64) { download.withLock { $0?.received = bytes } }
+
+  /// Looks at what has come, all of it.
+  private func endDownload(
+    of snapshot: Head.Snapshot, in path: String, _ entry: FolderEntry, isNew: Bool,
+    _ report: inout ExchangeReport
+  ) throws(CairnError) -> String? {
+    guard let content = try DiskSource.hash(of: path, machine.disk) else {
+      noteReceived(0)
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: snapshot.name, bytes: snapshot.size, reason: "it is gone from this device again"))
+      return nil
+    }
+    download.withLock { $0 = nil }
+    guard content == snapshot.content else {
+      let reason = "the snapshot is not what its head says; all deltas are fetched instead"
+      do { try machine.disk.remove(path) } catch {}
       if !isNew { refuse(entry, reason) }
       report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
       return nil
     }
     forgive(snapshot.name)
     try checkOpen()
-    return next.path
+    return path
   }
 
   /// Appends what is missing. False if the file in the folder is gone, or is shorter than it says.
+  ///
+  /// Nothing but values lives across the waits: with a place that is changed in here and looked at
+  /// by a `defer` of the caller, the optimised code of Swift 6.3 ran into nowhere.
   private func receive(
-    _ download: inout SnapshotDownload, _ name: String, _ report: inout ExchangeReport
+    _ snapshot: Head.Snapshot, in path: String, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
-    while download.received < download.size {
-      let start = download.received
-      let end = min(download.size, start + Exchange.snapshotPartBytes)
+    var received = download.withLock { $0?.received ?? 0 }
+    var beginsAnew = false
+    while received < snapshot.size {
+      let end = min(snapshot.size, received + Exchange.snapshotPartBytes)
       report.requests += 1
-      guard let bytes = try await readPart(name, start..<end, &report) else { return false }
-      try checkOpen()
-      guard UInt64(bytes.count) == end - start else {
-        report.waiting.append(
-          ExchangeReport.Waiting(
-            name: name, bytes: download.size,
-            reason: "\(start + UInt64(bytes.count)) of \(download.size) bytes are here"))
+      guard let bytes = try await readFile(snapshot.name, received..<end, &report) else {
         return false
       }
-      do throws(DiskError) {
-        if start == 0, try machine.disk.info(download.path) != nil {
-          try machine.disk.remove(download.path)
-        }
-        let file = try machine.disk.open(download.path, start == 0 ? .create : .readWrite)
-        defer { file.close() }
-        try file.write(bytes.span, at: start)
-      } catch { throw CairnError(error) }
-      download.received = end
-      gauge.noteFetched(bytes: end - start)
+      try checkOpen()
+      guard UInt64(bytes.count) == end - received else {
+        report.waiting.append(
+          ExchangeReport.Waiting(
+            name: snapshot.name, bytes: snapshot.size,
+            reason: "\(received + UInt64(bytes.count)) of \(snapshot.size) bytes are here"))
+        return false
+      }
+      do throws(DiskError) { try keep(bytes, at: received, in: path) } catch {
+        // What was here is gone, whoever took it: from the beginning, and not for ever.
+        let isGone = error.reason == .notFound && received > 0
+        received = 0
+        noteReceived(0)
+        guard isGone, !beginsAnew else { throw CairnError(error) }
+        beginsAnew = true
+        continue
+      }
+      gauge.noteFetched(bytes: end - received)
+      received = end
+      noteReceived(end)
     }
     gauge.noteFetched(files: 1)
     return true
   }
 
-  /// As `readFile`, for a part.
-  private func readPart(
-    _ name: String, _ range: Range<UInt64>, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> [UInt8]? {
-    do throws(CairnError) {
-      guard let bytes = try await folder.read(directory + "/" + name, range: range) else {
-        report.waiting.append(
-          ExchangeReport.Waiting(name: name, bytes: 0, reason: "it was listed, but is not there"))
-        return nil
-      }
-      return bytes
-    } catch {
-      switch error.code {
-      case .fileIO, .notFound, .corrupt, .readOnly:
-        report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
-        return nil
-      default: throw error
-      }
-    }
+  private func keep(
+    _ bytes: [UInt8], at start: UInt64, in path: String
+  ) throws(DiskError) {
+    if start == 0, try machine.disk.info(path) != nil { try machine.disk.remove(path) }
+    let file = try machine.disk.open(path, start == 0 ? .create : .readWrite)
+    defer { file.close() }
+    try file.write(bytes.span, at: start)
   }
 
   /// The hash of a file in the folder; nil if it is not there, or has another size.
   func hash(
     of path: String, size: UInt64, _ report: inout ExchangeReport
   ) async throws(CairnError) -> UInt128? {
-    guard var hash = StreamingXXH3() else { return nil }
+    guard let hash = StreamingXXH3() else { return nil }
     var start: UInt64 = 0
     while start < size {
       let end = min(size, start + Exchange.snapshotPartBytes)
@@ -132,15 +146,24 @@ final class DiskSource: FolderSource {
   let size: UInt64
   private let file: any DiskFile
 
+  private init(_ file: any DiskFile, size: UInt64) { (self.file, self.size) = (file, size) }
+
   /// nil if there is no such file.
-  init?(_ path: String, _ disk: any Disk) throws(CairnError) {
+  static func open(_ path: String, _ disk: any Disk) throws(CairnError) -> DiskSource? {
     do throws(DiskError) {
-      file = try disk.open(path, .read)
-      size = try file.size()
+      let file = try disk.open(path, .read)
+      return DiskSource(file, size: try file.size())
     } catch {
       if error.reason == .notFound { return nil }
       throw CairnError(error)
     }
+  }
+
+  /// The hash of a file; nil if there is none.
+  static func hash(of path: String, _ disk: any Disk) throws(CairnError) -> UInt128? {
+    guard let source = try open(path, disk) else { return nil }
+    defer { source.close() }
+    return try source.hash()
   }
 
   func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8] {
@@ -155,7 +178,7 @@ final class DiskSource: FolderSource {
   }
 
   func hash() throws(CairnError) -> UInt128 {
-    guard var hash = StreamingXXH3() else { throw CairnError(.memory, "there is no memory left") }
+    guard let hash = StreamingXXH3() else { throw CairnError(.memory, "there is no memory left") }
     var start: UInt64 = 0
     while start < size {
       let end = min(size, start + Exchange.snapshotPartBytes)

@@ -85,10 +85,13 @@ final class Exchange: Sendable {
     self.user = user
     let observed = ObservedFolder(base: folder, condition: condition)
     self.folder = observed
+    let gauge = gauge
     self.blobs = blobs.map {
       BlobExchange(
         store: store, home: $0.home, folder: observed,
-        directory: FileName.blobDirectory(directory), options: $0.options, tuning: tuning)
+        directory: FileName.blobDirectory(directory),
+        older: FileName.olderGenerations(of: directory).map(FileName.blobDirectory),
+        options: $0.options, tuning: tuning, gauge: gauge)
     }
     self.graceMilliseconds = graceMilliseconds
     self.tuning = tuning
@@ -124,6 +127,7 @@ final class Exchange: Sendable {
     {
       store.confirmPublished(through: memory.withLock { $0.own.last })
     }
+    observed.onStall { [gauge] in gauge.noteStalled($0) }
     noteInbox()
   }
 
@@ -158,7 +162,15 @@ final class Exchange: Sendable {
         return .failure(error)
       }
     }
+    // Closing cancels, and says more than that it was cancelled.
+    if case .failure(let error) = result, error.code == .cancelled { try checkOpen() }
     return try result.get()
+  }
+
+  /// Ends what goes on with the folder: nobody waits for it any more.
+  func cancel() {
+    turn.cancel()
+    blobs?.cancel()
   }
 
   /// A store that was closed since answers everything as an empty one would: to be asked after
@@ -169,10 +181,11 @@ final class Exchange: Sendable {
     throw CairnError(ending)
   }
 
+  /// `collection` is nil if it did not come to looking for unused contents, whoever asked.
   func round(
     _ audit: inout FolderRepair?, _ request: BlobExchange.Request = BlobExchange.Request(),
     publishes: Bool = true
-  ) async throws(CairnError) -> (report: ExchangeReport, collection: AttachmentCollection) {
+  ) async throws(CairnError) -> (report: ExchangeReport, collection: AttachmentCollection?) {
     try checkOpen()
     blobs?.beginRound()
     // What is remembered of the own head may be of one that the folder has lost since.
@@ -182,20 +195,24 @@ final class Exchange: Sendable {
     // A sync is about to make the store another one: the next round looks at that.
     guard pauseRejoining() else {
       report.isRejoining = true
-      return (report, AttachmentCollection())
+      return (report, nil)
     }
-    defer { saveHistories() }
+    defer {
+      gauge.noteIdle()
+      saveHistories()
+    }
     let found: Found
     do throws(CairnError) { found = try await fetch(&report) } catch {
       resumeRejoining()
       condition.noteFetchFailed(error)
+      if publishes { await makeRoom(error, request, nil, &report) }
       throw error
     }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
     noteCuts(&report)
-    if !publishes { return (report, AttachmentCollection()) }
+    if !publishes { return (report, nil) }
     do throws(CairnError) {
       try await self.audit(found.listing, &audit, &report)
       switch found.publishing {
@@ -205,14 +222,14 @@ final class Exchange: Sendable {
       }
     } catch {
       condition.notePublishFailed(error)
+      if found.publishing == .all { await makeRoom(error, request, found.listing, &report) }
       throw error
     }
     condition.notePublished()
-    var collection = AttachmentCollection()
+    var collection: AttachmentCollection?
     if found.publishing == .all {
       collection = try await settleBlobs(request, found.listing, &audit, &report)
     }
-    gauge.noteIdle()
     report.traffic = folder.traffic.map { $0.since(before ?? FolderTraffic()) }
     report.devices = memory.withLock { memory in
       memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
@@ -223,6 +240,7 @@ final class Exchange: Sendable {
   /// Fetches what there is and publishes nothing: for a store that is only being put together.
   func fetchOnly() async throws(CairnError) -> ExchangeReport {
     try checkOpen()
+    defer { gauge.noteIdle() }
     var report = ExchangeReport()
     _ = try await fetch(&report)
     return report
@@ -313,20 +331,5 @@ final class Exchange: Sendable {
             ($0.device.description, $0.sequence)
           }))
     }.sorted { $0.id < $1.id }
-  }
-}
-
-/// Lets one round run at a time, in the order in which they were asked for.
-actor ExchangeTurn {
-  private var last: Task<Void, Never>?
-
-  func run<R: Sendable>(_ body: @escaping @Sendable () async -> R) async -> R {
-    let before = last
-    let task = Task {
-      await before?.value
-      return await body()
-    }
-    last = Task { _ = await task.value }
-    return await task.value
   }
 }

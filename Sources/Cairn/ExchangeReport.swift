@@ -72,6 +72,9 @@ public struct ExchangeReport: Hashable, Sendable {
   /// Contents that the policy wants, and that are neither here nor in the folder (yet). That is no
   /// reason for anything else to wait.
   public var missingAttachments = 0
+  /// Contents that the policy wants, and that are longer than `Limits.attachmentBytes`: they are
+  /// not fetched.
+  public var skippedAttachments = 0
 
   /// A report of nothing.
   public init() {}

@@ -27,7 +27,7 @@ public protocol Folder: Sendable {
 
   /// The same as `write`, for a file of any size, whose bytes come from `next` piece by piece,
   /// until that returns nil. If `next` throws, nothing must be left of the file. A folder that has
-  /// nothing of its own for that writes it whole.
+  /// nothing of its own for that writes it whole, and only up to 1 GiB: a larger one is an error.
   func write(
     _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
   ) async throws(CairnError) -> FolderEntry
@@ -44,6 +44,10 @@ public protocol Folder: Sendable {
 
   /// What went over the network since it was made; nil if nothing does.
   var traffic: FolderTraffic? { get }
+
+  /// From now on calls `tell` with true when nothing of a request has moved for too long, so that
+  /// it is made again, and with false when there is an answer after that. On no particular thread.
+  func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void)
 }
 
 /// What a folder need not be able to do.
@@ -67,7 +71,18 @@ extension Folder {
     _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
   ) async throws(CairnError) -> FolderEntry {
     var bytes: [UInt8] = []
-    while let piece = try next() { bytes += piece }
+    func check(_ length: UInt64) throws(CairnError) {
+      guard length > 1 << 30 else { return }
+      throw CairnError(
+        .sizeLimit, "\(path) has more than the 1 GiB that this folder can write: it has no way to "
+          + "write in pieces (Folder.write(_:length:_:))", file: path)
+    }
+    // Before anything is in memory, and whatever `length` has promised.
+    try check(length)
+    while let piece = try next() {
+      try check(UInt64(bytes.count + piece.count))
+      bytes += piece
+    }
     return try await write(path, bytes)
   }
 
@@ -93,6 +108,9 @@ extension Folder {
 
   /// Nothing.
   public var traffic: FolderTraffic? { nil }
+
+  /// Never calls it.
+  public func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void) {}
 }
 
 enum FolderLimits {

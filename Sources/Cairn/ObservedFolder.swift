@@ -57,6 +57,8 @@ struct ObservedFolder: Folder {
 
   var traffic: FolderTraffic? { base.traffic }
 
+  func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void) { base.onStall(tell) }
+
   private func note<R>(_ answer: R) -> R {
     condition.update { $0.isAnswering = true }
     return answer

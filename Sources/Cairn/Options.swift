@@ -48,8 +48,9 @@ public struct Options: Sendable {
   /// Which of them this device fetches by itself. Default: all.
   public var attachments = AttachmentPolicy.always
   /// How long a content stays that nothing refers to any more, in seconds, on this device; in the
-  /// folder for as long again after all devices know that. Default 30 days, as records in the trash
-  /// do; with less, one that comes back from another device's trash may come without its content.
+  /// folder for as long again after all devices know that, or for `trashDays` if that is longer.
+  /// Default 30 days, as records in the trash do. Let `trashDays` be the same on all devices: one
+  /// that comes back from a trash that keeps longer may come without its content.
   public var attachmentGraceSeconds: Double = 30 * 86_400
 
   var attachmentGraceMilliseconds: Int64 {

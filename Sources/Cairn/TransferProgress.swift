@@ -36,8 +36,12 @@ public struct TransferProgress: Hashable, Sendable {
 
   /// From the folder.
   public var fetched = Amount()
-  /// To the folder.
+  /// To the folder. Deltas are packed one file ahead of the one that is sent, so that of a long
+  /// backlog the totals grow.
   public var published = Amount()
+  /// A request to a server is being made again because nothing moved for
+  /// `ServerSettings.stallSeconds`. False once something is answered, or the round has ended.
+  public var isStalled = false
 
   /// Nothing.
   public init() {}
@@ -52,6 +56,8 @@ public struct TransferProgress: Hashable, Sendable {
 /// Where rounds of an exchange say how far they are.
 final class TransferGauge: Sendable {
   private let state = Lock(TransferProgress())
+  /// What is going to be published after that for which is planned next.
+  private let later = Lock((files: 0, bytes: UInt64(0)))
   private let broadcast = Broadcast(latest: TransferProgress.self)
 
   var current: TransferProgress { state.withLock { $0 } }
@@ -65,15 +71,22 @@ final class TransferGauge: Sendable {
   }
 
   func planPublish(files: Int, bytes: UInt64) {
-    set { $0.published.plan(files: files, bytes: bytes) }
+    let later = later.withLock { $0 }
+    set { $0.published.plan(files: files + later.files, bytes: bytes &+ later.bytes) }
   }
+  /// What comes after the next file that is planned, and so belongs to its total, too.
+  func expectLater(files: Int, bytes: UInt64) { later.withLock { $0 = (files, bytes) } }
   func notePublished(files: Int, bytes: UInt64) {
     set { $0.published.note(files: files, bytes: bytes) }
   }
 
-  /// A round has come to its end.
+  func noteStalled(_ isStalled: Bool) { set { $0.isStalled = isStalled } }
+
+  /// A round has come to its end, whichever.
   func noteIdle() {
+    expectLater(files: 0, bytes: 0)
     set { progress in
+      progress.isStalled = false
       progress.fetched.close()
       progress.published.close()
     }

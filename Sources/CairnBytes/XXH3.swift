@@ -32,7 +32,7 @@ package enum XXH3 {
 }
 
 /// XXH3-128 of bytes that arrive in pieces; the same value as `XXH3.hash128` of the whole.
-@safe package struct StreamingXXH3: ~Copyable {
+@safe package final class StreamingXXH3 {
   private let state: OpaquePointer
 
   package init?() {
@@ -41,7 +41,7 @@ package enum XXH3 {
     _ = unsafe XXH3_128bits_reset(state)
   }
 
-  package mutating func update(_ bytes: [UInt8], _ range: Range<Int>) {
+  package func update(_ bytes: [UInt8], _ range: Range<Int>) {
     precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
     unsafe bytes.withUnsafeBytes {
       _ = unsafe XXH3_128bits_update(
@@ -49,7 +49,7 @@ package enum XXH3 {
     }
   }
 
-  package mutating func update(_ bytes: [UInt8]) { update(bytes, 0..<bytes.count) }
+  package func update(_ bytes: [UInt8]) { update(bytes, 0..<bytes.count) }
 
   package func digest() -> UInt128 {
     let hash = unsafe XXH3_128bits_digest(state)

@@ -55,7 +55,7 @@ private final class SpooledSource: FolderSource {
     let directory = ProcessEnvironment.value("TMPDIR") ?? "/tmp"
     let path = directory + "/" + FileName.temporary(Machine.real.random.next())
     do {
-      file = try Machine.real.disk.open(path, .create)
+      file = try Machine.real.disk.open(path, .createPrivate)
       try Machine.real.disk.remove(path)
     } catch { throw CairnError(error) }
     var count: UInt64 = 0

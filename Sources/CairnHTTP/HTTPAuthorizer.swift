@@ -9,6 +9,13 @@ package protocol HTTPAuthorizer: Sendable {
   func headers(
     for request: HTTPRequest, _ credentials: Credentials?, now: Int64
   ) throws(CairnError) -> [(name: String, value: String)]
+
+  /// Whether the server may do it for other credentials.
+  func isRefusal(_ failure: HTTPFailure) -> Bool
+}
+
+extension HTTPAuthorizer {
+  package func isRefusal(_ failure: HTTPFailure) -> Bool { failure.kind == .status(401) }
 }
 
 /// User and password, or a token: what WebDAV servers ask for.

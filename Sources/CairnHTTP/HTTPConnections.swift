@@ -45,9 +45,6 @@ package final class HTTPConnections: Sendable {
           .ssl, "the certificates in \(path) can't be read; the file has to be PEM", file: path)
       }
     }
-    func amount(_ seconds: Double) -> TimeAmount {
-      .milliseconds(Int64(max(1, min(seconds * 1000, 86_400_000))))
-    }
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: tls, redirectConfiguration: .disallow,
       timeout: HTTPClient.Configuration.Timeout(
@@ -89,11 +86,17 @@ package final class HTTPConnections: Sendable {
       try sink.begin(reply, request)
       var count: UInt64 = 0
       if request.method != "HEAD" {
+        let start = ContinuousClock.now
         for try await buffer in response.body {
           let bytes = Array(buffer.readableBytesView)
           count += UInt64(bytes.count)
           meter.noteReceived(UInt64(bytes.count))
           try sink.take(bytes, request)
+          if sink.hasEnough { return reply }
+          // The library looks at the pauses between bytes only, and they may be as long as that.
+          guard start.duration(to: .now) < slowest(count) else {
+            throw HTTPFailure(.stalled, request.label, "the answer only trickles")
+          }
         }
         if let length = reply.length, count != length {
           throw HTTPFailure(.cut, request.label, "\(count) of \(length) bytes came")
@@ -105,11 +108,20 @@ package final class HTTPConnections: Sendable {
     }
   }
 
-  /// A server that lets bytes trickle never stalls, and yet has to end some time.
+  /// By when the answer has to begin: a server that takes bytes one by one never stalls, and yet
+  /// has to end some time.
   private func deadline(_ request: HTTPRequest) -> NIODeadline {
-    let slowest = Double(request.body.count) / 1024
-    let seconds = settings.connectSeconds + 4 * settings.stallSeconds + slowest
-    return .now() + .milliseconds(Int64(min(seconds * 1000, 1e12)))
+    let (seconds, _) = slowest(request.body.count &+ request.expected).components
+    return .now() + amount(settings.connectSeconds) + .seconds(seconds)
+  }
+
+  /// How long so many bytes may take: four stalls, and a second for each KiB.
+  private func slowest(_ bytes: UInt64) -> Duration {
+    .seconds(min(4 * settings.stallSeconds + Double(bytes) / 1024, 1e9))
+  }
+
+  private func amount(_ seconds: Double) -> TimeAmount {
+    .milliseconds(Int64(max(1, min(seconds * 1000, 86_400_000))))
   }
 }
 

@@ -21,6 +21,8 @@ package struct HTTPFailure: Error, Sendable {
     case tooLarge
     /// What may be used in an hour is used up.
     case budget
+    /// The server said when to come back, and it is not that time yet: nothing was asked.
+    case later
     case cancelled
     /// The credentials, or the settings, can't be used.
     case settings(CairnError)
@@ -58,7 +60,7 @@ package struct HTTPFailure: Error, Sendable {
       default: false
       }
     case .connection, .cut, .stalled: true
-    case .tls, .foreign, .redirect, .tooLarge, .budget, .cancelled, .settings: false
+    case .tls, .foreign, .redirect, .tooLarge, .budget, .later, .cancelled, .settings: false
     }
   }
 }
@@ -91,6 +93,7 @@ extension CairnError {
     case .redirect: (.response, "give the address that it leads to, if that is the right one")
     case .tooLarge: (.fileIO, "nothing of it was used")
     case .budget: (.quota, "the exchange goes on when the hour has moved on")
+    case .later: (.retryLater, "the first exchange after that tries again")
     case .cancelled: (.cancelled, "")
     case .settings(let error): (error.code, "")
     }

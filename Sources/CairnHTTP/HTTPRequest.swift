@@ -11,8 +11,15 @@ package struct HTTPRequest: Sendable {
   package var query: [(name: String, value: String)] = []
   package var headers: [(name: String, value: String)] = []
   package var body = Body.none
+  /// Bytes that the answer is known to have, if it is long: it may take longer then, and
+  /// needs room in the budget.
+  package var expected: UInt64 = 0
   /// Statuses that are an answer and not a failure.
   package var accepted: Set<Int>
+  /// Without it something half done would lie about: no budget stands against it.
+  package var endsWhatWasBegun = false
+  /// Nothing is lost if it fails: it is not tried again.
+  package var isWorthOneTry = false
 
   /// What is sent along.
   package enum Body: Sendable {

@@ -9,6 +9,7 @@ extension HTTPSession {
     if range.isEmpty { return [] }
     var request = request
     request.accepted = [200, 206, 404, 410, 416]
+    request.expected = range.upperBound - range.lowerBound
     request.headers.append(("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
     let answer = try await send(request) { RangeSink(range) }
     switch answer.reply.status {
@@ -25,6 +26,8 @@ private struct RangeSink: HTTPSink {
   private let range: Range<UInt64>
   private var position: UInt64 = 0
   private var isWanted = false
+  /// A server that knows no parts sends all of the file, however long it is.
+  var hasEnough: Bool { isWanted && position > range.upperBound }
 
   init(_ range: Range<UInt64>) { self.range = range }
 

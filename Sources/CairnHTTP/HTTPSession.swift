@@ -61,7 +61,7 @@ package final class HTTPSession: Sendable {
   package func send<Sink: HTTPSink>(
     _ request: HTTPRequest, into sink: () -> Sink
   ) async throws(HTTPFailure) -> Answer<Sink> {
-    let most = max(1, settings.attempts)
+    let most = request.isWorthOneTry ? 1 : max(1, settings.attempts)
     var request = request
     var tries = 0
     var redirects = 0
@@ -70,25 +70,29 @@ package final class HTTPSession: Sendable {
     while true {
       tries += 1
       do throws(HTTPFailure) {
-        return try await attempt(request, sink(), tries)
+        let answer = try await attempt(request, sink(), tries)
+        meter.note(isStalled: false)
+        return answer
       } catch {
-        if case .status(401) = error.kind, !hasRefreshed, try await refresh(request) {
-          hasRefreshed = true
-          continue
-        }
+        if error.kind == .stalled { meter.note(isStalled: true) }
         if !hasSetClock, setClock(error) {
           hasSetClock = true
           continue
+        }
+        if !hasRefreshed, authorizer.isRefusal(error) {
+          hasRefreshed = true
+          if try await refresh(request) { continue }
         }
         if error.kind == .redirect, redirects < 3, follow(error, &request) {
           redirects += 1
           continue
         }
-        let pause = wait(error, tries)
-        guard error.isPassing, tries < most, pause <= settings.longestPauseSeconds else {
-          throw error
+        let isTooLong = (error.retryAfter ?? 0) > settings.longestPauseSeconds
+        if isTooLong, error.isPassing, let seconds = error.retryAfter {
+          ledger.leave(request.origin, alone: seconds)
         }
-        do { try await self.pause(pause) } catch {
+        guard error.isPassing, tries < most, !isTooLong else { throw error }
+        do { try await self.pause(wait(error, tries)) } catch {
           throw HTTPFailure(.cancelled, request.label, "it was cancelled")
         }
       }
@@ -99,20 +103,24 @@ package final class HTTPSession: Sendable {
     _ request: HTTPRequest, _ sink: Sink, _ tries: Int
   ) async throws(HTTPFailure) -> Answer<Sink> {
     if Task.isCancelled { throw HTTPFailure(.cancelled, request.label, "it was cancelled") }
-    let budget = settings.isMetered() ? settings.meteredBudget : settings.budget
-    if let objection = ledger.objection(budget) {
-      throw HTTPFailure(.budget, request.label, objection)
+    if let seconds = ledger.secondsAlone(request.origin) {
+      throw HTTPFailure(.later, request.label, "the server wants to be left alone for "
+        + "another \(seconds) s")
     }
+    let budget = settings.isMetered() ? settings.meteredBudget : settings.budget
     let headers: [(name: String, value: String)]
     do {
       let now = machine.clock.now() &+ known.withLock { $0.clockAhead }
       headers = try authorizer.headers(for: request, try await credentials(), now: now)
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
+    let reserved = try ledger.reserve(
+      request.body.count &+ request.expected, of: budget, isBegun: request.endsWhatWasBegun,
+      request.label)
     meter.noteRequest(isRetry: tries > 1)
     let before = meter.traffic
     defer {
       let used = meter.traffic.since(before)
-      ledger.note(requests: 1, bytes: used.sentBytes &+ used.receivedBytes)
+      ledger.settle(reserved, bytes: used.sentBytes &+ used.receivedBytes)
     }
     let isAnonymous = known.withLock { $0.credentials == nil }
     var sink = Choice(wanted: sink)
@@ -128,12 +136,15 @@ package final class HTTPSession: Sendable {
 
   // MARK: trying again
 
-  /// Seconds until the next try: as the server says, or twice as long each time, of which a random
-  /// part, so that devices that were refused at once do not come back at once.
+  /// Seconds until the next try: twice as long each time, of which a random part, so that devices
+  /// that were refused at once do not come back at once; and as long as the server says, and a
+  /// little more for the same reason.
   private func wait(_ failure: HTTPFailure, _ tries: Int) -> Double {
-    if let asked = failure.retryAfter { return asked }
+    let chance = Double(machine.random.next() >> 11) / Double(1 << 53)
     let longest = min(settings.longestPauseSeconds, 0.25 * Double(1 << min(tries, 16)))
-    return longest * (0.5 + 0.5 * Double(machine.random.next() >> 11) / Double(1 << 53))
+    let own = longest * (0.5 + 0.5 * chance)
+    guard let asked = failure.retryAfter else { return own }
+    return max(own, asked * (1 + 0.1 * chance))
   }
 
   /// Signatures are good for some minutes only: a device whose clock is wrong signs by the
@@ -201,6 +212,13 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
   private var mayBePage = false
   private var isPage = false
   private static var restMax: Int { 4096 }
+  /// What came beyond that.
+  private var passedOver = 0
+  private static var passedOverMax: Int { 1 << 20 }
+
+  var hasEnough: Bool {
+    hasContent ? wanted.hasEnough : passedOver > Choice.passedOverMax
+  }
 
   init(wanted: Sink) { self.wanted = wanted }
 
@@ -223,6 +241,8 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
       try wanted.take(bytes, request)
     } else if rest.count < Choice.restMax {
       rest += bytes.prefix(Choice.restMax - rest.count)
+    } else {
+      passedOver += bytes.count
     }
   }
 

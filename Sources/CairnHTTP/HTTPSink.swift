@@ -4,6 +4,33 @@ package protocol HTTPSink {
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure)
 
   mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure)
+
+  /// More has come than is wanted: the rest is not read, which costs the connection.
+  var hasEnough: Bool { get }
+}
+
+extension HTTPSink {
+  package var hasEnough: Bool { false }
+}
+
+/// Counts what has come of a body that is not kept whole, and has to end some time all the same.
+package struct ByteLimit: Sendable {
+  private var rest: Int
+  private let limit: Int
+
+  package init(_ limit: Int) { (rest, self.limit) = (limit, limit) }
+
+  package mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
+    guard bytes.count <= rest else {
+      throw HTTPFailure(.tooLarge, request.label, "the answer has more than \(limit) bytes")
+    }
+    rest -= bytes.count
+  }
+}
+
+/// Names that are longer are none of ours: nobody keeps them.
+package enum NameLimit {
+  package static let bytesMax = 1024
 }
 
 /// Keeps all of it, up to a limit.
@@ -11,7 +38,7 @@ package struct BytesSink: HTTPSink {
   package private(set) var bytes: [UInt8] = []
   private let limit: Int
 
-  package init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = max(0, limit) }
 
   package mutating func begin(
     _ reply: HTTPReply, _ request: HTTPRequest

@@ -5,8 +5,27 @@ internal import Synchronization
 /// Counts what goes over the network for one folder.
 package final class TrafficMeter: Sendable {
   private let counts = Lock(FolderTraffic())
+  private let stall = Lock(Stall())
+
+  private struct Stall {
+    var isStalled = false
+    var tell: (@Sendable (Bool) -> Void)?
+  }
 
   package init() {}
+
+  /// Who is told when requests stall, and when they go on.
+  package func onStall(_ tell: @escaping @Sendable (Bool) -> Void) {
+    stall.withLock { $0.tell = tell }
+  }
+
+  func note(isStalled: Bool) {
+    let tell = stall.withLock { stall in
+      defer { stall.isStalled = isStalled }
+      return isStalled || stall.isStalled ? stall.tell : nil
+    }
+    tell?(isStalled)
+  }
 
   package var traffic: FolderTraffic { counts.withLock { $0 } }
 
@@ -21,7 +40,8 @@ package final class TrafficMeter: Sendable {
   func noteReceived(_ bytes: UInt64) { counts.withLock { $0.receivedBytes &+= bytes } }
 }
 
-/// What was used in the last hour, a minute a place. One for all folders of one kind and settings.
+/// What was used in the last hour, a minute a place, and which servers want to be left alone. One
+/// for all folders of one kind and settings.
 package final class BudgetLedger: Sendable {
   private struct Minute {
     var number: Int64 = -1
@@ -31,36 +51,93 @@ package final class BudgetLedger: Sendable {
 
   private let minutes = Lock([Minute](repeating: Minute(), count: 60))
   private let clock: any WallClock
+  /// From when until when, in milliseconds, by origin.
+  private let pauses = Lock<[String: Range<Int64>]>([:])
+  /// Longer than that no server is believed.
+  private static let longestSeconds: Double = 86_400
 
   package init(clock: any WallClock) { self.clock = clock }
 
-  package func note(requests: Int = 0, bytes: UInt64 = 0) {
-    let number = clock.now() / 60_000
-    minutes.withLock { minutes in
-      let place = Int(((number % 60) + 60) % 60)
-      if minutes[place].number != number { minutes[place] = Minute(number: number) }
-      minutes[place].requests += requests
-      minutes[place].bytes &+= bytes
+  /// A server has said for how long it does not want to be asked.
+  package func leave(_ origin: String, alone seconds: Double) {
+    let now = clock.now()
+    let length = Int64(min(max(0, seconds), BudgetLedger.longestSeconds) * 1000)
+    pauses.withLock { $0[origin] = now..<(now &+ max(1, length)) }
+  }
+
+  /// How long it still wants to be left alone, in seconds; nil: no more.
+  package func secondsAlone(_ origin: String) -> Int64? {
+    let now = clock.now()
+    return pauses.withLock { pauses in
+      // A clock that was put back since says nothing.
+      guard let pause = pauses[origin], pause.contains(now) else {
+        pauses[origin] = nil
+        return nil
+      }
+      return (pause.upperBound - now + 999) / 1000
     }
   }
 
-  /// What stands against another request; nil if nothing does.
-  package func objection(_ budget: TransferBudget?) -> String? {
-    guard let budget else { return nil }
-    let now = clock.now() / 60_000
-    let (requests, bytes) = minutes.withLock { minutes in
-      // A clock that was put back leaves minutes of the future: they count.
-      minutes.reduce(into: (0, UInt64(0))) { sum, minute in
-        guard minute.number >= 0, minute.number > now - 60 else { return }
-        sum.0 += minute.requests
-        sum.1 &+= minute.bytes
+  /// Bytes that were taken from a budget before they were sent or received.
+  package struct Reservation: Sendable {
+    fileprivate let minute: Int64
+    fileprivate let bytes: UInt64
+  }
+
+  /// Takes a request, and as many bytes as it is going to cost as far as that is known, from a
+  /// budget, so that no other takes the same.
+  ///
+  /// - Parameters:
+  ///   - isBegun: It ends what was begun: whatever it costs.
+  ///   - label: What errors call it.
+  package func reserve(
+    _ bytes: UInt64, of budget: TransferBudget?, isBegun: Bool, _ label: String
+  ) throws(HTTPFailure) -> Reservation {
+    let number = clock.now() / 60_000
+    let objection = minutes.withLock { minutes -> String? in
+      if let budget, !isBegun {
+        let objection = BudgetLedger.objection(budget, bytes, minutes, number)
+        if let objection { return objection }
       }
+      let place = BudgetLedger.place(number)
+      if minutes[place].number != number { minutes[place] = Minute(number: number) }
+      minutes[place].requests += 1
+      minutes[place].bytes &+= bytes
+      return nil
     }
-    if let most = budget.requestsPerHour, requests >= most {
+    if let objection { throw HTTPFailure(.budget, label, objection) }
+    return Reservation(minute: number, bytes: bytes)
+  }
+
+  /// What it did cost.
+  package func settle(_ reservation: Reservation, bytes: UInt64) {
+    minutes.withLock { minutes in
+      let place = BudgetLedger.place(reservation.minute)
+      guard minutes[place].number == reservation.minute else { return }
+      let others = minutes[place].bytes - min(minutes[place].bytes, reservation.bytes)
+      minutes[place].bytes = others &+ bytes
+    }
+  }
+
+  private static func place(_ minute: Int64) -> Int { Int(((minute % 60) + 60) % 60) }
+
+  /// What stands against a request of so many bytes; nil if nothing does.
+  private static func objection(
+    _ budget: TransferBudget, _ upcoming: UInt64, _ minutes: [Minute], _ now: Int64
+  ) -> String? {
+    // A clock that was put back leaves minutes of the future: they count.
+    let used = minutes.reduce(into: (requests: 0, bytes: UInt64(0))) { sum, minute in
+      guard minute.number >= 0, minute.number > now - 60 else { return }
+      sum.requests += minute.requests
+      sum.bytes &+= minute.bytes
+    }
+    if let most = budget.requestsPerHour, used.requests >= most {
       return "the budget of \(most) requests an hour is used up"
     }
-    if let most = budget.bytesPerHour, bytes >= most {
-      return "the budget of \(most) bytes an hour is used up"
+    guard let most = budget.bytesPerHour else { return nil }
+    if used.bytes >= most { return "the budget of \(most) bytes an hour is used up" }
+    guard upcoming <= most - used.bytes else {
+      return "the budget of \(most) bytes an hour has no room for \(upcoming) more"
     }
     return nil
   }

@@ -277,6 +277,12 @@ package enum FileName {
     return (id, generation)
   }
 
+  /// The directories of what had the id before, the newest first and at most four.
+  package static func olderGenerations(of name: String) -> [String] {
+    guard let (id, generation) = generation(directory: name) else { return [] }
+    return (0..<generation).suffix(4).reversed().map { directory(datastore: id, generation: $0) }
+  }
+
   private static func isNameByte(_ byte: UInt8) -> Bool {
     (97...122).contains(byte) || (48...57).contains(byte) || byte == 45 || byte == 46 || byte == 95
   }

@@ -49,8 +49,14 @@ struct S3Address: Sendable {
       guard server.scheme == "https" || server.isLoopback else {
         throw wrong("plain http reaches this machine itself only; use https://")
       }
-      (start, host) = (server.scheme + "://", server.authority)
+      let isEncrypted = server.scheme == "https"
+      start = server.scheme + "://"
+      host = server.authority(isEncrypted: isEncrypted)
       isPathStyle = style != "host"
+      // That would be a name in the DNS, and somebody else's machine.
+      guard isPathStyle || isEncrypted else {
+        throw wrong("plain http reaches this machine itself only, by style=path")
+      }
     } else {
       (start, host) = ("https://", "s3.\(region).amazonaws.com")
       isPathStyle = style == "path"

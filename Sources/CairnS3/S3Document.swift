@@ -24,16 +24,19 @@ struct S3Document: HTTPSink {
   private(set) var objects: [Object] = []
   private(set) var values: [String: String] = [:]
   private var object = Object()
+  private var limit: ByteLimit
   private var reader = XMLReader()
   private var stack: [String] = []
   private var text = ""
   /// Pages have 1,000 objects; a server may be generous.
   private static let objectsMax = 100_000
 
-  init() {}
+  /// - Parameter bytesMax: Longer documents are none: a page of 1,000 objects has some 400 KB.
+  init(bytesMax: Int = 16 << 20) { limit = ByteLimit(bytesMax) }
 
   /// The document of a body.
   init(_ bytes: [UInt8]) {
+    self.init()
     let request = HTTPRequest("GET", "", "", accepted: [])
     // What can't be read has no values.
     do throws(HTTPFailure) { try take(bytes, request) } catch { values = [:] }
@@ -44,6 +47,7 @@ struct S3Document: HTTPSink {
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {}
 
   mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
+    try limit.take(bytes, request)
     reader.feed(bytes)
     do throws(XMLReader.Failure) {
       while let event = try reader.next() { try handle(event) }
@@ -89,7 +93,10 @@ struct S3Document: HTTPSink {
       guard objects.count < S3Document.objectsMax else {
         throw XMLReader.Failure(reason: "more than \(S3Document.objectsMax) objects on a page")
       }
-      objects.append(object)
+      // Nobody of ours writes longer ones.
+      if object.key.utf8.count <= 3 * NameLimit.bytesMax, object.tag.utf8.count <= 256 {
+        objects.append(object)
+      }
     case "Upload/Key": upload.key = text
     case "Upload/UploadId": upload.id = text
     case "Upload/Initiated": upload.begun = text.trimmed

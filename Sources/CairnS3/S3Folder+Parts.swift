@@ -131,6 +131,7 @@ extension S3Folder {
       let tag = part.tag.filter { $0 != "\"" && $0 != "<" && $0 != "&" }
       return "<Part><PartNumber>\(number)</PartNumber><ETag>\"\(tag)\"</ETag></Part>"
     }
+    request.endsWhatWasBegun = true
     request.headers = [("Content-Type", "application/xml")]
     request.body = .bytes(
       Array(
@@ -138,9 +139,10 @@ extension S3Folder {
           + parts.joined() + "</CompleteMultipartUpload>").utf8))
     let answer = try await session.send(request) { S3Document() }
     if answer.reply.status == 404 {
-      // The first try may have completed it before its answer was lost: the object is looked at.
-      if answer.tries > 1 { return }
-      throw HTTPFailure(.status(404), request.label, "the upload is gone")
+      // The first try may have completed it before its answer was lost; or there is still what
+      // was to be replaced, which may have the same size.
+      if answer.tries > 1, try await isThere(path, upload) { return }
+      throw HTTPFailure(.cut, request.label, "the upload is gone")
     }
     // A server that finds out late that it can't says so with a success.
     if answer.sink.root == "Error" {
@@ -148,6 +150,29 @@ extension S3Folder {
         .status(500), request.label,
         "the upload was not completed: \(answer.sink.values["Code"] ?? "no reason")")
     }
+  }
+}
+
+extension S3Folder {
+  /// Whether an object is what an upload has sent: by its tag, and where that says nothing part by
+  /// part.
+  private func isThere(
+    _ path: String, _ upload: S3Uploads.Upload
+  ) async throws(HTTPFailure) -> Bool {
+    let parts = upload.tags.sorted { $0.key < $1.key }.map(\.value)
+    let reply = try await session.send(request("HEAD", path, accepted: [200, 404])).reply
+    guard reply.status == 200, reply.length == upload.size else { return false }
+    let tag = reply["etag"].map { $0.trimmed.filter { $0 != "\"" } }
+    let whole = SignatureV4.hex(SignatureV4.md5(parts.flatMap(\.hash)))
+    if tag == "\(whole)-\(parts.count)" { return true }
+    var start: UInt64 = 0
+    for part in parts {
+      let end = min(upload.size, start + upload.partBytes)
+      let bytes = try await session.read(request("GET", path, accepted: []), range: start..<end)
+      guard let bytes, SignatureV4.md5(bytes) == part.hash else { return false }
+      start = end
+    }
+    return start == upload.size
   }
 }
 

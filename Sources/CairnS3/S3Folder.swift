@@ -15,7 +15,9 @@ struct S3Folder: Folder {
   let uploads = S3Uploads()
   /// Above this, files are sent in parts of this size.
   var partBytes: UInt64 = 8 << 20
-  /// A listing has at most so many pages of 1,000.
+  /// A listing has at most so many objects, and a page so many bytes.
+  var listedMax = 1_000_000
+  var pageBytesMax = 16 << 20
   private static let pagesMax = 10_000
 
   init(_ address: S3Address, _ session: HTTPSession) {
@@ -24,6 +26,10 @@ struct S3Folder: Folder {
   }
 
   var traffic: FolderTraffic? { session.meter.traffic }
+
+  func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void) {
+    session.meter.onStall(tell)
+  }
 
   func request(_ method: String, _ path: String, accepted: Set<Int>) -> HTTPRequest {
     HTTPRequest(method, address.origin, address.path(path), accepted: accepted)
@@ -68,7 +74,7 @@ struct S3Folder: Folder {
         return entries.sorted { $0.name < $1.name }
       }
       let next = page.values["NextContinuationToken"]
-      guard let next, !next.isEmpty, next != token else { break }
+      guard let next, !next.isEmpty, next != token, entries.count <= listedMax else { break }
       token = next
     }
     throw CairnError(
@@ -83,7 +89,7 @@ struct S3Folder: Folder {
     request.query = [("list-type", "2"), ("delimiter", "/"), ("prefix", prefix)]
     if let token { request.query.append(("continuation-token", token)) }
     do throws(HTTPFailure) {
-      let page = try await session.send(request) { S3Document() }.sink
+      let page = try await session.send(request) { S3Document(bytesMax: pageBytesMax) }.sink
       try page.check(request, root: "ListBucketResult")
       return page
     } catch { throw failure(error, directory) }
@@ -146,7 +152,8 @@ struct S3Folder: Folder {
 
   /// An object as it is there, after it was written.
   func look(_ path: String) async throws(CairnError) -> FolderEntry {
-    let request = request("HEAD", path, accepted: [200])
+    var request = request("HEAD", path, accepted: [200])
+    request.endsWhatWasBegun = true
     do throws(HTTPFailure) {
       let reply = try await session.send(request).reply
       let size = reply.length ?? 0

@@ -62,6 +62,24 @@ struct SignatureV4 {
 struct S3Authorizer: HTTPAuthorizer {
   let region: String
 
+  /// S3 never says 401. A key that it does not know (any more) is 403, one that has run out 400;
+  /// both may be without a word, as answers to HEAD are.
+  func isRefusal(_ failure: HTTPFailure) -> Bool {
+    let code = S3Document(failure.body).values["Code"]
+    switch failure.kind {
+    case .status(401): return true
+    case .status(403): return code != "RequestTimeTooSkewed"
+    case .status(400):
+      return code.map { S3Authorizer.refusals.contains($0) } ?? failure.body.isEmpty
+    default: return false
+    }
+  }
+
+  private static let refusals: Set<String> = [
+    "ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired",
+    "InvalidAccessKeyId", "InvalidSecurity", "SignatureDoesNotMatch",
+  ]
+
   func headers(
     for request: HTTPRequest, _ credentials: Credentials?, now: Int64
   ) throws(CairnError) -> [(name: String, value: String)] {

@@ -246,7 +246,10 @@ extension Store {
     do throws(DiskError) {
       for entry in try machine.disk.list(snapshots) {
         let isOld = FileName.snapshotNumber(entry.name).map { $0 < number } ?? false
-        if isOld || FileName.isTemporary(entry.name) { remove(snapshots + "/" + entry.name) }
+        let path = snapshots + "/" + entry.name
+        if isOld || FileName.isTemporary(entry.name), path != incoming.withLock({ $0 }) {
+          remove(path)
+        }
       }
       try whileNothingElseIsReplaced { () throws(DiskError) in
         for entry in try machine.disk.list(directory) where FileName.isTemporary(entry.name) {

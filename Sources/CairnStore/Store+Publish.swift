@@ -143,7 +143,15 @@ extension Store {
     }
   }
 
-  /// Where a snapshot that is being fetched is to be written.
+  /// Where a snapshot that is being fetched is to be written. No compaction removes it until
+  /// another path is asked for.
+  package func incomingSnapshotPath() -> String {
+    let path = temporarySnapshotPath()
+    incoming.withLock { $0 = path }
+    return path
+  }
+
+  /// Where a snapshot may be written that this call alone knows of.
   package func temporarySnapshotPath() -> String {
     directory + "/" + FileName.snapshots + "/" + FileName.temporary(machine.random.next())
   }

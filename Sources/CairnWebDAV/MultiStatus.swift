@@ -23,6 +23,7 @@ struct MultiStatus: HTTPSink {
   private static let dav = "DAV:"
 
   private(set) var items: [Item] = []
+  private var limit: ByteLimit
   private var reader = XMLReader()
   /// Elements of WebDAV that we are in, by name; others as "".
   private var stack: [String] = []
@@ -35,11 +36,13 @@ struct MultiStatus: HTTPSink {
   private var part = Item(path: "")
   private var whole = Item(path: "")
 
-  init() {}
+  /// - Parameter bytesMax: Longer documents are none; a million files are half of that.
+  init(bytesMax: Int = 512 << 20) { limit = ByteLimit(bytesMax) }
 
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {}
 
   mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
+    try limit.take(bytes, request)
     reader.feed(bytes)
     do throws(XMLReader.Failure) {
       while let event = try reader.next() { try handle(event) }
@@ -96,10 +99,15 @@ struct MultiStatus: HTTPSink {
     case ("propstat", 2): if MultiStatus.isFine(status) { add(part) }
     case ("response", 1): try close()
     case ("getcontentlength", 4): part.size = UInt64(value)
-    case ("getlastmodified", 4): part.modified = value.isEmpty ? nil : value
-    case ("getetag", 4): part.tag = EntityTag.text(value)
+    case ("getlastmodified", 4): part.modified = MultiStatus.kept(value)
+    case ("getetag", 4): part.tag = MultiStatus.kept(value).flatMap(EntityTag.text)
     default: break
     }
+  }
+
+  /// What is longer than any tag says nothing.
+  private static func kept(_ value: String) -> String? {
+    value.isEmpty || value.utf8.count > NameLimit.bytesMax ? nil : value
   }
 
   /// "HTTP/1.1 200 OK"; servers that leave it out mean that.
@@ -116,9 +124,9 @@ struct MultiStatus: HTTPSink {
   }
 
   private mutating func close() throws(XMLReader.Failure) {
-    guard let href, let path = MultiStatus.path(href), MultiStatus.isFine(wholeStatus) else {
-      return
-    }
+    guard let href, let path = MultiStatus.path(href), MultiStatus.isFine(wholeStatus),
+      path.utf8.count <= NameLimit.bytesMax
+    else { return }
     guard items.count < MultiStatus.itemsMax else {
       throw XMLReader.Failure(reason: "more than \(MultiStatus.itemsMax) files")
     }

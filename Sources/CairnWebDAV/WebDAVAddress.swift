@@ -21,7 +21,7 @@ struct WebDAVAddress: Sendable {
         "webdav+http:// would send the password in the clear; only this machine itself is reached "
           + "that way. Use webdav+https://")
     }
-    origin = (isPlain ? "http://" : "https://") + address.authority
+    origin = (isPlain ? "http://" : "https://") + address.authority(isEncrypted: !isPlain)
     base = address.path
   }
 

@@ -72,13 +72,13 @@ extension WebDAVFolder {
     let scratch = directory + "/" + FileName.temporary(Machine.real.random.next())
     do throws(HTTPFailure) {
       var (reply, tries) = try await put(scratch, directory, body)
-      tries += try await move(scratch, to: path) - 1
+      tries += try await move(scratch, to: path, body) - 1
       // The tag is that of another name.
       reply.headers["etag"] = nil
       return (reply, tries == 1)
     } catch {
       // What can't be removed now is in nobody's way: such names are passed over.
-      do throws(CairnError) { try await remove(scratch) } catch {}
+      do throws(CairnError) { try await remove(scratch, endsWhatWasBegun: true) } catch {}
       throw error
     }
   }
@@ -106,17 +106,40 @@ extension WebDAVFolder {
   }
 
   /// Returns how many tries it took.
-  private func move(_ path: String, to target: String) async throws(HTTPFailure) -> Int {
+  private func move(
+    _ path: String, to target: String, _ body: HTTPRequest.Body
+  ) async throws(HTTPFailure) -> Int {
     var request = request("MOVE", path, accepted: [200, 201, 204, 404])
+    request.endsWhatWasBegun = true
     request.headers = [
       ("Destination", address.origin + address.path(target)), ("Overwrite", "T"),
     ]
     let answer = try await session.send(request)
-    // The first try may have moved it before its answer was lost: what is there is looked at.
-    guard answer.reply.status != 404 || answer.tries > 1 else {
-      throw HTTPFailure(.status(404), request.label, "what was just written is gone")
+    guard answer.reply.status == 404 else { return answer.tries }
+    // The first try may have moved it before its answer was lost. Its size says nothing: what it
+    // was to replace has the same as a rule.
+    guard answer.tries > 1, try await isThere(target, body) else {
+      throw HTTPFailure(.cut, request.label, "what was just written is gone")
     }
     return answer.tries
+  }
+
+  /// Whether a file has these bytes.
+  private func isThere(
+    _ path: String, _ body: HTTPRequest.Body
+  ) async throws(HTTPFailure) -> Bool {
+    let request = request("GET", path, accepted: [])
+    let bytes: [UInt8]
+    switch body {
+    case .none: bytes = []
+    case .bytes(let all): bytes = all
+    case .part(let source, let range):
+      do { bytes = try source.read(range) } catch {
+        throw HTTPFailure(.settings(error), request.label, error.message)
+      }
+    }
+    // A byte more, so that a longer file is another one.
+    return try await session.read(request, range: 0..<UInt64(bytes.count) + 1) == bytes
   }
 
   // MARK: directories

@@ -24,6 +24,10 @@ struct WebDAVFolder: Folder {
 
   var traffic: FolderTraffic? { session.meter.traffic }
 
+  func onStall(_ tell: @escaping @Sendable (_ isStalled: Bool) -> Void) {
+    session.meter.onStall(tell)
+  }
+
   func request(
     _ method: String, _ name: String, isDirectory: Bool = false, accepted: Set<Int>
   ) -> HTTPRequest {
@@ -66,11 +70,16 @@ struct WebDAVFolder: Folder {
     return now - time > abandonedMilliseconds
   }
 
-  /// Removes some of them; the next listing removes more.
+  /// Removes some of them; the next listing removes more. What can't be removed is in nobody's way:
+  /// it is tried once, and the rest waits for another listing.
   private func sweep(_ paths: [String]) async {
-    for path in paths.prefix(WebDAVFolder.sweptMax) {
-      // What can't be removed is in nobody's way.
-      do throws(CairnError) { try await remove(path) } catch {}
+    for path in paths.filter(memory.isSweepable).prefix(WebDAVFolder.sweptMax) {
+      var request = request("DELETE", path, accepted: [200, 202, 204, 404, 410])
+      request.isWorthOneTry = true
+      do throws(HTTPFailure) { _ = try await session.send(request) } catch {
+        if case .status = error.kind { memory.noteUnsweepable(path) }
+        return
+      }
     }
   }
 
@@ -90,6 +99,8 @@ struct WebDAVFolder: Folder {
       ("Depth", depth), ("Content-Type", "application/xml; charset=utf-8"),
     ]
     request.body = .bytes(MultiStatus.body)
+    // Of one file only what was just written is asked.
+    request.endsWhatWasBegun = !isDirectory
     do throws(HTTPFailure) {
       let answer = try await session.send(request) { PropfindSink() }
       memory.note(answer.reply)
@@ -141,11 +152,16 @@ struct WebDAVFolder: Folder {
   // MARK: removing
 
   func remove(_ path: String) async throws(CairnError) {
+    try await remove(path, endsWhatWasBegun: false)
+  }
+
+  func remove(_ path: String, endsWhatWasBegun: Bool) async throws(CairnError) {
     // DELETE of a directory removes all in it.
     guard path.split(separator: "/").last?.isEmpty == false, !path.hasSuffix("/") else {
       throw CairnError(.illegalArgument, "only files are removed from a folder")
     }
-    let request = request("DELETE", path, accepted: [200, 202, 204, 404, 410])
+    var request = request("DELETE", path, accepted: [200, 202, 204, 404, 410])
+    request.endsWhatWasBegun = endsWhatWasBegun
     do throws(HTTPFailure) { _ = try await session.send(request) } catch {
       throw CairnError(error, file: path)
     }

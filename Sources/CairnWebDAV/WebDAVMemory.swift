@@ -11,6 +11,8 @@ final class WebDAVMemory: Sendable {
     /// Tags that the server gave to what we wrote, by path.
     var written: [String: (tag: String, size: UInt64)] = [:]
     var writes: UInt64 = 0
+    /// What the server did not let us remove.
+    var unsweepable: Set<String> = []
   }
 
   private let state = Lock(State())
@@ -25,6 +27,17 @@ final class WebDAVMemory: Sendable {
     state.withLock { _ = $0.directories.insert(directory) }
   }
   func forgetDirectories() { state.withLock { $0.directories = [] } }
+
+  // MARK: leftovers
+
+  func isSweepable(_ path: String) -> Bool {
+    state.withLock { !$0.unsweepable.contains(path) }
+  }
+  func noteUnsweepable(_ path: String) {
+    state.withLock { state in
+      if state.unsweepable.count < WebDAVMemory.writtenMax { state.unsweepable.insert(path) }
+    }
+  }
 
   // MARK: the server
 

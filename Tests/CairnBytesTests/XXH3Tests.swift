@@ -40,7 +40,7 @@ struct XXH3Tests {
     let random = SeededRandom(9)
     let bytes = random.bytes(20_000)
     for count in [0, 1, 16, 17, 128, 129, 240, 241, 255, 256, 1_024, 5_000, 20_000] {
-      guard var state = StreamingXXH3() else {
+      guard let state = StreamingXXH3() else {
         Issue.record("no memory for a hash")
         return
       }

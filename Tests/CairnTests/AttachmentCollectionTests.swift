@@ -1,6 +1,7 @@
 import CairnBytes
 import CairnDisk
 import CairnLog
+import CairnMerge
 import TestSupport
 import Testing
 
@@ -208,8 +209,8 @@ import Testing
     let hash = SHA256.hash([1])
     func look(_ isKnown: Bool) throws -> (gone: Int, AttachmentCollection) {
       var result = AttachmentCollection()
-      let found = try collector.expired(
-        BlobCollector.Reach(), elsewhere: [hash], isKnown: isKnown, &result)
+      let permission = BlobCollector.Permission(elsewhere: [hash], isKnown: { _ in isKnown })
+      let found = try collector.expired(BlobCollector.Reach(), permission, &result)
       return (found.elsewhere.count, result)
     }
     #expect(try look(false).1.waiting == 1)
@@ -282,7 +283,8 @@ struct BlobLedgerTests {
     var ledger = BlobLedger()
     ledger.looked = 1_700_000_000_000
     ledger.unused[SHA256.hash(Array("hello".utf8))] = BlobLedger.Entry(
-      since: 1_690_000_000_000, known: 1_695_000_000_000)
+      since: 1_690_000_000_000, known: 1_695_000_000_000,
+      vector: VersionVector([Dot(device: DeviceID(rawValue: 9), sequence: 2)]))
     ledger.lost[SHA256.hash([])] = 2
     #expect(ledger.encoded() == bytes)
     #expect(try BlobLedger(bytes, path: "x") == ledger)

@@ -121,7 +121,34 @@ import Testing
     #expect(try b.content(of: "mine") == sample(1))
   }
 
-  @Test func `a deleted datastore's contents go from the folder, and stay in the trash`()
+  @Test func `a restored datastore gets contents that only the deleted one has in the folder`()
+    async throws
+  {
+    let bench = CatalogueBench()
+    bench.options.attachments = .onDemand
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    let first = try a.openDefaultDatastore()
+    try first.addPhoto("r", sample(1))
+    try await first.exchange()
+    try first.close()
+    try await a.refresh()
+    let second = try b.openDefaultDatastore()
+    try await second.pullAll()
+    #expect(try second.content(of: "r") == nil)
+    try second.close()
+    try await b.refresh()
+    try a.deleteDatastore("default")
+    for _ in 0..<3 { for manager in [a, b] { try await manager.refresh() } }
+    #expect(bench.files("/folder/p-default") == [])
+    for manager in [a, b] { #expect(try await manager.refresh().requests == 1) }
+    try b.restore(try #require(try b.trashedDatastores().first))
+    let restored = try b.openDefaultDatastore()
+    try await restored.photo("r").fetch()
+    #expect(try restored.content(of: "r") == sample(1))
+    try restored.close()
+  }
+
+  @Test func `a deleted datastore's contents go from the folder later, and stay in the trash`()
     async throws
   {
     let bench = CatalogueBench()
@@ -138,8 +165,17 @@ import Testing
     try await b.refresh()
     try a.deleteDatastore("default")
     for _ in 0..<3 { for manager in [a, b] { try await manager.refresh() } }
-    #expect(bench.files("/folder/b-p-default") == [])
+    #expect(bench.files("/folder/b-p-default").count == 1)
     #expect(bench.disk.paths().contains { $0.hasPrefix("/b/trash/") && $0.hasSuffix(".blob") })
+    // Also a manager that has never seen it before.
+    let again = bench.manager("a")
+    bench.clock.advance(by: 29 * 86_400_000)
+    try await again.refresh()
+    #expect(bench.files("/folder/b-p-default").count == 1)
+    bench.clock.advance(by: 2 * 86_400_000)
+    for _ in 0..<3 { try await again.refresh() }
+    #expect(bench.files("/folder/b-p-default") == [])
+    #expect(try await again.refresh().requests == 1)
     #expect(!bench.disk.paths().contains { $0.hasPrefix("/a/") && $0.hasSuffix(".blob") })
   }
 

@@ -174,6 +174,7 @@ struct FolderKindTests {
     let bench = CatalogueBench()
     let shared = "/folder/p-notes/"
     let identity = DatastoreManager.identity(of: "notes", generation: 0)
+    try bench.disk.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
     for number in 1...400 {
       var head = Head(datastore: identity, device: DeviceID(rawValue: UInt64(number)))
       head.generation = 1

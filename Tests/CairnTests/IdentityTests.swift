@@ -230,4 +230,23 @@ import Testing
     let error = await #expect(throws: CairnError.self) { try await again.exchange() }
     #expect(error?.code == .disallowed)
   }
+
+  @Test func `a folder in use whose cairn.json is missing is waited for by a new device`()
+    async throws
+  {
+    let bench = IdentityBench()
+    let a = try bench.open("a")
+    try a.add("a")
+    try await a.exchange()
+    let bytes = try #require(bench.folder.bytes("/folder/cairn.json"))
+    try bench.folder.remove("/folder/cairn.json")
+    let b = try bench.open("b")
+    let error = await #expect(throws: CairnError.self) { try await b.exchange() }
+    #expect(error?.code == .retryLater && error?.file == "cairn.json")
+    #expect(bench.folder.bytes("/folder/cairn.json") == nil)
+    try bench.folder.setBytes("/folder/cairn.json", bytes)
+    #expect(try await bench.settle([a, b]))
+    try bench.expectEqual([a, b])
+    #expect(bench.folder.bytes("/folder/cairn.json") == bytes)
+  }
 }

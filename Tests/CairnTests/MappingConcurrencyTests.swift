@@ -34,7 +34,7 @@ import Testing
           for _ in 0..<rounds {
             store.suspend()
             _ = try await store.pendingChangeSets()
-            #expect(store.outbox.pending >= 0)
+            #expect(store.outbox.isSuspended)
             #expect(try store.objects(Note.self).get("n") != nil)
             store.resume()
             await Task.yield()
@@ -48,6 +48,46 @@ import Testing
     #expect(try a.notes().count == tasks * rounds + 1)
     #expect(try a.notes() == b.notes())
     #expect(a.store.outbox == OutboxStatus())
+  }
+
+  @Test func `datastores that sync by themselves meanwhile hide no record from the objects`()
+    async throws
+  {
+    let bench = MappingBench()
+    let a = try await bench.open("a")
+    let b = try await bench.open("b")
+    try await a.insert(Note(text: "w"), "n")
+    try await bench.settle([a, b])
+    let (rounds, main) = (40, try a.main)
+    let (storeA, storeB) = (a.store, b.store)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for round in 0..<rounds {
+          try await storeB.write { objects throws(CairnError) in
+            try objects.insert(Note(text: "of b"), id: RecordID("b\(round)"))
+          }
+          _ = try await storeB.exchange()
+        }
+      }
+      group.addTask {
+        for round in 0..<rounds {
+          try await storeA.write { objects throws(CairnError) in
+            try objects.insert(Note(text: "of a"), id: RecordID("a\(round)"))
+          }
+          _ = try await storeA.exchange()
+        }
+      }
+      group.addTask {
+        for _ in 0..<(4 * rounds) {
+          _ = try await main.exchange()
+          try main.sync()
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await bench.settle([a, b]))
+    #expect(try a.notes().count == 2 * rounds + 1)
+    #expect(try a.notes() == b.notes())
   }
 
   @Test func `two rounds at once upload each set once`() async throws {

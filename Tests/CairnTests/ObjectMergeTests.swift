@@ -210,4 +210,57 @@ import Testing
     #expect(merge.remote?["text"] == "a w" && merge.pending == ["text": "b w"])
     #expect(merge.conflicts == ["text"] && merge.stillPending.isEmpty, "the rule has decided")
   }
+
+  /// What happens on a device between its upload and the round that has to ask its handler.
+  enum Meanwhile: CaseIterable { case nothing, relaunch, directSync }
+
+  @Test(arguments: Meanwhile.allCases)
+  func `it is asked also if the other one has answered already, or it missed how that came`(
+    meanwhile: Meanwhile
+  ) async throws {
+    let bench = MappingBench()
+    let told = Told<ObjectMerge>()
+    let mapping: ObjectMapping = .synced(Note.self) { merge in
+      told.add(merge)
+      ObjectMergeTests.joinTexts(&merge)
+    }
+    let a = try await bench.open("a", [mapping], account: "of a")
+    try await a.insert(Note(text: "w"), "n")
+    _ = try await a.exchange()
+    bench.use(bench.folder("of a").snapshot(), folder: "of b")
+    var b = try await bench.open("b", [mapping], account: "of b")
+    for _ in 0..<2 {
+      _ = try await b.exchange()
+      try mergeFolders(bench, a, b)
+      _ = try await a.exchange()
+      try mergeFolders(bench, a, b)
+    }
+    try await a.update("n") { $0.text = "a w" }
+    _ = try await a.exchange()
+    try await b.update("n") { $0.text = "b w" }
+    _ = try await b.exchange()
+    try mergeFolders(bench, a, b)
+    // It has seen the other's, says so, and won.
+    for _ in 0..<3 { _ = try await a.exchange() }
+    #expect(try a.note("n")?.text == "a w" && told.all.isEmpty)
+    try mergeFolders(bench, a, b)
+    if meanwhile == .relaunch {
+      try await b.close()
+      b = try await bench.open("b", [mapping], account: "of b")
+    }
+    if meanwhile == .directSync {
+      _ = try await b.main.exchange()
+      try b.main.sync()
+    }
+    _ = try await b.exchange()
+    #expect(told.all.count == 1)
+    #expect(try b.note("n")?.text == "a b w")
+    for _ in 0..<3 {
+      try mergeFolders(bench, a, b)
+      _ = try await a.exchange()
+      _ = try await b.exchange()
+    }
+    #expect(try a.note("n")?.text == "a b w")
+    #expect(told.all.count == 1, "once")
+  }
 }

@@ -105,6 +105,29 @@ import Testing
     #expect(try await device.exchange().arrived.count == 1)
   }
 
+  // MARK: others in the middle
+
+  @Test func `a direct write that comes while a set is merged is merged, too`() async throws {
+    let hooks = Hooks()
+    let device = try await device(MappingBench(), [hooks.notes])
+    try await device.update("n") { $0.stars += 5 }
+    let table = try device.main.table("notes")
+    let isDone = Shared(false)
+    hooks.mapping.withLock {
+      $0 = { note throws(CairnError) in
+        guard note.stars == 5, !isDone.withLock({ $0 }) else { return }
+        isDone.withLock { $0 = true }
+        try table["n"].update(["stars": 2, "color": "red"])
+      }
+    }
+    _ = try await device.exchange()
+    #expect(isDone.withLock { $0 })
+    #expect(try device.record("n")?["stars"] == 7, "of sums both count")
+    #expect(try device.record("n")?["color"] == "red")
+    #expect(try device.note("n")?.stars == 7)
+    #expect(device.store.outbox == OutboxStatus())
+  }
+
   // MARK: functions that throw
 
   private static func refuse(_ text: String) -> @Sendable (Note) throws(CairnError) -> Void {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Cairn
 @testable import CairnHTTP
+@testable import TestServers
 
 /// Who says who we are, and who never hears it.
 @Suite struct ServerCredentialTests {

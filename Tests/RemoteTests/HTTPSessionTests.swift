@@ -6,6 +6,8 @@ import Testing
 
 @testable import Cairn
 @testable import CairnHTTP
+@testable import CairnWebDAV
+@testable import TestServers
 
 /// What becomes of everything that a server, or a network, can do to a request.
 @Suite struct HTTPSessionTests {
@@ -108,13 +110,47 @@ import Testing
       asked.number == 0 ? .answer(429, [("Retry-After", "7")]) : .answer(200, [], [1])
     }
     #expect(try await bench.get() == [1])
-    #expect(bench.log.all == [7])
+    let pause = try #require(bench.log.all.first)
+    // A little more, so that not all come back at once.
+    #expect(pause >= 7 && pause < 7.8)
     // For longer than a round should last, the round ends.
     bench.server.handle { _ in .answer(503, [("Retry-After", "3600")]) }
     let failure = try #require(await bench.failure())
     #expect(failure.retryAfter == 3600)
     #expect(CairnError(failure).code == .retryLater)
-    #expect(bench.log.all == [7])
+    #expect(bench.log.all.count == 1)
+    #expect(bench.server.count == 3)
+    // Nor is it asked by the next one before that time.
+    bench.server.handle { _ in .answer(200, [], [2]) }
+    bench.clock.advance(by: 3_599_000)
+    let early = try #require(await bench.failure())
+    #expect(early.kind == .later)
+    #expect(CairnError(early).code == .retryLater)
+    #expect(CairnError(early).message.contains("another 1 s"))
+    #expect(bench.server.count == 3)
+    bench.clock.advance(by: 1000)
+    #expect(try await bench.get() == [2])
+  }
+
+  @Test func `a server that is busy and says at once is not asked at once`() async throws {
+    let bench = try Bench { _ in .answer(503, [("Retry-After", "0")]) }
+    _ = await bench.failure()
+    #expect(bench.log.all.count == 4)
+    #expect(bench.log.all.allSatisfy { $0 >= 0.25 })
+  }
+
+  @Test func `a server that wants to be left alone is, by all datastores`() async throws {
+    let server = try TestServer { _ in .answer(503, [("Retry-After", "600")]) }
+    let kind = FolderKind.webDAV(.test)
+    let folders = try (0..<2).map { try kind.open("webdav+\(server.origin)/f\($0)") }
+    for folder in folders {
+      let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+      #expect(error?.code == .retryLater)
+    }
+    #expect(server.count == 1)
+    // Another server is another one.
+    let other = try TestServer { _ in .answer(404) }
+    #expect(try await kind.open("webdav+\(other.origin)/f").list("d") == [])
   }
 
   @Test func `a date to come back at counts by the server's clock`() async throws {
@@ -157,6 +193,21 @@ import Testing
     #expect(failure.kind == .stalled)
     #expect(CairnError(failure).code == .timeout)
     #expect(bench.server.count == 2)
+  }
+
+  @Test func `an answer that trickles has stalled, too`() async throws {
+    // On a machine that is busy, a pause between two bytes may be too long by itself.
+    for attempt in 1...3 {
+      let bench = try Bench({
+        $0.stallSeconds = 5
+        $0.attempts = 1
+      }) { _ in .trickle(0.02) }
+      let failure = try #require(await bench.failure(limit: 1 << 20))
+      #expect(failure.kind == .stalled)
+      #expect(bench.server.count == 1)
+      if failure.detail.contains("trickles") { return }
+      #expect(attempt < 3)
+    }
   }
 
   @Test func `nobody listens`() async throws {
@@ -285,6 +336,41 @@ import Testing
     #expect(try await bench.get() == [])
   }
 
+  @Test func `a body for which a budget has no room is not sent`() async throws {
+    let bench = try Bench({ $0.budget = TransferBudget(bytesPerHour: 1000) }) { _ in .answer(200) }
+    func put(_ count: Int, endsWhatWasBegun: Bool = false) async -> HTTPFailure.Kind? {
+      var request = HTTPRequest("PUT", bench.server.origin, "/f", accepted: [200])
+      request.body = .bytes([UInt8](repeating: 1, count: count))
+      request.endsWhatWasBegun = endsWhatWasBegun
+      do throws(HTTPFailure) {
+        _ = try await bench.session.send(request)
+        return nil
+      } catch { return error.kind }
+    }
+    #expect(await put(1001) == .budget)
+    #expect(bench.server.count == 0)
+    #expect(await put(600) == nil)
+    #expect(await put(401) == .budget)
+    #expect(await put(400) == nil)
+    #expect(await put(1) == .budget)
+    #expect(await put(1, endsWhatWasBegun: true) == nil)
+    #expect(bench.server.count == 3)
+    bench.clock.advance(by: 3_600_000)
+    #expect(await put(1000) == nil)
+  }
+
+  @Test func `bytes that were reserved and did not come are free again`() async throws {
+    let bench = try Bench({
+      $0.budget = TransferBudget(requestsPerHour: 3, bytesPerHour: 1000)
+      $0.attempts = 1
+    }) { _ in .answer(200, [], [1, 2]) }
+    let request = HTTPRequest("GET", bench.server.origin, "/f", accepted: [])
+    // Reserved are 900 bytes each, and used two.
+    for _ in 0..<3 { #expect(try await bench.session.read(request, range: 0..<900) == [1, 2]) }
+    let failure = try #require(await bench.failure())
+    #expect(failure.kind == .budget && failure.detail.contains("3 requests"))
+  }
+
   @Test func `a metered connection has a budget of its own`() async throws {
     let isMetered = Shared(false)
     let bench = try Bench({
@@ -329,6 +415,30 @@ extension HTTPSessionTests {
     let answer = try await bench.session.send(request, limit: 10)
     #expect(answer.reply.status == 404)
     #expect(answer.sink.bytes == [])
+  }
+
+  @Test func `of a server that knows no parts only what is wanted is read`() async throws {
+    let block = SeededRandom(4).bytes(1 << 20)
+    let bytes = (0..<16).flatMap { _ in block }
+    let bench = try Bench { _ in .answer(200, [], bytes) }
+    let request = HTTPRequest("GET", bench.server.origin, "/a", accepted: [])
+    for range: Range<UInt64> in [1000..<5000, 0..<1, 1_000_000..<1_000_100] {
+      let before = bench.session.meter.traffic.receivedBytes
+      let part = try await bench.session.read(request, range: range)
+      #expect(part == Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
+      #expect(bench.session.meter.traffic.receivedBytes - before < 8 << 20)
+    }
+    // The end of it, and what is behind that.
+    let end = UInt64(bytes.count)
+    #expect(try await bench.session.read(request, range: end - 5..<end) == Array(bytes.suffix(5)))
+    #expect(try await bench.session.read(request, range: end..<end + 5) == [])
+  }
+
+  @Test func `an answer that nobody wants need not come to its end`() async throws {
+    let page = [UInt8](repeating: 65, count: 16 << 20)
+    let bench = try Bench { _ in .answer(403, [], page) }
+    #expect(await bench.failure()?.kind == .status(403))
+    #expect(bench.session.meter.traffic.receivedBytes < 8 << 20)
   }
 
   @Test func `a file of any length may be looked at`() async throws {

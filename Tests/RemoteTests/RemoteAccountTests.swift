@@ -6,6 +6,7 @@ import Testing
 @testable import Cairn
 @testable import CairnS3
 @testable import CairnWebDAV
+@testable import TestServers
 
 /// Accounts whose folder is on a server.
 @Suite struct RemoteAccountTests {

@@ -2,6 +2,8 @@ import Cairn
 import CairnDisk
 import TestSupport
 
+@testable import TestServers
+
 /// Devices by name, around one folder on a server.
 final class RemoteBench: Sendable {
   let place: TemporaryDirectory

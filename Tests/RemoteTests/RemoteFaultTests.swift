@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Cairn
+@testable import TestServers
 
 /// Devices and folders go wrong while the server does, too: whatever was committed and not taken
 /// back with a backup is everywhere in the end.

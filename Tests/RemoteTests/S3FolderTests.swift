@@ -5,6 +5,8 @@ import Testing
 @testable import Cairn
 @testable import CairnHTTP
 @testable import CairnS3
+@testable import CairnWebDAV
+@testable import TestServers
 
 /// What S3 servers do differently.
 @Suite struct S3FolderTests {
@@ -62,6 +64,57 @@ import Testing
     let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
     #expect(error?.code == .response)
     #expect(server.count == 2)
+  }
+
+  @Test func `a listing whose pages never end has an end, too`() async throws {
+    let server = try TestServer { asked in
+      // Fresh tokens and fresh names, for ever.
+      let objects = (0..<10).map { number in
+        "<Contents><Key>f/d/\(asked.number)-\(number)</Key><Size>1</Size></Contents>"
+      }
+      return .text(
+        200,
+        "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>\(asked.number)"
+          + "</NextContinuationToken>\(objects.joined())</ListBucketResult>",
+        type: "application/xml")
+    }
+    let address = "s3://cairn/f?endpoint=\(server.origin)"
+    var folder = try #require(try FolderKind.s3(.test).open(address) as? S3Folder)
+    folder.listedMax = 95
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.code == .response)
+    #expect(server.count == 10)
+  }
+
+  @Test func `a page without an end is not read to it`() async throws {
+    let page = "<ListBucketResult>" + String(repeating: " ", count: 100_000)
+    let server = try TestServer { _ in .text(200, page, type: "application/xml") }
+    let address = "s3://cairn/f?endpoint=\(server.origin)"
+    var folder = try #require(try FolderKind.s3(.test).open(address) as? S3Folder)
+    folder.pageBytesMax = 50_000
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.message.contains("more than 50000 bytes") == true)
+    #expect(server.count == 1)
+  }
+
+  @Test func `names that nobody of ours writes are passed over`() async throws {
+    let long = String(repeating: "a", count: 4000)
+    let server = try TestServer { _ in
+      .text(
+        200,
+        "<ListBucketResult><Contents><Key>f/d/\(long)</Key></Contents>"
+          + "<Contents><Key>f/d/a.seg</Key></Contents></ListBucketResult>", type: "application/xml")
+    }
+    let folder = try FolderKind.s3(.test).open("s3://cairn/f?endpoint=\(server.origin)")
+    #expect(try await folder.list("d").map(\.name) == ["a.seg"])
+    server.handle { _ in
+      .text(
+        207,
+        "<multistatus xmlns=\"DAV:\"><response><href>/f/d/\(long)</href></response>"
+          + "<response><href>/f/d/a.seg</href></response></multistatus>", type: "application/xml")
+    }
+    let dav = try FolderKind.webDAV(.test).open("webdav+\(server.origin)/f")
+    #expect(try await dav.list("d").map(\.name) == ["a.seg"])
   }
 
   @Test(
@@ -178,6 +231,31 @@ import Testing
     #expect(memory.bytes("f/d/a.snap") == bytes)
   }
 
+  @Test func `what was there before is not taken for what was sent`() async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    let (old, new) = (SeededRandom(1).bytes(2500), SeededRandom(2).bytes(2500))
+    memory.put("f/d/a.snap", old)
+    let ends = Shared(0)
+    bench.server.handle { asked in
+      guard asked.method == "POST", asked.query["uploadId"] != nil else {
+        return memory.answer(asked)
+      }
+      ends.value += 1
+      if ends.value == 1 { return .answer(503) }
+      memory.forgetUploads()
+      return memory.answer(asked)
+    }
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: new))
+    }
+    #expect(error?.code == .network)
+    #expect(memory.bytes("f/d/a.snap") == old)
+    bench.server.handle { memory.answer($0) }
+    _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: new))
+    #expect(memory.bytes("f/d/a.snap") == new)
+  }
+
   @Test func `uploads that nobody ended for a week are swept when there is another`() async throws {
     let bench = try Bench()
     let own = FileName.sharedSnapshot(7 as UInt128)
@@ -220,6 +298,36 @@ import Testing
     let folder = try FolderKind.s3(settings).open("s3://cairn/f?endpoint=\(server.origin)")
     #expect(try await folder.read("a", limit: 10) == [1])
     #expect(dates.value.last?.hasPrefix("19941106T") == true)
+  }
+
+  @Test(
+    arguments: [
+      (400, "ExpiredToken"), (403, "InvalidAccessKeyId"), (403, "SignatureDoesNotMatch"), (403, ""),
+    ])
+  func `a key that is refused is asked for again, and the request succeeds`(
+    _ status: Int, _ code: String
+  ) async throws {
+    let server = try TestServer { asked in
+      if asked["x-amz-security-token"] == "second" { return .answer(200, [], [1]) }
+      if code.isEmpty { return .answer(status) }
+      return .text(status, "<Error><Code>\(code)</Code></Error>", type: "application/xml")
+    }
+    let tokens = Shared(["first", "second", "third"])
+    var settings = ServerSettings.test
+    settings.credentials = .closure { () async throws(CairnError) in
+      .accessKey(id: "id", secret: "secret", sessionToken: tokens.value.removeFirst())
+    }
+    let folder = try FolderKind.s3(settings).open("s3://cairn/f?endpoint=\(server.origin)")
+    #expect(try await folder.read("a", limit: 10) == [1])
+    #expect(server.count == 2)
+    // Once for each request, however often it is refused.
+    server.handle { _ in
+      .text(400, "<Error><Code>ExpiredToken</Code></Error>", type: "application/xml")
+    }
+    let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+    #expect(error?.message.contains("ExpiredToken") == true)
+    #expect(server.count == 4)
+    #expect(tokens.value == [])
   }
 
   @Test func `a refusal says why`() async throws {

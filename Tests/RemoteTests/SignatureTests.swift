@@ -3,6 +3,7 @@ import Testing
 @testable import Cairn
 @testable import CairnHTTP
 @testable import CairnS3
+@testable import CairnWebDAV
 
 /// The examples of AWS's documentation: "Signature Calculations for the Authorization Header".
 @Suite struct SignatureTests {
@@ -78,6 +79,20 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      ("https://h:443", "https://h"), ("http://127.0.0.1:80", "http://127.0.0.1"),
+      ("https://h:80", "https://h:80"), ("http://127.0.0.1:443", "http://127.0.0.1:443"),
+    ])
+  func `a port that goes without saying is neither sent nor signed`(
+    _ endpoint: String, _ origin: String
+  ) throws {
+    let address = try S3Address("s3://bucket?endpoint=\(endpoint)")
+    #expect(address.origin == origin)
+    // The library leaves it out of the header Host, and the header is what is signed.
+    #expect(try WebDAVAddress("webdav+" + endpoint).origin == origin)
+  }
+
   @Test func `addresses of buckets`() throws {
     let plain = try S3Address("s3://bucket/a/b")
     #expect(plain.origin == "https://bucket.s3.us-east-1.amazonaws.com")
@@ -93,6 +108,8 @@ import Testing
       "s3://b", "s3://bucket?endpoint=http://s3.example", "s3://bucket?endpoint=s3.example",
       "s3://bucket?style=other", "s3://bucket?region=", "s3://bucket?what=x", "s3://bucket:80/",
       "s3://bucket?endpoint=https://host/path", "https://bucket/",
+      "s3://bucket?endpoint=http://127.0.0.1:9000&style=host",
+      "s3://bucket?endpoint=http://localhost&style=host",
     ] {
       #expect(throws: CairnError.self) { try S3Address(bad) }
     }

@@ -8,6 +8,7 @@ import Testing
 @testable import Cairn
 @testable import CairnS3
 @testable import CairnWebDAV
+@testable import TestServers
 
 /// A folder to be tested, of some kind, new and empty.
 struct Place: Sendable {

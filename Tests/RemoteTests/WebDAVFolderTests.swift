@@ -6,6 +6,7 @@ import Testing
 @testable import Cairn
 @testable import CairnHTTP
 @testable import CairnWebDAV
+@testable import TestServers
 
 /// What WebDAV servers do differently.
 @Suite struct WebDAVFolderTests {
@@ -63,6 +64,23 @@ import Testing
     #expect(entries.map(\.name) == ["a.head", "notes.tmp"])
     #expect(log == ["PROPFIND /f/d/", "DELETE /f/d/" + scratch])
     #expect(bench.memory.names == ["f/d/a.head", "f/d/notes.tmp"])
+  }
+
+  @Test(arguments: [403, 423, 503])
+  func `what can't be swept is tried once, and not with each listing`(_ status: Int) async throws {
+    let bench = try Bench()
+    _ = try await bench.folder.write("d/a.head", [1])
+    for number in 1...3 { bench.memory.put("f/d/" + FileName.temporary(UInt64(number)), [1]) }
+    bench.memory.pass(seconds: 8 * 86_400)
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.method == "DELETE" ? .answer(status) : memory.answer(asked)
+    }
+    for number in 1...4 {
+      let (entries, log) = try await bench.server.requests { try await bench.folder.list("d") }
+      #expect(entries.map(\.name) == ["a.head"])
+      #expect(log.map { $0.prefix(4) } == (number < 4 ? ["PROP", "DELE"] : ["PROP"]))
+    }
   }
 
   @Test func `a name that says what is in it may show in part, and costs one request`()
@@ -123,6 +141,29 @@ import Testing
     #expect(entry.size == 3)
     #expect(bench.memory.bytes("f/d/a.head") == [1, 2, 3])
     #expect(bench.memory.names == ["f/d/a.head"])
+  }
+
+  @Test(arguments: [[UInt8]([2, 2]), [2, 2, 2]])
+  func `what was there before is not taken for what was moved`(_ new: [UInt8]) async throws {
+    let bench = try Bench(MemoryDAV.Manners(server: "Another/1"))
+    _ = try await bench.folder.write("d/a.head", [1, 1])
+    let memory = bench.memory
+    let moves = Shared(0)
+    bench.server.handle { asked in
+      guard asked.method == "MOVE" else { return memory.answer(asked) }
+      moves.value += 1
+      // A server that is busy does nothing, and then has forgotten what was written.
+      return .answer(moves.value == 1 ? 503 : 404)
+    }
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.head", new)
+    }
+    #expect(error?.code == .network)
+    #expect(moves.value == 2)
+    #expect(memory.bytes("f/d/a.head") == [1, 1])
+    bench.server.handle { memory.answer($0) }
+    #expect(try await bench.folder.write("d/a.head", new).size == UInt64(new.count))
+    #expect(memory.bytes("f/d/a.head") == new)
   }
 
   @Test func `directories are made with those above them, once`() async throws {

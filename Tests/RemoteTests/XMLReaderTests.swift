@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import CairnHTTP
+@testable import TestServers
 
 /// XML from servers, and from those who would do harm with it.
 @Suite struct XMLReaderTests {

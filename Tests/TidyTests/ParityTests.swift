@@ -66,9 +66,12 @@ import Testing
 
   private static let guide = "Sources/Cairn/Cairn.docc/MigrationFromDatastoreAPI.md"
 
-  /// What is set as code in a cell, as `Type.member`: links are written with a slash.
+  /// What is set as code in a cell, as `Type.member`: links are written with a slash, and say which
+  /// types are meant where several have a name.
   private func code(_ cell: String) -> [String] {
-    cell.matches(of: /`+([^`]+)`+/).map { String($0.1).replacing("/", with: ".") }
+    cell.matches(of: /`+([^`]+)`+/).map {
+      String($0.1).replacing("/", with: ".").replacing(/-\([^()]*\)$/, with: "")
+    }
   }
 
   @Test func `the guide has a row for each call, with the symbol and the API of the list`() throws {

@@ -20,8 +20,9 @@ struct BlobCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "Lists the attachments of all records, and where they are.",
       discussion: """
-        "here": on this device. "remote": in the shared folder, or not looked for yet. "missing": \
-        neither. The folder is not asked.
+        "here": on this device. "remote": not on this device; cairn blob fetch gets it, or says \
+        that the shared folder does not have it: the folder is not asked here. "missing": not on \
+        this device, and there is no folder.
         """)
 
     @OptionGroup var store: StoreOptions

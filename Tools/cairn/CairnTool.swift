@@ -20,7 +20,7 @@ struct CairnTool: AsyncParsableCommand {
           ImportCommand.self, ExportCommand.self, TablesCommand.self, QueryCommand.self,
           GetCommand.self, SetCommand.self, DeleteCommand.self, ListFieldCommand.self,
           BlobCommand.self, RulesCommand.self, CDBCommand.self,
-        ]),
+        ] + serverCommands),
       CommandGroup(
         name: "Datastores",
         subcommands: [ListCommand.self, TitleCommand.self, MigrateCommand.self]),
@@ -37,4 +37,13 @@ struct CairnTool: AsyncParsableCommand {
           SegmentsCommand.self, StatCommand.self, VerifyCommand.self, CompactCommand.self,
         ]),
     ])
+
+  /// Those that need a network library.
+  private static var serverCommands: [any ParsableCommand.Type] {
+    #if CAIRN_SERVERS
+      [PullCommand.self]
+    #else
+      []
+    #endif
+  }
 }

@@ -25,7 +25,9 @@ struct SyncSummary {
       lines.append(
         "attachments: \(exchange.publishedAttachments) published "
           + "(\(exchange.publishedAttachmentBytes) bytes), \(exchange.fetchedAttachments) fetched "
-          + "(\(exchange.fetchedAttachmentBytes) bytes), \(exchange.missingAttachments) missing")
+          + "(\(exchange.fetchedAttachmentBytes) bytes), \(exchange.missingAttachments) missing"
+          + (exchange.skippedAttachments > 0
+            ? ", \(exchange.skippedAttachments) too large for this device" : ""))
     }
     if let traffic = exchange.traffic { lines.append(traffic.text) }
     if let held = merge.massDelete { lines.append("held: " + held.message) }
@@ -39,7 +41,8 @@ struct SyncSummary {
   }
 
   private var hasAttachments: Bool {
-    exchange.publishedAttachments + exchange.fetchedAttachments + exchange.missingAttachments > 0
+    exchange.publishedAttachments + exchange.fetchedAttachments + exchange.missingAttachments
+      + exchange.skippedAttachments > 0
   }
 
   private static func amount(_ deltas: UInt64, _ files: Int, _ bytes: UInt64) -> String {
@@ -79,6 +82,7 @@ struct SyncSummary {
         "fetched": .count(exchange.fetchedAttachments),
         "fetchedBytes": .count(exchange.fetchedAttachmentBytes),
         "missing": .count(exchange.missingAttachments),
+        "skipped": .count(exchange.skippedAttachments),
       ],
       "massDelete": merge.massDelete.map(Self.json) ?? .null,
       "conflicts": .array(merge.conflicts.map(Self.json)),

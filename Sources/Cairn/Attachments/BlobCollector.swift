@@ -19,6 +19,8 @@ struct BlobCollector {
     /// Some reference is one that only a newer version can read: it might be to anything.
     var hasNewer = false
     var vector = VersionVector()
+    /// What was attached by this process, before all this was looked at.
+    var pinned: [ContentHash: BlobStore.Pin] = [:]
 
     mutating func add(_ reference: BlobReference) {
       if reference.isReadable { hashes.insert(reference.hash) } else { hasNewer = true }
@@ -35,9 +37,8 @@ struct BlobCollector {
     reach.vector = vector
     reach.uses = found.compactMap(AttachmentUse.init)
     for use in reach.uses { reach.add(use.id.reference) }
-    let used = reach.hashes
-    home.unpin(used, of: pinned)
-    reach.hashes.formUnion(pinned.keys)
+    home.unpin(reach.hashes, of: pinned)
+    reach.pinned = pinned
     // After the records: one that is deleted meanwhile is in the trash by now.
     let trash = try wrapped { () throws(StoreError) in try store.remembered() }
     for field in trash.flatMap(\.fields) { add(field.value, to: &reach) }
@@ -56,45 +57,110 @@ struct BlobCollector {
   struct Expired: Sendable {
     var here: [BlobStore.File] = []
     var elsewhere: [ContentHash] = []
+    /// What would go from the folder if all devices were known to know that nothing refers to it.
+    var asked: [ContentHash] = []
   }
 
-  /// Notes what is unused, and tells of what it has been long enough. `elsewhere` are contents that
-  /// this device has in the folder, which go when all devices have known for the grace, too, that
-  /// they are unused: somebody's trash may have had them until then. `isKnown` says whether they
-  /// do now; `mayGo` whether one that was attached here may go.
+  /// What is asked before anything goes.
+  struct Permission {
+    /// Contents that this device has in the folder.
+    var elsewhere: Set<ContentHash> = []
+    /// How long they stay there after all devices know, in milliseconds; nil: as at home.
+    var graceElsewhere: Int64?
+    /// Whether all devices know at least this.
+    var isKnown: (VersionVector) -> Bool = { _ in true }
+    /// Whether one that was attached here may go.
+    var mayGo: (BlobStore.File) -> Bool = { _ in true }
+  }
+
+  /// However short the grace is: what was attached a moment ago may be about to be set.
+  static let pinMilliseconds: Int64 = 86_400_000
+
+  /// Notes what is unused, and tells of what it has been long enough. What this device has in the
+  /// folder goes when all devices have known for the grace, too, that it is unused: somebody's
+  /// trash may have had it until then.
   func expired(
-    _ reach: Reach, elsewhere: Set<ContentHash> = [], isKnown: Bool = true,
-    mayGo: (BlobStore.File) -> Bool = { _ in true }, _ result: inout AttachmentCollection
+    _ reach: Reach, _ permission: Permission,
+    _ result: inout AttachmentCollection
   ) throws(CairnError) -> Expired {
-    let now = home.machine.clock.now()
     let files = try home.list()
     let here = Dictionary(files.map { ($0.hash, $0) }, uniquingKeysWith: { first, _ in first })
-    let known = BlobLedger.read(home)
-    var ledger = BlobLedger()
-    (ledger.looked, ledger.lost) = (now, known.lost)
-    var expired = Expired()
-    for hash in elsewhere.union(here.keys).subtracting(reach.hashes).sorted() {
-      // A clock that was ahead must not have the last word.
-      let before = known.unused[hash]
-      var entry = BlobLedger.Entry(since: min(before?.since ?? now, now))
-      entry.known = (before?.known ?? (isKnown ? now : nil)).map { min($0, now) }
-      ledger.unused[hash] = entry
-      guard now - entry.since >= grace else {
-        result.waiting += 1
-        continue
-      }
-      if let file = here[hash], mayGo(file) { expired.here.append(file) }
-      guard elsewhere.contains(hash) else { continue }
-      if let since = entry.known, isKnown, now - since >= grace {
-        expired.elsewhere.append(hash)
-      } else if entry.known != nil, isKnown {
-        result.waiting += 1
-      } else {
-        result.unacknowledged += 1
-      }
+    let pinned = reach.pinned.merging(home.pinned) { _, new in new }
+    let ended = home.endPins(pinned, after: max(grace, BlobCollector.pinMilliseconds))
+    let used = reach.hashes.union(pinned.keys.filter { ended[$0] == nil })
+    home.sweepParts(keeping: used, after: grace)
+    do throws(StoreError) { try store.purgeTrash() } catch {
+      // What is too old is not read in any case.
     }
-    try ledger.write(home)
+    var expired = Expired()
+    var counted = result
+    do throws(CairnError) {
+      try home.changeLedger { ledger in
+        // What was attached since has pinned itself, and waits for this to be written.
+        let found = permission.elsewhere.union(here.keys).subtracting(used)
+          .subtracting(home.pinned.keys)
+        note(found, ended, reach, permission, in: &ledger)
+        for hash in found.sorted() {
+          guard let entry = ledger.unused[hash] else { continue }
+          judge(hash, entry, ledger.looked, here[hash], permission, &expired, &counted)
+        }
+      }
+    } catch {
+      // A full disk: what is to go makes room, and then it is tried again.
+    }
+    result = counted
     return expired
+  }
+
+  private func note(
+    _ found: Set<ContentHash>, _ ended: [ContentHash: Int64], _ reach: Reach,
+    _ permission: Permission, in ledger: inout BlobLedger
+  ) {
+    let now = home.machine.clock.now()
+    let before = ledger.unused
+    ledger.looked = now
+    ledger.unused = [:]
+    for hash in found {
+      var entry =
+        before[hash]
+        ?? BlobLedger.Entry(since: ended[hash] ?? now, known: nil, vector: reach.vector)
+      // A clock that was ahead must not have the last word.
+      entry.since = min(entry.since, now)
+      entry.known = (entry.known ?? (permission.isKnown(entry.vector) ? now : nil)).map {
+        min($0, now)
+      }
+      ledger.unused[hash] = entry
+    }
+  }
+
+  private func judge(
+    _ hash: ContentHash, _ entry: BlobLedger.Entry, _ now: Int64, _ file: BlobStore.File?,
+    _ permission: Permission, _ expired: inout Expired, _ result: inout AttachmentCollection
+  ) {
+    guard now - entry.since >= grace else {
+      result.waiting += 1
+      return
+    }
+    if let file, permission.mayGo(file) { expired.here.append(file) }
+    guard permission.elsewhere.contains(hash) else { return }
+    guard let known = entry.known, permission.isKnown(entry.vector) else {
+      result.unacknowledged += 1
+      expired.asked.append(hash)
+      return
+    }
+    if now - min(known, now) >= permission.graceElsewhere ?? grace {
+      expired.elsewhere.append(hash)
+    } else {
+      result.waiting += 1
+    }
+  }
+
+  /// They are gone, or in use: nothing is to be remembered of them. Best effort: the next look
+  /// finds that. Also writes what could not be written before there was room.
+  func forget(_ gone: Set<ContentHash>) {
+    do throws(CairnError) {
+      try home.changeLedger { for hash in gone { $0.unused[hash] = nil } }
+    } catch {}
   }
 
   func remove(
@@ -115,7 +181,9 @@ struct BlobCollector {
       result.needsNewerVersion = true
       return result
     }
-    try remove(try expired(reach, &result).here, &result)
+    let expired = try expired(reach, Permission(), &result)
+    try remove(expired.here, &result)
+    forget(Set(expired.here.map(\.hash)))
     return result
   }
 }

@@ -16,24 +16,54 @@ extension BlobExchange {
           + "not fetched here", id: AttachmentID(reference).description)
     }
     try home.checkLimit(reference.length)
-    try await flight(reference).value.get()
+    try await fly(reference).get()
   }
 
-  private func flight(
-    _ reference: BlobReference
-  ) -> Task<Result<Void, CairnError>, Never> {
-    flights.withLock { flights in
-      if let flight = flights[reference.hash] { return flight }
-      let flight = Task { () -> Result<Void, CairnError> in
-        defer { self.flights.withLock { $0[reference.hash] = nil } }
-        do throws(CairnError) {
-          try await self.fetchNow(reference)
-          return .success(())
-        } catch { return .failure(error) }
-      }
-      flights[reference.hash] = flight
-      return flight
+  /// Fetches a content once for all who ask for it meanwhile. When nobody waits any more it ends.
+  private func fly(_ reference: BlobReference) async -> Result<Void, CairnError> {
+    let (task, isEnding) = flights.withLock { flights in
+      if let flight = flights[reference], flight.waiting == 0 { return (flight.task, true) }
+      // One with another length, of which at most one is right, uses the same file.
+      let others = flights.filter { $0.key != reference && $0.key.hash == reference.hash }
+      var flight = flights[reference] ?? Flight(task: start(reference, after: others.map(\.value)))
+      flight.waiting += 1
+      flights[reference] = flight
+      return (flight.task, false)
     }
+    if isEnding {
+      // Two must not write the same file.
+      _ = await task.value
+      return await fly(reference)
+    }
+    return await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      let isLast = flights.withLock { flights in
+        guard flights[reference]?.task == task else { return false }
+        flights[reference]?.waiting -= 1
+        return flights[reference]?.waiting == 0
+      }
+      if isLast { task.cancel() }
+    }
+  }
+
+  private func start(
+    _ reference: BlobReference, after others: [Flight]
+  ) -> Task<Result<Void, CairnError>, Never> {
+    Task {
+      defer { self.flights.withLock { _ = $0.removeValue(forKey: reference) } }
+      for other in others { _ = await other.task.value }
+      do throws(CairnError) {
+        try await self.fetchNow(reference)
+        return .success(())
+      } catch { return .failure(error) }
+    }
+  }
+
+  /// Ends all that is being fetched.
+  func cancel() {
+    let all = flights.withLock { flights in flights.values.map(\.task) }
+    for task in all { task.cancel() }
   }
 
   private func fetchNow(_ reference: BlobReference) async throws(CairnError) {
@@ -52,6 +82,7 @@ extension BlobExchange {
       }
       if !problems.isEmpty { break }
     }
+    if problems.isEmpty, try await takeOlder(reference) { return }
     let id = AttachmentID(reference).description
     if problems.isEmpty {
       throw CairnError(
@@ -63,17 +94,34 @@ extension BlobExchange {
         + "that has it writes it again when its folder is repaired", file: directory, id: id)
   }
 
+  /// From what was deleted before, if that is still there.
+  private func takeOlder(_ reference: BlobReference) async throws(CairnError) -> Bool {
+    for directory in older {
+      for entry in try await folder.list(directory)
+      where entry.isPresent && entry.size == reference.length {
+        guard let (device, hash) = FileName.publishedBlob(entry.name), hash == reference.hash
+        else { continue }
+        let copy = Copy(device: device, entry: entry)
+        if try await take(reference, copy, in: directory) == .whole { return true }
+      }
+    }
+    return false
+  }
+
   /// Fetches one copy. What is here of an earlier try is gone on with, and if that makes a wrong
   /// whole, it is fetched from its beginning.
   private func take(
-    _ reference: BlobReference, _ copy: Copy
+    _ reference: BlobReference, _ copy: Copy, in place: String? = nil
   ) async throws(CairnError) -> BlobPart.Verdict {
+    var attempts = 0
     while true {
       try checkOpen()
       let part = try BlobPart(home, reference)
       let isResumed = part.count > 0
-      let verdict = try await take(part, copy)
-      if verdict == .damaged, isResumed { continue }
+      let verdict = try await take(
+        part, path: (place ?? directory) + "/" + copy.entry.name, size: copy.entry.size)
+      attempts += 1
+      if verdict == .damaged, isResumed, attempts == 1 { continue }
       memory.withLock { memory in
         switch verdict {
         case .damaged:
@@ -91,17 +139,23 @@ extension BlobExchange {
   }
 
   private func take(
-    _ part: BlobPart, _ copy: Copy
+    _ part: BlobPart, path: String, size: UInt64
   ) async throws(CairnError) -> BlobPart.Verdict {
     var failure: CairnError?
     let isThere: Bool
+    var rest = size - min(size, part.count)
+    gauge.planFetch(files: 1, bytes: rest)
+    // What did not come is not on its way any more.
+    defer { gauge.noteFetched(files: 1, bytes: rest) }
     do throws(CairnError) {
-      isThere = try await folder.read(directory + "/" + copy.entry.name, from: part.count) {
-        bytes throws(CairnError) in
+      isThere = try await folder.read(path, from: part.count) { bytes throws(CairnError) in
         do throws(CairnError) {
           // Somebody else may have the datastore open by now, and fetch the same.
           try checkOpen()
           try part.append(bytes)
+          let count = min(rest, UInt64(bytes.count))
+          rest -= count
+          gauge.noteFetched(bytes: count)
         } catch {
           failure = error
           // Not the folder's fault.
@@ -135,41 +189,83 @@ extension BlobExchange {
   /// Fetches what the policy wants and the folder has, as far as one round goes. `here` are the
   /// contents that need not come.
   func fetchWanted(
-    _ listing: [ContentHash: [Copy]], here: Set<ContentHash>, _ report: inout ExchangeReport
+    _ listing: [ContentHash: [Copy]], here: Set<BlobReference>, _ report: inout ExchangeReport
   ) async throws(CairnError) {
+    let wanted = wanted(here, &report)
+    planFetch(wanted.filter { canBeHad($0, listing) })
+    var missing = 0
+    var bytes: UInt64 = 0
+    var isFull = false
+    for reference in wanted {
+      guard canBeHad(reference, listing) else {
+        missing += 1
+        continue
+      }
+      if bytes > 0, bytes + reference.length > tuning.blobRoundBytes { break }
+      // An empty one counts, too.
+      bytes += max(1, reference.length)
+      switch await fly(reference) {
+      case .success:
+        report.fetchedAttachments += 1
+        report.fetchedAttachmentBytes += reference.length
+      case .failure(let error):
+        guard BlobExchange.isOfOne(error) || BlobExchange.saysFull(error) else { throw error }
+        report.problems.append(
+          ExchangeReport.Problem(
+            name: AttachmentID(reference).description, reason: error.message))
+        // There is no room for the others either.
+        isFull = BlobExchange.saysFull(error)
+      }
+      if isFull { break }
+    }
+    report.missingAttachments += missing
+    noteWanted(wanted.count, missing, report.fetchedAttachments)
+  }
+
+  /// What the policy wants and is not here, in the order in which it is to come.
+  private func wanted(
+    _ here: Set<BlobReference>, _ report: inout ExchangeReport
+  ) -> [BlobReference] {
     let known = memory.withLock { $0.known }
     var wanted: [(reference: BlobReference, priority: Int)] = []
-    for (reference, answer) in known where !here.contains(reference.hash) {
-      if case .always(let priority) = answer, home.isAllowed(reference) {
+    for (reference, answer) in known where !here.contains(reference) {
+      guard case .always(let priority) = answer else { continue }
+      if home.isAllowed(reference) {
         wanted.append((reference, priority))
+      } else {
+        report.skippedAttachments += 1
       }
     }
     wanted.sort { a, b in
       (-a.priority, a.reference.length, a.reference.hash)
         < (-b.priority, b.reference.length, b.reference.hash)
     }
-    var bytes: UInt64 = 0
-    for (reference, _) in wanted {
-      guard canBeHad(reference, listing) else {
-        report.missingAttachments += 1
-        continue
+    return wanted.map(\.reference)
+  }
+
+  /// What did not come is asked for again: in the next round, and ever more seldom if the folder
+  /// goes on not having it.
+  private func noteWanted(_ wanted: Int, _ missing: Int, _ fetched: Int) {
+    memory.withLock { memory in
+      if fetched + missing < wanted { memory.mustLook = true }
+      if missing == 0 || fetched > 0 {
+        (memory.absences, memory.absent) = (0, Retry(version: ""))
       }
-      if bytes > 0, bytes + reference.length > tuning.blobRoundBytes { break }
-      // An empty one counts, too.
-      bytes += max(1, reference.length)
-      switch await flight(reference).value {
-      case .success:
-        report.fetchedAttachments += 1
-        report.fetchedAttachmentBytes += reference.length
-      case .failure(let error):
-        guard [.corrupt, .notFound].contains(error.code) else { throw error }
-        report.problems.append(
-          ExchangeReport.Problem(
-            name: AttachmentID(reference).description, reason: error.message))
-      }
+      if missing == 0 { return }
+      memory.absences += 1
+      if memory.absences > Exchange.patience { memory.absent.fail() }
     }
-    // What did not come is asked for again.
-    if report.fetchedAttachments < wanted.count { memory.withLock { $0.mustLook = true } }
+  }
+
+  /// Says what a round is going to fetch, before it begins.
+  private func planFetch(_ references: [BlobReference]) {
+    var (files, bytes) = (0, UInt64(0))
+    for reference in references {
+      if bytes > 0, bytes + reference.length > tuning.blobRoundBytes { break }
+      files += 1
+      bytes += reference.length
+    }
+    if files > 0 { gauge.planFetch(files: files, bytes: bytes) }
   }
 
   /// Whether there is a copy that is worth a try in this round.

@@ -14,12 +14,13 @@ struct BlobWitnesses: Sendable {
   /// Own deltas up to here are published.
   var published: UInt64 = 0
 
-  /// Whether every device knows all that is known in a state, and has told everything that it did
-  /// before. Whatever a device does after that, it does in a state that has all of this one.
-  func know(_ vector: VersionVector, device: DeviceID) -> Bool {
+  /// Whether every device knows all that was known in an earlier state, and everything that it has
+  /// told is known now. Whatever a device does after that, it does in a state that has
+  /// all of the earlier one.
+  func know(_ vector: VersionVector, device: DeviceID, now: VersionVector) -> Bool {
     isComplete && published >= vector[device]
       && heads.allSatisfy { head in
-        head.last >= head.acknowledgedAt && head.last <= vector[head.device]
+        head.last >= head.acknowledgedAt && head.last <= now[head.device]
           && head.acknowledged.covers(vector)
       }
   }
@@ -40,56 +41,141 @@ extension BlobExchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) -> AttachmentCollection {
     guard home.isInUse || memory.withLock({ $0.mustLook }) else { return AttachmentCollection() }
-    let isDue = request.collect != nil || isCollectionDue()
+    let isAnswered = noteAcknowledged(witnesses)
+    let isDue = request.collect != nil || isAnswered || isCollectionDue()
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
-      return memory.mustLook || memory.isFresh || memory.quiet > tuning.blobQuietRounds
+      let isMissed = memory.absences > 0 && memory.absent.isDue()
+      return memory.mustLook || isMissed || memory.isFresh
+        || memory.quiet > tuning.blobQuietRounds
     }
     guard mustLook || isDue || audit != nil else { return AttachmentCollection() }
     let hasNone = try home.list().isEmpty
-    let isEmpty = hasNone && memory.withLock { $0.known.isEmpty && !$0.hasReferences }
+    // What is only in the folder any more has its grace there.
+    let isEmpty =
+      hasNone && home.ledger.unused.isEmpty
+      && memory.withLock { $0.known.isEmpty && !$0.hasReferences }
     let isCollecting = request.collect != nil || !isEmpty && isDue
     guard mustLook || isCollecting || audit != nil else { return AttachmentCollection() }
     let listing = try await listing(&report)
     memory.withLock { $0.mustLook = false }
     // Without any content anywhere there is nothing to be done about one.
     if isEmpty, listing.isEmpty { return AttachmentCollection() }
-    var reach: BlobCollector.Reach?
-    if !memory.withLock({ $0.isScanned }) { reach = try scan() }
-    try await self.audit(listing, &audit, &report)
-    try await giveBack(listing, isScanned: reach != nil, isUrgent: audit != nil, &report)
-    let here = Set(try home.list().map(\.hash))
-    try await fetchWanted(listing, here: here, &report)
-    guard isCollecting else { return AttachmentCollection() }
-    return try await collect(request, witnesses, &report)
+    var isScanned = isCollecting
+    if !isCollecting, !memory.withLock({ $0.isScanned }) {
+      try scan()
+      isScanned = true
+    }
+    // First: it makes room for the rest.
+    var collection = AttachmentCollection()
+    if isCollecting { collection = try await collect(request, witnesses, &report) }
+    let left = try await self.listing(&report)
+    try await self.audit(left, &audit, &report)
+    try await giveBack(left, isScanned: isScanned, isUrgent: audit != nil, &report)
+    try await fetchWanted(left, here: try whatIsHere(&report), &report)
+    return collection
+  }
+
+  /// There is no room here or in the folder: what nobody needs any more goes, if it is time to look
+  /// for that.
+  func makeRoom(
+    _ request: Request, _ witnesses: BlobWitnesses, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    guard home.isInUse, request.collect != nil || isCollectionDue() else { return }
+    _ = try await collect(request, witnesses, &report)
+  }
+
+  /// An error that says that there is no room.
+  static func saysFull(_ error: CairnError) -> Bool {
+    error.code == .diskSpace || error.code == .quota
+  }
+
+  /// An error that may be one content's; others are of the folder or of the disk.
+  static func isOfOne(_ error: CairnError) -> Bool {
+    [.corrupt, .notFound, .fileIO, .sizeLimit, .response, .request].contains(error.code)
   }
 
   private func isCollectionDue() -> Bool {
     let now = home.machine.clock.now()
-    let last = memory.withLock { $0.collected } ?? BlobLedger.read(home).looked
+    let last = memory.withLock { $0.collected } ?? home.ledger.looked
     memory.withLock { $0.collected = last }
     // A clock that jumped back counts as due.
     return now - last >= tuning.blobCollectMilliseconds || now < last
   }
 
+  /// Asks in each round whether all devices know what was unused when it was last looked: from then
+  /// on its grace in the folder counts. Returns whether something may go that has waited for just
+  /// that.
+  private func noteAcknowledged(_ witnesses: BlobWitnesses) -> Bool {
+    guard witnesses.isComplete else { return false }
+    let (device, vector) = (store.device, store.vector)
+    let ledger = home.ledger
+    let new = ledger.unused.filter {
+      $0.value.known == nil && witnesses.know($0.value.vector, device: device, now: vector)
+    }
+    if !new.isEmpty {
+      let now = home.machine.clock.now()
+      do throws(CairnError) {
+        try home.changeLedger { for hash in new.keys { $0.unused[hash]?.known = now } }
+      } catch {
+        // Then this process knows it, and the next asks again.
+      }
+    }
+    let asked = memory.withLock { $0.asked }
+    return asked.contains { hash in
+      ledger.unused[hash].map {
+        witnesses.know($0.vector, device: device, now: vector)
+      } ?? false
+    }
+  }
+
+  /// The contents that are here with the length that is wanted. A file whose length is another one
+  /// is put aside, unless it is the reference that is wrong.
+  private func whatIsHere(_ report: inout ExchangeReport) throws(CairnError) -> Set<BlobReference> {
+    let files = try home.list()
+    var lengths: [ContentHash: Set<UInt64>] = [:]
+    for reference in memory.withLock({ $0.known }).keys {
+      lengths[reference.hash, default: []].insert(reference.length)
+    }
+    var here: Set<BlobReference> = []
+    for file in files {
+      do throws(CairnError) {
+        if let wanted = lengths[file.hash], wanted != [file.info.size] {
+          guard try home.isRight(file) else { throw home.putAside(file) }
+        }
+        here.insert(file.reference)
+      } catch {
+        report.problems.append(ExchangeReport.Problem(name: file.path, reason: error.message))
+      }
+    }
+    return here
+  }
+
   // MARK: what the folder has lost
 
   /// Writes contents again that records refer to, that are here, and that the folder lacks: those
-  /// attached here and not published yet at once, others when they were missing for a while: a
-  /// folder that is on its way lacks everything, and whoever has attached them may be faster.
+  /// attached here and not published yet under this device's name at once, others when they were
+  /// missing for a while: a folder that is on its way lacks everything, and whoever has attached
+  /// them may be faster.
   private func giveBack(
     _ listing: [ContentHash: [Copy]], isScanned: Bool, isUrgent: Bool,
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let known = memory.withLock { $0.known }
+    let files = Dictionary(
+      try home.list().map { ($0.reference, $0) }, uniquingKeysWith: { first, _ in first })
     var lost: [(reference: BlobReference, file: BlobStore.File)] = []
-    for reference in known.keys.sorted(by: { $0.hash < $1.hash })
-    where BlobExchange.copies(of: reference, in: listing).isEmpty {
-      // Put there since it was listed.
-      if isInFolder(reference) == true { continue }
-      if let file = try home.find(reference) { lost.append((reference, file)) }
+    for reference in known.keys.sorted(by: { $0.hash < $1.hash }) {
+      guard let file = files[reference] else { continue }
+      let copies = BlobExchange.copies(of: reference, in: listing)
+      if copies.contains(where: { $0.device == store.device.rawValue }) {
+        // Attached once more, for a record that had it already: no delta comes that names it.
+        try home.notePublished(file)
+      } else if copies.isEmpty || file.isOwn {
+        lost.append((reference, file))
+      }
     }
-    let counts = count(lost.map(\.file.hash))
+    let counts = count(lost.filter { !$0.file.isOwn }.map(\.file.hash))
     let urgent = lost.filter { item in
       isUrgent || item.file.isOwn || counts[item.file.hash] ?? 0 >= Exchange.patience
     }
@@ -97,14 +183,22 @@ extension BlobExchange {
     // It may have gone because nothing refers to it any more.
     if !isScanned { try scan() }
     for item in urgent where memory.withLock({ $0.known[item.reference] != nil }) {
-      try await upload(item.reference, item.file, &report)
+      do throws(CairnError) { try await upload(item.reference, item.file, &report) } catch {
+        guard BlobExchange.isOfOne(error) || BlobExchange.saysFull(error) else { throw error }
+        report.problems.append(
+          ExchangeReport.Problem(
+            name: AttachmentID(item.reference).description, reason: error.message))
+        memory.withLock { $0.mustLook = true }
+        // There is no room for the others either.
+        if BlobExchange.saysFull(error) { return }
+      }
     }
   }
 
   /// For how many listings contents were missed. The next process goes on counting: it may be one
   /// for each round.
   private func count(_ lost: [ContentHash]) -> [ContentHash: Int] {
-    let before = memory.withLock { $0.lost } ?? BlobLedger.read(home).lost
+    let before = memory.withLock { $0.lost } ?? home.ledger.lost
     var counts: [ContentHash: Int] = [:]
     for hash in lost { counts[hash] = min(before[hash] ?? 0, Exchange.patience) + 1 }
     let found = counts
@@ -113,50 +207,11 @@ extension BlobExchange {
       if !lost.isEmpty { memory.mustLook = true }
     }
     if counts != before {
-      var ledger = BlobLedger.read(home)
-      ledger.lost = counts
-      do { try ledger.write(home) } catch {
+      do throws(CairnError) { try home.changeLedger { $0.lost = found } } catch {
         // Then this process counts for itself.
       }
     }
     return counts
-  }
-
-  /// A thorough look reads the own files of contents that are here, and replaces those that are not
-  /// what their names say.
-  private func audit(
-    _ listing: [ContentHash: [Copy]], _ audit: inout FolderRepair?,
-    _ report: inout ExchangeReport
-  ) async throws(CairnError) {
-    guard audit != nil else { return }
-    let own = store.device.rawValue
-    for (hash, copies) in listing.sorted(by: { $0.key < $1.key }) {
-      for copy in copies where copy.device == own {
-        let path = directory + "/" + copy.entry.name
-        var found = SHA256()
-        report.requests += 1
-        _ = try await folder.read(path, from: 0) { bytes throws(CairnError) in
-          found.update(bytes)
-        }
-        audit?.checkedFiles += 1
-        audit?.checkedBytes += found.count
-        if found.digest() == hash { continue }
-        let reason = "its bytes are not those that its name says"
-        audit?.damaged.append(FolderRepair.Damage(name: copy.entry.name, reason: reason))
-        let file = try home.list().first { $0.hash == hash }
-        guard let file else {
-          audit?.problems.append("\(copy.entry.name): \(reason), and its content is not here")
-          continue
-        }
-        let before = report.publishedAttachments
-        try await upload(BlobReference(length: file.info.size, hash: hash), file, &report)
-        if report.publishedAttachments > before {
-          audit?.written.append(copy.entry.name)
-        } else {
-          audit?.problems.append("\(copy.entry.name): \(reason), and so is its content here")
-        }
-      }
-    }
   }
 
   // MARK: what is unused
@@ -177,23 +232,38 @@ extension BlobExchange {
     }
     let elsewhere = listing.filter { $0.value.contains { $0.device == device.rawValue } }
     let isPublished = witnesses.published >= reach.vector[device]
-    let expired = try collector.expired(
-      reach, elsewhere: Set(elsewhere.keys),
-      isKnown: witnesses.know(reach.vector, device: device),
-      mayGo: { isPublished || !$0.isOwn }, &result)
+    var permission = BlobCollector.Permission(elsewhere: Set(elsewhere.keys))
+    // Who asks for another grace gets that; else what others have in their trash waits for them.
+    if (request.collect ?? nil) == nil {
+      permission.graceElsewhere = max(grace, options.trashMilliseconds)
+    }
+    permission.isKnown = { witnesses.know($0, device: device, now: reach.vector) }
+    permission.mayGo = { isPublished || !$0.isOwn }
+    let expired = try collector.expired(reach, permission, &result)
+    memory.withLock { $0.asked = expired.asked }
     try collector.remove(expired.here, &result)
     for hash in expired.elsewhere {
-      try checkOpen()
-      let name = FileName.publishedBlob(device: device.rawValue, hash)
-      report.requests += 1
-      try await folder.remove(directory + "/" + name)
-      let size = elsewhere[hash]?.first { $0.device == device.rawValue }?.entry.size ?? 0
-      result.removedInFolder += 1
-      result.bytesInFolder += size
-      memory.withLock { memory in
-        memory.listing?[hash]?.removeAll { $0.device == device.rawValue }
-      }
+      try await remove(hash, elsewhere[hash] ?? [], &result, &report)
     }
+    let here = Set(expired.here.map(\.hash)).subtracting(permission.elsewhere)
+    collector.forget(here.union(expired.elsewhere))
     return result
+  }
+
+  /// Removes the own copy of a content from the folder.
+  private func remove(
+    _ hash: ContentHash, _ copies: [Copy], _ result: inout AttachmentCollection,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    let own = store.device.rawValue
+    try checkOpen()
+    report.requests += 1
+    try await folder.remove(directory + "/" + FileName.publishedBlob(device: own, hash))
+    result.removedInFolder += 1
+    // A listing may say anything.
+    let (sum, isTooLarge) = result.bytesInFolder.addingReportingOverflow(
+      copies.first { $0.device == own }?.entry.size ?? 0)
+    result.bytesInFolder = isTooLarge ? .max : sum
+    memory.withLock { $0.listing?[hash]?.removeAll { $0.device == own } }
   }
 }

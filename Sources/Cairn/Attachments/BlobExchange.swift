@@ -13,16 +13,28 @@ final class BlobExchange: Sendable {
   let folder: ObservedFolder
   /// The directory of the datastore's blobs in the folder.
   let directory: String
+  /// Those of the datastores of this id that were deleted before: a copy that was restored from the
+  /// trash may refer to contents that are only there.
+  let older: [String]
   let options: Choice
   let tuning: Tuning
+  let gauge: TransferGauge
   let memory: Lock<Memory>
   /// Contents that are being fetched.
-  let flights = Lock<[ContentHash: Task<Result<Void, CairnError>, Never>]>([:])
+  let flights = Lock<[BlobReference: Flight]>([:])
+
+  /// A content that is being fetched, and how many wait for it.
+  struct Flight: Sendable {
+    var task: Task<Result<Void, CairnError>, Never>
+    var waiting = 0
+  }
 
   /// What an app has chosen.
   struct Choice: Sendable {
     var policy = AttachmentPolicy.always
     var graceMilliseconds: Int64 = .max
+    /// How long records stay in the trash; taken to be the same on all devices.
+    var trashMilliseconds: Int64 = 0
   }
 
   /// A file in the folder.
@@ -54,18 +66,25 @@ final class BlobExchange: Sendable {
     var refused: [String: Retry] = [:]
     /// When unused contents were last looked for; nil: nobody has asked yet.
     var collected: Int64?
+    /// What would have gone from the folder then, had all devices been known to know.
+    var asked: [ContentHash] = []
+    /// Looks in a row that did not find what is wanted, and when there is another one.
+    var absences = 0
+    var absent = Retry(version: "")
   }
 
   init(
-    store: Store, home: BlobStore, folder: ObservedFolder, directory: String, options: Choice,
-    tuning: Tuning
+    store: Store, home: BlobStore, folder: ObservedFolder, directory: String,
+    older: [String] = [], options: Choice, tuning: Tuning, gauge: TransferGauge
   ) {
     self.store = store
     self.home = home
     self.folder = folder
     self.directory = directory
+    self.older = older
     self.options = options
     self.tuning = tuning
+    self.gauge = gauge
     var memory = Memory()
     memory.mustLook = home.isInUse
     self.memory = Lock(memory)
@@ -129,6 +148,7 @@ final class BlobExchange: Sendable {
   func scan() throws(CairnError) -> BlobCollector.Reach {
     let collector = BlobCollector(store: store, home: home, grace: options.graceMilliseconds)
     let reach = try collector.reach()
+    try home.noteUsed(reach.hashes)
     var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
     for use in reach.uses { note(use, in: &known) }
     let found = known
@@ -143,6 +163,22 @@ final class BlobExchange: Sendable {
     guard use.id.reference.isReadable else { return }
     let answer = options.policy.fetch(use)
     known[use.id.reference] = known[use.id.reference]?.merged(with: answer) ?? answer
+  }
+
+  /// Attached here. If a record has it already, no delta may come that names it: the next round
+  /// puts it into the folder under this device's name all the same.
+  func noteAttached(_ reference: BlobReference) {
+    memory.withLock { memory in
+      if !memory.isScanned || memory.known[reference] != nil { memory.mustLook = true }
+    }
+  }
+
+  /// Before deltas are incorporated: what they name is in use. A device that heard of one of them
+  /// may have copied the reference, so whoever is asked whether it knows that a content is unused
+  /// has to know these deltas, too.
+  func willIncorporate(_ packs: [[UInt8]]) throws(CairnError) {
+    guard home.isInUse else { return }
+    for pack in packs { try home.noteUsed(BlobReference.all(in: pack).map(\.hash)) }
   }
 
   /// Deltas with references among their values have changed these records. What can't be read now
@@ -177,7 +213,10 @@ final class BlobExchange: Sendable {
   /// The state came as a whole: whether it refers to anything is looked for if the folder has any
   /// contents, in the next round, or in that of a later process.
   func noteWhole() {
-    do throws(CairnError) { try home.begin() } catch {
+    do throws(CairnError) {
+      try home.begin()
+      try home.noteAllUsed()
+    } catch {
       // This process looks all the same.
     }
     memory.withLock { ($0.isScanned, $0.mustLook) = (false, true) }
@@ -189,7 +228,9 @@ final class BlobExchange: Sendable {
   /// here came with a delta of some device that has published it.
   func publish(_ pack: [UInt8], _ report: inout ExchangeReport) async throws(CairnError) {
     guard home.isInUse else { return }
-    for reference in BlobReference.all(in: pack) {
+    let references = BlobReference.all(in: pack)
+    try home.noteUsed(references.map(\.hash))
+    for reference in references {
       let file = try home.find(reference)
       memory.withLock { memory in
         guard memory.known[reference] == nil else { return }
@@ -197,13 +238,29 @@ final class BlobExchange: Sendable {
         // What the policy says of one that is not here takes a look at its record.
         if file == nil { (memory.isScanned, memory.mustLook) = (false, true) }
       }
-      guard let file else { continue }
-      let copies = BlobExchange.copies(of: reference, in: try await listing(&report))
-      if copies.contains(where: { $0.device == store.device.rawValue }) {
-        try home.notePublished(file)
-      } else if file.isOwn || copies.isEmpty {
-        try await upload(reference, file, &report)
+      if let file {
+        try await publish(reference, file, &report)
+      } else if isInFolder(reference) != true,
+        BlobExchange.copies(of: reference, in: try await listing(&report)).isEmpty
+      {
+        // No reason for deltas to wait: nobody here could mend it by waiting.
+        report.problems.append(
+          ExchangeReport.Problem(
+            name: AttachmentID(reference).description,
+            reason: "a record refers to this attachment, and its content is neither here nor in "
+              + "the folder; a device that has it puts it there"))
       }
+    }
+  }
+
+  private func publish(
+    _ reference: BlobReference, _ file: BlobStore.File, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    let copies = BlobExchange.copies(of: reference, in: try await listing(&report))
+    if copies.contains(where: { $0.device == store.device.rawValue }) {
+      try home.notePublished(file)
+    } else if file.isOwn || copies.isEmpty {
+      try await upload(reference, file, &report)
     }
   }
 
@@ -226,6 +283,7 @@ final class BlobExchange: Sendable {
     let entry: FolderEntry
     do throws(CairnError) {
       report.requests += 1
+      gauge.planPublish(files: 1, bytes: reference.length)
       entry = try await folder.write(directory + "/" + name, length: reference.length) {
         () throws(CairnError) -> [UInt8]? in
         do throws(CairnError) { return try reader.next() } catch {
@@ -244,6 +302,7 @@ final class BlobExchange: Sendable {
         .response, "the folder kept \(entry.size) of \(reference.length) bytes of \(name)",
         file: name)
     }
+    gauge.notePublished(files: 1, bytes: reference.length)
     try checkOpen()
     report.publishedAttachments += 1
     report.publishedAttachmentBytes += reference.length

@@ -1,13 +1,14 @@
 internal import CairnBytes
 internal import CairnDisk
 package import CairnLog
+internal import CairnMerge
 
 /// Since when contents are in use by nothing, and how often others were missed in the folder. A
 /// hint that may get lost: then the grace begins anew, and so does the counting.
 ///
 ///     "CAIRNUNU" · version u16 · floor u16 · zero u32 · time of the last look u64 ·
 ///     count varint · for each: SHA-256, 32 bytes · unused since u64 · known since u64, 0 if not ·
-///     count varint · for each: SHA-256, 32 bytes · listings without it varint ·
+///     version vector · count varint · for each: SHA-256, 32 bytes · listings without it varint ·
 ///     XXH3-64 of everything before
 package struct BlobLedger: Equatable, Sendable {
   package static let magic: [UInt8] = Array("CAIRNUNU".utf8)
@@ -24,6 +25,8 @@ package struct BlobLedger: Equatable, Sendable {
     var since: Int64
     /// Since when all devices have known that, in milliseconds.
     var known: Int64?
+    /// What was known here when it was first found so: what others have to know, too.
+    var vector = VersionVector()
   }
 
   init() {}
@@ -36,6 +39,7 @@ package struct BlobLedger: Equatable, Sendable {
       out += hash.bytes
       out.put(UInt64(bitPattern: entry.since))
       out.put(UInt64(bitPattern: entry.known ?? 0))
+      out.put(entry.vector)
     }
     out.putVarint(lost.count)
     for (hash, count) in lost.sorted(by: { $0.key < $1.key }) {
@@ -51,11 +55,12 @@ package struct BlobLedger: Equatable, Sendable {
       bytes, magic: BlobLedger.magic, least: 10, what: "a list of unused contents", path: path)
     do throws(DecodeError) {
       looked = Int64(bitPattern: try reader.u64())
-      for _ in 0..<(try reader.count(minimumSize: 48)) {
+      for _ in 0..<(try reader.count(minimumSize: 49)) {
         let hash = ContentHash(bytes, at: try reader.skip(32).lowerBound)
         var entry = Entry(since: Int64(bitPattern: try reader.u64()))
         let known = Int64(bitPattern: try reader.u64())
         entry.known = known == 0 ? nil : known
+        entry.vector = try reader.vector()
         unused[hash] = entry
       }
       for _ in 0..<(try reader.count(minimumSize: 33)) {
@@ -80,11 +85,19 @@ package struct BlobLedger: Equatable, Sendable {
     } catch { return BlobLedger() }
   }
 
-  func write(_ home: BlobStore) throws(CairnError) {
+  /// Whether it says of something that another says is unused that it is not, or not for so long.
+  func isLater(than other: BlobLedger) -> Bool {
+    other.unused.contains { hash, entry in
+      guard let own = unused[hash] else { return true }
+      return own.since > entry.since || own.known ?? .max > entry.known ?? .max
+    }
+  }
+
+  func write(_ home: BlobStore, isDurable: Bool) throws(CairnError) {
     do throws(LogError) {
       try DurableFile.replace(
         directory: home.directory, name: FileName.unusedBlobs, bytes: encoded(),
-        machine: home.machine, durable: false)
+        machine: home.machine, durable: isDurable)
     } catch { throw CairnError(error) }
   }
 }

@@ -86,6 +86,8 @@ final class BlobPart: Sendable {
 
   /// Nothing that has come is worth going on with.
   func forget() {
+    // A file that can't be removed must not be gone on with either.
+    do { try file.truncate(to: 0) } catch {}
     file.close()
     home.discard(path)
   }

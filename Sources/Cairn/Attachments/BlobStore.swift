@@ -22,9 +22,20 @@ final class BlobStore: Sendable {
     var verified: [ContentHash: FileInfo] = [:]
     /// Attached by this process, and in no record yet when that was last looked at. The number
     /// tells one attaching of a content from the next.
-    var pinned: [ContentHash: UInt64] = [:]
+    var pinned: [ContentHash: Pin] = [:]
     var attached: UInt64 = 0
   }
+
+  struct Pin: Sendable {
+    var number: UInt64
+    /// When it was attached: its grace counts from then.
+    var time: Int64
+  }
+
+  /// Held while a content loses one of its two names, so that it never loses both.
+  private let names = Lock(())
+  /// The list of unused contents, see BlobStore+Ledger.
+  let kept = Lock(KeptLedger())
 
   /// Contents are read and written in pieces of this size.
   static let chunkBytes = 256 << 10
@@ -34,6 +45,9 @@ final class BlobStore: Sendable {
     var isOwn: Bool
     var info: FileInfo
     var path: String
+
+    /// What refers to it, if its length is right.
+    var reference: BlobReference { BlobReference(length: info.size, hash: hash) }
   }
 
   init(store directory: String, machine: Machine, isDurable: Bool, limit: Int) {
@@ -115,6 +129,24 @@ final class BlobStore: Sendable {
     state.withLock { $0.verified[file.hash] = file.info }
   }
 
+  /// Whether every byte of a file is what its name says. Reads it once.
+  func isRight(_ file: File) throws(CairnError) -> Bool {
+    if isVerified(file) { return true }
+    var found = SHA256()
+    do throws(DiskError) {
+      let handle = try machine.disk.open(file.path, .read)
+      defer { handle.close() }
+      while true {
+        let bytes = try handle.read(at: found.count, count: BlobStore.chunkBytes)
+        if bytes.isEmpty { break }
+        found.update(bytes)
+      }
+    } catch { throw CairnError(error) }
+    guard found.digest() == file.hash else { return false }
+    noteVerified(file)
+    return true
+  }
+
   /// Puts a damaged file aside; returns what to throw.
   func putAside(_ file: File) -> CairnError {
     state.withLock { $0.verified[file.hash] = nil }
@@ -142,34 +174,69 @@ final class BlobStore: Sendable {
 
   /// Gives a file that is whole and right its name.
   func adopt(_ path: String, _ reference: BlobReference, isOwn: Bool) throws(CairnError) {
+    guard isOwn else { return try place(path, reference, isOwn: false) }
+    // First: from here on nobody takes it for unused.
+    let (pin, before) = pin(reference.hash)
+    do throws(CairnError) {
+      try noteUsed([reference.hash])
+      try place(path, reference, isOwn: true)
+    } catch {
+      state.withLock { state in
+        if state.pinned[reference.hash]?.number == pin { state.pinned[reference.hash] = before }
+      }
+      throw error
+    }
+  }
+
+  private func pin(_ hash: ContentHash) -> (number: UInt64, before: Pin?) {
+    let now = machine.clock.now()
+    return state.withLock { state in
+      let before = state.pinned[hash]
+      state.attached += 1
+      state.pinned[hash] = Pin(number: state.attached, time: now)
+      return (state.attached, before)
+    }
+  }
+
+  private func place(
+    _ path: String, _ reference: BlobReference, isOwn: Bool
+  ) throws(CairnError) {
     let disk = machine.disk
     let target = directory + "/" + FileName.blob(reference.hash, isOwn: isOwn)
-    // First: from here on nobody takes it for unused.
-    if isOwn {
-      state.withLock { state in
-        state.attached += 1
-        state.pinned[reference.hash] = state.attached
-      }
-    }
     do throws(DiskError) {
       try disk.rename(path, to: target)
+      let info = try disk.info(target)
       // The bytes are those that were hashed on their way: nobody has to read them again.
-      if let info = try disk.info(target) {
-        let file = File(hash: reference.hash, isOwn: isOwn, info: info, path: target)
-        noteVerified(file)
+      if let info {
+        noteVerified(File(hash: reference.hash, isOwn: isOwn, info: info, path: target))
       }
       if isDurable { try disk.syncDirectory(directory) }
       // Not before: a power cut could keep the removal and forget the new name.
-      let other = directory + "/" + FileName.blob(reference.hash, isOwn: false)
-      if isOwn, try disk.info(other) != nil { try disk.remove(other) }
+      if isOwn, let info { try removeOther(reference.hash, as: target, info) }
     } catch { throw CairnError(error) }
+  }
+
+  /// Removes the name that a content has besides the own one; if that is still the very file that
+  /// was made durable: it may have become the other one meanwhile.
+  private func removeOther(
+    _ hash: ContentHash, as own: String, _ info: FileInfo
+  ) throws(DiskError) {
+    let other = directory + "/" + FileName.blob(hash, isOwn: false)
+    try names.withLock { _ throws(DiskError) in
+      guard try machine.disk.info(own) == info, try machine.disk.info(other) != nil else { return }
+      try machine.disk.remove(other)
+    }
   }
 
   /// It is in the folder under this device's name.
   func notePublished(_ file: File) throws(CairnError) {
     guard file.isOwn else { return }
     let target = directory + "/" + FileName.blob(file.hash, isOwn: false)
-    do throws(DiskError) { try machine.disk.rename(file.path, to: target) } catch {
+    do throws(DiskError) {
+      try names.withLock { _ throws(DiskError) in
+        try machine.disk.rename(file.path, to: target)
+      }
+    } catch {
       // Attached again, or removed, just now.
       if error.reason == .notFound { return }
       throw CairnError(error)
@@ -206,18 +273,52 @@ final class BlobStore: Sendable {
     }
   }
 
+  /// Removes what came of contents that nothing refers to, and that nobody has gone on with for a
+  /// while. Best effort: it is tried again.
+  func sweepParts(keeping used: Set<ContentHash>, after life: Int64) {
+    let now = machine.clock.now()
+    do {
+      for entry in try machine.disk.list(directory) where entry.info.kind == .file {
+        guard let hash = FileName.blobPart(entry.name), !used.contains(hash),
+          now - min(entry.info.modified, now) >= life
+        else { continue }
+        try machine.disk.remove(directory + "/" + entry.name)
+      }
+    } catch {
+      // In nobody's way.
+    }
+  }
+
   // MARK: what is in use
 
   /// Attached a moment ago: no record may have it yet.
-  var pinned: [ContentHash: UInt64] { state.withLock { $0.pinned } }
+  var pinned: [ContentHash: Pin] { state.withLock { $0.pinned } }
 
   /// A record has some of those that were pinned: from now on that is what keeps them, unless they
   /// were attached once more since.
-  func unpin(_ hashes: Set<ContentHash>, of pinned: [ContentHash: UInt64]) {
+  func unpin(_ hashes: Set<ContentHash>, of pinned: [ContentHash: Pin]) {
     state.withLock { state in
-      for (hash, number) in pinned where hashes.contains(hash) && state.pinned[hash] == number {
+      for (hash, pin) in pinned
+      where hashes.contains(hash) && state.pinned[hash]?.number == pin.number {
         state.pinned[hash] = nil
       }
     }
+  }
+
+  /// The grace of those that are still pinned counts from now.
+  func notePinsUsed(_ hashes: some Sequence<ContentHash>) {
+    let now = machine.clock.now()
+    state.withLock { state in
+      if state.pinned.isEmpty { return }
+      for hash in hashes { state.pinned[hash]?.time = now }
+    }
+  }
+
+  /// Those that were attached so long ago that nobody sets them to anything any more, and when.
+  func endPins(_ pinned: [ContentHash: Pin], after life: Int64) -> [ContentHash: Int64] {
+    let now = machine.clock.now()
+    let ended = pinned.filter { now - min($0.value.time, now) >= life }
+    unpin(Set(ended.keys), of: pinned)
+    return ended.mapValues(\.time)
   }
 }

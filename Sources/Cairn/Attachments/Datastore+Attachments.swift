@@ -26,7 +26,7 @@ extension Datastore {
     do throws(CairnError) {
       try body(AttachmentWriter(blob: writer))
       try checkOpen()
-      return attachment(AttachmentID(try writer.finish()))
+      return try attachment(writer)
     } catch {
       writer.cancel()
       throw error
@@ -60,12 +60,18 @@ extension Datastore {
     do {
       for try await bytes in pieces { try writer.write(bytes) }
       try checkOpen()
-      return attachment(AttachmentID(try writer.finish()))
+      return try attachment(writer)
     } catch {
       writer.cancel()
       if let error = error as? CairnError { throw error }
       throw CairnError(.fileIO, "the stream of an attachment ended with an error: \(error)")
     }
+  }
+
+  private func attachment(_ writer: BlobWriter) throws(CairnError) -> Attachment {
+    let reference = try writer.finish()
+    exchanger?.blobs?.noteAttached(reference)
+    return attachment(AttachmentID(reference))
   }
 
   /// The attachment of an id, whether or not its content is on this device.
@@ -86,9 +92,13 @@ extension Datastore {
   /// published also from the folder, when for as long again all other devices are known to know
   /// everything that this one knows. For an account's datastore this is a round of exchange, too.
   ///
-  /// Records in the trash and in conflicts keep theirs. Rounds do this by themselves once a day.
+  /// Records in the trash and in conflicts keep theirs. Rounds do this by themselves once a day; a
+  /// datastore without a folder has no rounds and does it only when it is asked. With a shorter
+  /// grace than others' `trashDays`, what comes back from their trash may come without its content.
   ///
-  /// - Throws: errors of the disk, and of the folder.
+  /// - Throws: `retryLater` if the round could not publish (`ExchangeReport.isRejoining`, or the
+  ///   folder shows an old state of this device): nothing was looked for; errors of the disk, and
+  ///   of the folder.
   @discardableResult
   public func collectAttachments(
     graceSeconds: Double? = nil

@@ -12,7 +12,29 @@ extension Exchange {
       var audit: FolderRepair?
       var request = BlobExchange.Request()
       request.collect = .some(grace)
-      return try await self.round(&audit, request).collection
+      guard let found = try await self.round(&audit, request).collection else {
+        throw CairnError(
+          .retryLater, "unused attachments of datastore \(self.datastoreID) were not looked for, "
+            + "since this device can't publish just now: it takes another name, or the folder "
+            + "shows an old state of it; sync and exchange, then try again", id: self.datastoreID)
+      }
+      return found
+    }
+  }
+
+  /// A round ends with an error. If that says that there is no room, what nobody needs any more
+  /// makes some, for the next one. `listing` is nil if the folder was not looked at.
+  func makeRoom(
+    _ error: CairnError, _ request: BlobExchange.Request, _ listing: [String: FolderEntry]?,
+    _ report: inout ExchangeReport
+  ) async {
+    guard let blobs, BlobExchange.saysFull(error) else { return }
+    // Without a look at the folder nothing goes there.
+    let published = memory.withLock { $0.own.last }
+    let witnesses = listing.map(witnesses) ?? BlobWitnesses(published: published)
+    do throws(CairnError) { try await blobs.makeRoom(request, witnesses, &report) } catch {
+      // The first error is the one that says what to do.
+      blobs.lookAgain()
     }
   }
 
@@ -60,6 +82,12 @@ extension Exchange {
       }
       return result
     }
+  }
+
+  /// Before packs are incorporated.
+  func willIncorporate(_ packs: [[UInt8]]) throws(CairnError) {
+    guard let blobs, packs.contains(where: BlobReference.occurs) else { return }
+    try blobs.willIncorporate(packs)
   }
 
   /// Packs that were incorporated: do they name contents?

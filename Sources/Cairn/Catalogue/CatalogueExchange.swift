@@ -63,6 +63,9 @@ final class CatalogueExchange: Sendable {
     return try result.get()
   }
 
+  /// Ends what goes on with the folder.
+  func cancel() { turn.cancel() }
+
   /// Only one process writes the own file.
   private func takeLock() async throws(CairnError) -> any DiskLock {
     do throws(DiskError) {
@@ -199,7 +202,10 @@ final class CatalogueExchange: Sendable {
     _ installation: Installation, _ report: inout CatalogueReport
   ) async throws(CairnError) {
     let file = try installation.read()
+    let now = machine.clock.now()
     for own in file.devices where own.generation < file.entry(own.id).generation {
+      let since = file.waiting[own].map { min($0, now) }
+      if let since, now - since < Trash.keepMilliseconds { continue }
       let directory = FileName.directory(datastore: own.id, generation: own.generation)
       report.requests += 1
       var names: [String] = []
@@ -218,26 +224,35 @@ final class CatalogueExchange: Sendable {
         report.requests += 1
         try await folder.remove(directory + "/" + name)
       }
-      names += try await removeDeadBlobs(of: own, directory, &report)
-      report.removedFiles += names.count
-      if names.isEmpty { try installation.update { _ = $0.devices.remove(own) } }
+      let blobs = try await deadBlobs(of: own, directory, &report)
+      if since == nil, !blobs.isEmpty {
+        // They wait for as long as copies stay in the trash of others, who may lack some contents.
+        if names.isEmpty { try installation.update { $0.waiting[own] = now } }
+        report.removedFiles += names.count
+        continue
+      }
+      for path in blobs {
+        report.requests += 1
+        try await folder.remove(path)
+      }
+      report.removedFiles += names.count + blobs.count
+      guard names.isEmpty, blobs.isEmpty else { continue }
+      try installation.update { file in
+        file.devices.remove(own)
+        file.waiting[own] = nil
+      }
     }
   }
 
-  /// The contents of its attachments; returns what went.
-  private func removeDeadBlobs(
+  /// Paths of the contents of its attachments.
+  private func deadBlobs(
     of own: InstallationFile.OwnDevice, _ directory: String, _ report: inout CatalogueReport
   ) async throws(CairnError) -> [String] {
     let directory = FileName.blobDirectory(directory)
     report.requests += 1
-    let names = try await folder.list(directory).map(\.name).filter {
+    return try await folder.list(directory).map(\.name).filter {
       FileName.publishedBlob($0)?.device == own.device
-    }
-    for name in names {
-      report.requests += 1
-      try await folder.remove(directory + "/" + name)
-    }
-    return names
+    }.map { directory + "/" + $0 }
   }
 
   private func snapshots(

@@ -7,7 +7,8 @@ package import CairnLog
 ///     "CAIRNINS" · version u16 · floor u16 · flags u32 (1: the own file is up in the folder) ·
 ///     folder u128 · installation u64 · confirmed nonce u64 · own catalogue blob ·
 ///     others (count; version string, catalogue blob) ·
-///     devices (count; id string, generation varint, device u64) · XXH3-64 of everything before
+///     devices (count; id string, generation varint, device u64) ·
+///     if there are any: waiting (the same, each with its time u64) · XXH3-64 of everything before
 package struct InstallationFile: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNINS".utf8)
   static let bytesMax = 256 << 20
@@ -28,16 +29,24 @@ package struct InstallationFile: Equatable, Sendable {
   /// are ours to remove.
   var devices: Set<OwnDevice> = []
 
+  /// Of these only contents of attachments are left in the folder, since when: others may have
+  /// copies in their trash.
+  var waiting: [OwnDevice: Int64] = [:]
+
   struct Other: Equatable, Sendable {
     /// Of the file in the folder's listing, when it was read.
     var version: String
     var file: CatalogueFile
   }
 
-  struct OwnDevice: Hashable, Sendable {
+  struct OwnDevice: Hashable, Comparable, Sendable {
     var id: String
     var generation: UInt32
     var device: UInt64
+
+    static func < (a: OwnDevice, b: OwnDevice) -> Bool {
+      (a.id, a.generation, a.device) < (b.id, b.generation, b.device)
+    }
   }
 
   init() {}
@@ -76,13 +85,13 @@ extension InstallationFile {
       out.putBlob(other.file.encoded())
     }
     out.putVarint(devices.count)
-    let sorted = devices.sorted {
-      ($0.id, $0.generation, $0.device) < ($1.id, $1.generation, $1.device)
-    }
-    for device in sorted {
-      out.putString(device.id)
-      out.putVarint(UInt64(device.generation))
-      out.put(device.device)
+    for device in devices.sorted() { InstallationFile.put(device, into: &out) }
+    if !waiting.isEmpty {
+      out.putVarint(waiting.count)
+      for (device, time) in waiting.sorted(by: { $0.key < $1.key }) {
+        InstallationFile.put(device, into: &out)
+        out.put(UInt64(bitPattern: time))
+      }
     }
     SealedFile.seal(&out)
     return out
@@ -111,12 +120,28 @@ extension InstallationFile {
         if let file { others[file.installation] = Other(version: version, file: file) }
       }
       for _ in 0..<(try reader.count(minimumSize: 10)) {
-        let id = try reader.string()
-        let generation = UInt32(clamping: try reader.varint())
-        devices.insert(OwnDevice(id: id, generation: generation, device: try reader.u64()))
+        devices.insert(try InstallationFile.device(&reader))
+      }
+      if !reader.isAtEnd {
+        for _ in 0..<(try reader.count(minimumSize: 18)) {
+          waiting[try InstallationFile.device(&reader)] = Int64(bitPattern: try reader.u64())
+        }
+        if waiting.isEmpty { throw .malformed("an empty list at the end") }
       }
       guard reader.isAtEnd else { throw .malformed("too long") }
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "a CATALOGUE file") }
+  }
+
+  private static func put(_ device: OwnDevice, into out: inout [UInt8]) {
+    out.putString(device.id)
+    out.putVarint(UInt64(device.generation))
+    out.put(device.device)
+  }
+
+  private static func device(_ reader: inout ByteReader) throws(DecodeError) -> OwnDevice {
+    let id = try reader.string()
+    let generation = UInt32(clamping: try reader.varint())
+    return OwnDevice(id: id, generation: generation, device: try reader.u64())
   }
 
   private static func file(

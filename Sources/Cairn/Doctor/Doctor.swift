@@ -19,7 +19,10 @@ public struct Doctor: Sendable {
   /// Looks at the datastores of a `DatastoreManager`'s root, or at all those of an
   /// `AccountManager`'s directory, whose accounts it knows by itself.
   ///
-  /// - Parameter folderKinds: What opens folders on servers that are known by their address.
+  /// - Parameters:
+  ///   - root: The root, or the directory.
+  ///   - account: Whose datastores a root has; nil for local ones.
+  ///   - folderKinds: What opens folders on servers that are known by their address.
   public init(root: String, account: Account? = nil, folderKinds: [FolderKind] = []) {
     self.init(
       root: root, account: account, folder: Doctor.folder(of: account, folderKinds),

@@ -24,7 +24,10 @@ extension Exchange {
       let index = head.segments.firstIndex(of: old)
     else { return [] }
     var new: [Head.Segment] = []
-    for segment in segments { new.append(try await put(segment, &report)) }
+    for segment in segments {
+      try await blobs?.publish(segment.pack, &report)
+      new.append(try await put(segment, &report))
+    }
     report.republishedFiles += new.count
     head.segments.replaceSubrange(index...index, with: new)
     return new

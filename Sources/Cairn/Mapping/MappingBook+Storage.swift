@@ -7,15 +7,16 @@ internal import CairnStore
 ///
 /// | table | a record for | fields |
 /// |---|---|---|
-/// | `:map.state` | the store, as `state` | `installation`, `version` |
+/// | `:map.state` | the store, as `state` | `format`, `installation`, `version` |
 /// | `:map.routes` | each route | `device:sequence` texts in `vector`; `mapped`, `absent` tables |
 /// | `:map.sets` | each change set | `id`, `route`; later `device`, `sequence`, `published` |
 /// | `:map.changes` | each change in one | `set`, `kind`, `fields`, and of what: below |
 /// | `:map.originals` | the same, if there is anything | the fields as they were |
+/// | `:map.homes` | each object that has a record | `route`, `table`, `record` if not of its id |
 /// | `:map.links` | each link | `table`, `object`; `route`, `record`, `detached` |
 ///
-/// A change names its object (`table`, `object`) and its record (`recordTable`, `record`). A link's
-/// record is named by the hash of table and object.
+/// A change names its object (`table`, `object`) and its record (`recordTable`, `record`). Links
+/// and homes are named by the hash of table and object.
 extension MappingBook {
   enum Place {
     static let state = ":map.state"
@@ -24,33 +25,79 @@ extension MappingBook {
     static let entries = ":map.changes"
     static let originals = ":map.originals"
     static let links = ":map.links"
-    /// In a datastore that syncs: by installation, the set that was committed last.
+    static let homes = ":map.homes"
+    /// In a datastore that syncs: by installation, the sets that were committed last.
     static let sent = ":map.sent"
   }
 
   private static let stateRecord = RecordName("state")
 
+  /// The number of this form. What is of a higher one is left alone.
+  static let format: Int64 = 1
+
   // MARK: reading
 
-  init(_ store: Store) throws(StoreError) {
+  /// - Throws: `needsNewerVersion` for rows of a newer form; `corrupt` for one that can't be read:
+  ///   what is pending must not be taken for less than it is.
+  init(_ store: Store) throws(CairnError) {
     self.init()
-    if let fields = try store.fields(table: Place.state, id: MappingBook.stateRecord) {
-      let state = ObjectFields(fields)
-      version = state.text("version")
-      if let text = state.text("installation") { installation = RecordID(text) }
-    } else {
-      hasChangedState = true
+    let state = try wrapped { () throws(StoreError) in
+      try store.fields(table: Place.state, id: MappingBook.stateRecord)
     }
+    if let state { try load(state: ObjectFields(state)) } else { hasChangedState = true }
+    try loadRoutes(store)
+    try loadQueue(store)
+    for (name, fields) in try MappingBook.all(Place.links, store) {
+      guard let table = fields.text("table"), let object = fields.text("object") else {
+        throw MappingBook.unreadable(Place.links, name)
+      }
+      load(
+        Link(
+          route: fields.text("route"), record: fields.text("record").map { RecordID($0) },
+          isDetached: fields.integer("detached") != 0),
+        of: RowKey(table: table, id: RecordID(object)))
+    }
+    guard state != nil || followed.isEmpty && outbox.batches.isEmpty && links.isEmpty else {
+      throw MappingBook.unreadable(Place.state, MappingBook.stateRecord)
+    }
+  }
+
+  private mutating func load(state: ObjectFields) throws(CairnError) {
+    let format = state.integer("format")
+    guard format <= MappingBook.format else {
+      throw CairnError(
+        .needsNewerVersion, "what is pending of the objects was written in form \(format) by a "
+          + "newer version of the library, and this one knows forms up to \(MappingBook.format); "
+          + "open the object store with the newer one")
+    }
+    guard format > 0, let text = state.text("installation") else {
+      throw MappingBook.unreadable(Place.state, MappingBook.stateRecord)
+    }
+    version = state.text("version")
+    installation = RecordID(text)
+  }
+
+  private mutating func loadRoutes(_ store: Store) throws(CairnError) {
     for (name, fields) in try MappingBook.all(Place.routes, store) {
-      followed[name.text] = Following(
-        vector: VersionVector(fields.texts("vector").compactMap(MappingBook.dot)),
-        mapped: Set(fields.texts("mapped").compactMap { MappedTables($0) }),
-        absent: Set(fields.texts("absent").compactMap { MappedTables($0) }))
+      let (vector, mapped) = (fields.texts("vector"), fields.texts("mapped"))
+      let absent = fields.texts("absent")
+      let following = Following(
+        vector: VersionVector(vector.compactMap(MappingBook.dot)),
+        mapped: Set(mapped.compactMap { MappedTables($0) }),
+        absent: Set(absent.compactMap { MappedTables($0) }))
+      guard vector.allSatisfy({ MappingBook.dot($0) != nil }),
+        (mapped + absent).allSatisfy({ MappedTables($0) != nil })
+      else { throw MappingBook.unreadable(Place.routes, name) }
+      followed[name.text] = following
     }
+  }
+
+  private mutating func loadQueue(_ store: Store) throws(CairnError) {
     for (name, fields) in try MappingBook.all(Place.batches, store) {
-      guard let number = UInt64(name.text, radix: 16) else { continue }
-      var batch = OutboxBook.Batch(
-        number: number, id: RecordID(fields.text("id") ?? ""), route: fields.text("route") ?? "")
+      guard let number = UInt64(name.text, radix: 16), let id = fields.text("id"),
+        let route = fields.text("route")
+      else { throw MappingBook.unreadable(Place.batches, name) }
+      var batch = OutboxBook.Batch(number: number, id: RecordID(id), route: route)
       batch.device = fields.text("device") ?? ""
       batch.sequence = UInt64(clamping: fields.integer("sequence"))
       batch.isPublished = fields.integer("published") != 0
@@ -58,29 +105,32 @@ extension MappingBook {
     }
     let originals = Dictionary(try MappingBook.all(Place.originals, store)) { first, _ in first }
     for (name, fields) in try MappingBook.all(Place.entries, store) {
-      guard let entry = OutboxBook.Entry(name, fields, originals[name] ?? [:]) else { continue }
+      guard let entry = OutboxBook.Entry(name, fields, originals[name] ?? [:]),
+        outbox.batches[entry.batch] != nil
+      else { throw MappingBook.unreadable(Place.entries, name) }
       outbox.load(entry)
     }
-    for (_, fields) in try MappingBook.all(Place.links, store) {
-      guard let table = fields.text("table"), let object = fields.text("object") else { continue }
-      load(
-        Link(
-          route: fields.text("route"), record: fields.text("record").map { RecordID($0) },
-          isDetached: fields.integer("detached") != 0),
-        of: RowKey(table: table, id: RecordID(object)))
-    }
+  }
+
+  private static func unreadable(_ table: String, _ name: RecordName) -> CairnError {
+    CairnError(
+      .corrupt, "the record \(name.text) of the table \(table), in which an object store keeps "
+        + "what is pending, can't be read; open it with the version of the app that wrote it, or "
+        + "put the directory of the objects back from a copy", id: name.text)
   }
 
   private static func all(
     _ table: String, _ store: Store
-  ) throws(StoreError) -> [(RecordName, ObjectFields)] {
-    var result: [(RecordName, ObjectFields)] = []
-    for name in try store.query(table: table, []) {
-      if let fields = try store.fields(table: table, id: name) {
-        result.append((name, ObjectFields(fields)))
+  ) throws(CairnError) -> [(RecordName, ObjectFields)] {
+    try wrapped { () throws(StoreError) in
+      var result: [(RecordName, ObjectFields)] = []
+      for name in try store.query(table: table, []) {
+        if let fields = try store.fields(table: table, id: name) {
+          result.append((name, ObjectFields(fields)))
+        }
       }
+      return result
     }
-    return result
   }
 
   private static func dot(_ text: String) -> Dot? {
@@ -97,7 +147,9 @@ extension MappingBook {
   mutating func store(in store: Store) throws(StoreError) {
     outbox.dropEmpty()
     if hasChangedState {
-      var state: ObjectFields = ["installation": .string(installation.description)]
+      var state: ObjectFields = [
+        "format": .int(MappingBook.format), "installation": .string(installation.description),
+      ]
       if let version { state["version"] = .string(version) }
       try MappingBook.put(state, Place.state, MappingBook.stateRecord, store)
     }
@@ -119,7 +171,22 @@ extension MappingBook {
       try MappingBook.put(
         links[key]?.fields(key), Place.links, MappingBook.linkName(key), store)
     }
+    for (key, place) in homes.sorted(by: { $0.key < $1.key }) {
+      try MappingBook.put(
+        place?.fields(key), Place.homes, MappingBook.linkName(key), store)
+    }
     noteStored()
+  }
+
+  static func home(of key: RowKey, in store: Store) throws(CairnError) -> RecordPlace? {
+    let fields = try wrapped { () throws(StoreError) in
+      try store.fields(table: Place.homes, id: linkName(key))
+    }
+    guard let fields else { return nil }
+    guard let place = RecordPlace(ObjectFields(fields), of: key) else {
+      throw unreadable(Place.homes, linkName(key))
+    }
+    return place
   }
 
   private static func name(_ number: UInt64) -> RecordName {
@@ -207,6 +274,20 @@ extension MappingBook.Link {
     if let route { fields["route"] = .string(route) }
     if let record { fields["record"] = .string(record.description) }
     if isDetached { fields["detached"] = .int(1) }
+    return fields
+  }
+}
+
+extension RecordPlace {
+  fileprivate init?(_ fields: ObjectFields, of key: RowKey) {
+    guard let route = fields.text("route"), let table = fields.text("table") else { return nil }
+    self.init(
+      route: route, table: table, record: fields.text("record").map { RecordID($0) } ?? key.id)
+  }
+
+  fileprivate func fields(_ key: RowKey) -> ObjectFields {
+    var fields: ObjectFields = ["route": .string(route), "table": .string(table)]
+    if record != key.id { fields["record"] = .string(record.description) }
     return fields
   }
 }

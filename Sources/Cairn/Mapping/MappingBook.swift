@@ -42,6 +42,9 @@ struct MappingBook: Sendable {
   private(set) var changedLinks: Set<RowKey> = []
   var hasChangedState = false
   var changedRoutes: Set<String> = []
+  /// Where records of objects are, as far as storage does not have it yet. There is one for each
+  /// object that syncs, so they are read when they are needed.
+  private(set) var homes: [RowKey: RecordPlace?] = [:]
 
   subscript(link key: RowKey) -> Link? {
     get { links[key] }
@@ -62,7 +65,12 @@ struct MappingBook: Sendable {
     outbox.noteStored()
     changedLinks = []
     changedRoutes = []
+    homes = [:]
     hasChangedState = false
+  }
+
+  mutating func note(home place: RecordPlace?, of key: RowKey) {
+    homes.updateValue(place, forKey: key)
   }
 
   mutating func note(_ vector: VersionVector, followedOn route: String) {
@@ -81,10 +89,19 @@ struct MappingBook: Sendable {
     ObjectPlace(object: key.id, record: links[key]?.record ?? key.id)
   }
 
-  /// The object that was attached to a record; else the one of the same id. Nil if the one of the
-  /// same id belongs to another record.
-  func object(_ address: Address, table: String) -> RowKey? {
+  /// Whether no other object was attached to a record.
+  func isFree(_ address: Address, for key: RowKey) -> Bool {
+    attached[key.table]?[address].map { $0 == key } ?? true
+  }
+
+  /// The object that was attached to a record, or that was deleted with it, as long as that is
+  /// pending; else the one of the same id. Nil if the one of the same id belongs to another record.
+  func object(_ address: Address, _ tables: MappedTables) -> RowKey? {
+    let table = tables.table
     if let key = attached[table]?[address] { return key }
+    let place = RecordPlace(
+      route: address.route, table: tables.recordTable, record: address.record)
+    if let delete = outbox.delete(of: place), delete.object.table == table { return delete.object }
     let key = RowKey(table: table, id: address.record)
     guard let link = links[key] else { return key }
     if let record = link.record, record != address.record { return nil }

@@ -151,8 +151,10 @@ public enum MappingPass: Hashable, Sendable {
 /// When an object store is opened with another tag than the last time, and the first time, all
 /// objects that sync are enumerated once, with the info, and what differs from their records is
 /// queued; records that are no objects yet get another chance to become some. For a mapping that
-/// is new its own objects and records are looked at. With the same tag a mapping that was changed
-/// shows with the next change of each object.
+/// is new its own objects and records are looked at. Where object and record both have a value of a
+/// field and nothing is pending of it, a record that changed since is what counts; a field that a
+/// record does not have gets the object's value. With the same tag a mapping that was changed shows
+/// with the next change of each object.
 public struct MappingVersion: Hashable, Sendable {
   /// Any text; only whether it is the same counts.
   public var tag: String

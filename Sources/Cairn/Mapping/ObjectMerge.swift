@@ -32,7 +32,8 @@ public struct ObjectMerge: Sendable {
   /// What is to be uploaded, and what the object shows: all other fields become the record's. At
   /// first: what only this device has changed, and what the rules make of the conflicts.
   ///
-  /// Fields that were not pending may be added.
+  /// Fields that were not pending may be added. One that the mapping's `update` does not put into
+  /// the object, or that its `map` does not take out of it, has no value to upload and is left out.
   public var stillPending: [String: Value?]
   /// Whether the object is to be gone. It is at first if either side has deleted it. If the record
   /// was deleted and this is set to false, it is inserted again with all that the object is; if the

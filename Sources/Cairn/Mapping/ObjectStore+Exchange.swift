@@ -59,7 +59,9 @@ extension ObjectStore {
     if gate.status.isSuspended { return nil }
     let arrivedBefore = report.arrived.count
     var refused: (batch: RecordID?, error: CairnError)?
-    for batch in book.outbox.uploads(route) where !gate.status.isSuspended {
+    // A device that finds out that it is a copy hears first which sets the other one has sent.
+    for batch in book.outbox.uploads(route)
+    where !gate.status.isSuspended && !exchanger.isRejoining {
       do throws(CairnError) { try upload(batch, &report) } catch {
         refused = (batch.id, error)
         break
@@ -69,7 +71,8 @@ extension ObjectStore {
       // Also if a set was refused: those before it are on their way.
       report.exchanges[route] = try await remote.exchange()
     } catch {
-      if !hasUploads { throw error }
+      // Who ends a round has nothing against what is uploaded: the next one goes on with it.
+      if !hasUploads || error.code == .cancelled { throw error }
       refused = refused ?? (nil, error)
     }
     if refused != nil { _ = gate.suspend(by: 1) }
@@ -86,6 +89,7 @@ extension ObjectStore {
         arrived: Array(report.arrived[arrivedBefore...]))
     }
     try follow(route, &report)
+    try forget(route)
     return nil
   }
 
@@ -138,6 +142,7 @@ extension ObjectStore {
     } catch {
       switch error.code {
       case .closed, .shutdown, .deleted: return .stop
+      case .cancelled where Task.isCancelled: return .stop
       default:
         onReport(.failure(error))
         return .idle
@@ -145,7 +150,8 @@ extension ObjectStore {
     }
   }
 
-  /// Ends what `startExchanging` began. A round that is under way ends by itself.
+  /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
+  /// a server are cancelled.
   public nonisolated func stopExchanging() { background.withLock { $0.stop() } }
 
   /// There may be something to upload.

@@ -30,18 +30,19 @@ extension ObjectStore {
     try settle(route)
     report.massDeletes[route] = result.massDelete
     let after = remote.store.vector
-    if isKnown, !result.committed, result.newDevice == nil {
+    if isKnown, !result.committed, result.newDevice == nil, result.isAll(from: before, to: after) {
       if before != after { try take(result, route, through: after, &report) }
       return false
     }
-    // Somebody else has made changes visible there, or made some: nobody told which.
+    // Somebody else has made changes visible there, or made some, maybe at this moment: nobody told
+    // which.
     let renamed = result.newDevice == nil ? nil : device
     var addresses: [RowKey] = []
     for mapping in mappings.values {
       addresses += try self.addresses(mapping, remote)
       addresses += try gone(mapping, route, by: after, but: renamed)
     }
-    try take(addresses.sorted(), isNews: false, lost: [:], route, through: after, &report)
+    try take(addresses.sorted(), isNews: false, route, through: after, &report)
     return true
   }
 
@@ -58,14 +59,13 @@ extension ObjectStore {
       } else if book.version != version.tag {
         for address in try self.addresses(mapping, remote) {
           let place = MappingBook.Address(route: route, record: address.id)
-          guard let key = book.object(place, table: mapping.table) else { continue }
+          guard let key = book.object(place, tables) else { continue }
           if try fields(key) == nil { addresses.append(address) }
         }
       }
     }
     if addresses.isEmpty { return }
-    try take(
-      addresses.sorted(), isNews: false, lost: [:], route, through: following.vector, &report)
+    try take(addresses.sorted(), isNews: false, route, through: following.vector, &report)
   }
 
   /// What the objects and the queue go by must outlast a power cut, whatever the durability of the
@@ -81,10 +81,8 @@ extension ObjectStore {
     _ result: SyncResult, _ route: String, through vector: VersionVector,
     _ report: inout ObjectReport
   ) throws(CairnError) {
-    let lost = losses(result.conflicts, route)
-    var addresses = Set(result.changes.map { RowKey(table: $0.table, id: $0.id) })
-    addresses.formUnion(lost.keys)
-    try take(addresses.sorted(), isNews: true, lost: lost, route, through: vector, &report)
+    let addresses = Set(result.changes.map { RowKey(table: $0.table, id: $0.id) })
+    try take(addresses.sorted(), isNews: true, route, through: vector, &report)
   }
 
   /// All records of a mapping.
@@ -95,8 +93,8 @@ extension ObjectStore {
     return try remote.table(table).query().map { RowKey(table: table, id: $0.id) }
   }
 
-  /// The records that objects of a mapping had, and that are gone. Where the datastore is another
-  /// one than before, or the mapping, an object without a record is one that was never uploaded.
+  /// The records that objects of a mapping had, and that are gone. Only of one that was seen is it
+  /// known that it is gone; any other object without a record is one that was never uploaded.
   private func gone(
     _ mapping: ObjectMapping, _ route: String, by vector: VersionVector, but renamed: DeviceID?
   ) throws(CairnError) -> [RowKey] {
@@ -105,9 +103,11 @@ extension ObjectStore {
     }
     var addresses: [RowKey] = []
     for object in try local.table(tables.table).query() {
-      let record = book.place(RowKey(table: tables.table, id: object.id)).record
-      if try self.record(route, tables.recordTable, record) == nil {
-        addresses.append(RowKey(table: tables.recordTable, id: record))
+      guard let home = try home(RowKey(table: tables.table, id: object.id)),
+        home.route == route, home.table == tables.recordTable
+      else { continue }
+      if try self.record(route, home.table, home.record) == nil {
+        addresses.append(RowKey(table: home.table, id: home.record))
       }
     }
     return addresses
@@ -118,7 +118,8 @@ extension ObjectStore {
   private func isContinued(
     _ tables: MappedTables, _ route: String, by vector: VersionVector, but renamed: DeviceID?
   ) -> Bool {
-    guard var following = book.followed[route], book.version == version.tag,
+    // Without a version there are objects that were not compared yet with what the route leads to.
+    guard var following = book.followed[route], book.version != nil,
       following.mapped.contains(tables) || following.absent.contains(tables)
     else { return false }
     if let renamed { following.vector[renamed] = 0 }
@@ -126,8 +127,8 @@ extension ObjectStore {
   }
 
   private func take(
-    _ addresses: [RowKey], isNews: Bool, lost: [RowKey: PendingFields],
-    _ route: String, through vector: VersionVector, _ report: inout ObjectReport
+    _ addresses: [RowKey], isNews: Bool, _ route: String, through vector: VersionVector,
+    _ report: inout ObjectReport
   ) throws(CairnError) {
     var rest = addresses[...]
     while true {
@@ -137,7 +138,7 @@ extension ObjectStore {
         var rest = rest
         var sets = BatchNames()
         while let address = rest.popFirst() {
-          try take(address, isNews: isNews, lost[address] ?? [:], route, &sets, &report)
+          try take(address, isNews: isNews, route, &sets, &report)
           if try isFull() { break }
         }
         if rest.isEmpty { book.note(vector, followedOn: route) }
@@ -151,41 +152,53 @@ extension ObjectStore {
   /// Whether it is time to commit, lest the next change break the limit.
   func isFull() throws(CairnError) -> Bool {
     try wrapped { () throws(StoreError) in try book.store(in: local.store) }
-    return local.unsyncedChangesSize > local.manager.options.limits.deltaBytes / 4
+    let limit = remotes.values.reduce(local.manager.options.limits.deltaBytes) { least, remote in
+      min(least, remote.manager.options.limits.deltaBytes)
+    }
+    return local.unsyncedChangesSize > limit / 4
   }
 
   private func take(
-    _ address: RowKey, isNews: Bool, _ lost: PendingFields, _ route: String,
-    _ sets: inout BatchNames, _ report: inout ObjectReport
+    _ address: RowKey, isNews: Bool, _ route: String, _ sets: inout BatchNames,
+    _ report: inout ObjectReport
   ) throws(CairnError) {
     guard let mapping = mappings.values.first(where: { $0.recordTable == address.table }),
-      let key = book.object(
-        MappingBook.Address(route: route, record: address.id), table: mapping.table),
+      let tables = mapping.tables,
+      let key = book.object(MappingBook.Address(route: route, record: address.id), tables),
       book[link: key]?.isDetached != true
     else { return }
+    let wasThere = try fields(key) != nil
     do throws(CairnError) {
       let isMerge = try absorb(
-        key, mapping, route, address.id, isNews: isNews, lost: lost, &sets, &report.changes)
+        key, mapping, route, address.id, isNews: isNews, &sets, &report.changes)
       if isMerge { report.merges += 1 }
     } catch {
+      // It has changed nothing then: the mapping is asked before anything is.
       guard error.code == .badType || error.code == .illegalArgument else { throw error }
       report.unreadable.append(
         ObjectReport.Unreadable(
           route: route, table: address.table, record: address.id, error: error))
     }
+    if wasThere {
+      let place = RecordPlace(route: route, table: address.table, record: address.id)
+      try followOther(key, than: place, &sets, &report)
+    }
   }
 
-  /// What this device wrote and lost at the same moment, and still knows the originals of.
-  private func losses(
-    _ conflicts: [SyncResult.Conflict], _ route: String
-  ) -> [RowKey: PendingFields] {
-    guard let device = remotes[route]?.device else { return [:] }
-    var result: [RowKey: PendingFields] = [:]
-    for conflict in conflicts {
-      guard let own = conflict.losers.first(where: { $0.device == device }) else { continue }
-      let address = RowKey(table: conflict.table, id: conflict.id)
-      result[address, default: [:]].updateValue(own.value?.stored, forKey: conflict.field)
-    }
-    return result
+  /// After an object may have gone with its record: it stood before one of its id on another route.
+  func followOther(
+    _ key: RowKey, than place: RecordPlace, _ sets: inout BatchNames, _ report: inout ObjectReport
+  ) throws(CairnError) {
+    guard try fields(key) == nil, let other = try otherPlace(key, but: place) else { return }
+    let address = RowKey(table: other.table, id: other.record)
+    try take(address, isNews: false, other.route, &sets, &report)
+  }
+}
+
+extension SyncResult {
+  /// Whether this sync is all that has happened to a datastore between two looks: another thread
+  /// may have synced it, too.
+  func isAll(from before: VersionVector, to after: VersionVector) -> Bool {
+    after.total &- before.total == UInt64(clamping: incorporated) &+ (committed ? 1 : 0)
   }
 }

@@ -66,19 +66,28 @@ extension ObjectStore {
     let key = RowKey(table: Object.table, id: id)
     guard let mapping = mappings[key.table] else { return nil }
     let object = try fields(key)
-    let record = book.place(key).record
+    let delete = object == nil ? book.outbox.delete(of: key) : nil
+    let record = delete?.entry.record ?? book.place(key).record
     var state = ObjectState(
       route: nil, recordTable: mapping.recordTable, record: record,
       isDetached: book[link: key]?.isDetached ?? false, hasRecord: false, pendingFields: [],
       hasPendingDelete: false)
     guard let table = mapping.recordTable else { return object == nil ? nil : state }
     let shaped = try object.flatMap { object throws(CairnError) in try shape(key, object) }
-    if let shaped { state.route = shaped.route } else {
-      state.route = try routes(of: key, table).first
+    if let shaped {
+      state.route = shaped.route
+    } else {
+      state.route = delete?.route
+      if state.route == nil { state.route = try routes(of: key, table).first }
+      // One that was detached.
+      for route in remotes.keys.sorted() where state.route == nil {
+        if try self.record(route, table, record) != nil { state.route = route }
+      }
     }
     guard let route = state.route else { return object == nil ? nil : state }
     state.hasRecord = try self.record(route, table, record) != nil
-    let pending = book.outbox.changes(key, route, table) { !$0.isPublished }
+    let place = RecordPlace(route: route, table: table, record: record)
+    let pending = book.outbox.changes(key, place) { !$0.isPublished }
     state.pendingFields = Set(pending.flatMap(\.fields)).sorted()
     state.hasPendingDelete = pending.contains { $0.kind == .delete }
     return state
@@ -96,10 +105,13 @@ extension ObjectStore {
     try checkUsable()
     try record.check()
     let address = MappingBook.Address(route: route, record: record)
-    guard let mapping = mappings.values.first(where: { $0.recordTable == recordTable }),
-      let key = book.object(address, table: mapping.table), book[link: key]?.isDetached != true,
-      let object = try fields(key), try shape(key, object)?.route == route
+    guard let tables = mappings.values.first(where: { $0.recordTable == recordTable })?.tables,
+      let key = book.object(address, tables), book[link: key]?.isDetached != true,
+      book.place(key).record == record, let object = try fields(key),
+      try shape(key, object)?.route == route
     else { return nil }
+    // It may have one of that id somewhere else.
+    if let home = try home(key), home.route != route { return nil }
     return (key.table, key.id)
   }
 }

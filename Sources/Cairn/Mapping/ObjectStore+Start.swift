@@ -114,13 +114,16 @@ extension ObjectStore {
       book[link: key]?.isDetached != true
     else { return }
     let shaped = try shape(key, object, pass)
-    for route in try routes(of: key, table) where route != shaped?.route {
+    // What is on a route that is not there stays there.
+    for route in try routes(of: key, table) where route != shaped?.route && remotes[route] != nil {
       try save(nil, key, table, route, &sets, changed: [])
     }
     guard let shaped else { return }
-    let base = try record(shaped.route, table, book.place(key).record)
+    let place = RecordPlace(
+      route: shaped.route, table: table, record: book.place(key).record)
+    let base = try record(place.route, table, place.record)
     // What is pending is so anyway.
-    let pending = Set(book.outbox.queued(key, shaped.route, table).flatMap(\.fields))
+    let pending = Set(book.outbox.queued(key, place).flatMap(\.fields))
     let changed = shaped.known.subtracting(pending)
       .filter { base?[$0] != shaped.fields[$0] }
     try save(shaped, key, table, shaped.route, &sets, changed: changed)

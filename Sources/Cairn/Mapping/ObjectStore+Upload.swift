@@ -12,16 +12,15 @@ extension ObjectStore {
     _ batch: OutboxBook.Batch, _ report: inout ObjectReport
   ) throws(CairnError) {
     guard let remote = remotes[batch.route] else { return }
-    try mergeAgain(batch, &report)
-    guard let batch = book.outbox.batches[batch.number], batch.isQueued else { return }
-    // The datastore has a note of the last set only: what became of those before has to last.
-    try wrapped { () throws(StoreError) in try local.store.flush() }
+    guard let batch = try mergeUntilQuiet(batch, remote, &report) else { return }
     let before = remote.store.vector
     do throws(CairnError) {
-      for entry in book.outbox.changes(in: batch) { try write(entry, to: remote) }
+      for entry in book.outbox.changes(in: batch) { try write(entry, of: batch, to: remote) }
       try wrapped { () throws(StoreError) in
+        let now = try remote.store.fields(
+          table: MappingBook.Place.sent, id: book.installation.name)
         try MappingBook.put(
-          ["set": .string(batch.id.description)], MappingBook.Place.sent,
+          ObjectStore.noting(batch, in: ObjectFields(now ?? [])), MappingBook.Place.sent,
           book.installation.name, remote.store)
       }
     } catch {
@@ -40,10 +39,11 @@ extension ObjectStore {
     // Otherwise somebody else has written there, too, and the next round looks at all of it.
     let isKnown =
       book.followed[batch.route]?.vector == before && before[own] + 1 == after[own]
-      && result.newDevice == nil
+      && result.newDevice == nil && result.isAll(from: before, to: after)
     try changing { () throws(CairnError) in
       book.outbox.noteCommitted(
         batch, device: remote.device, sequence: after[remote.store.device])
+      try noteHomes(batch)
       if isKnown, result.incorporated == 0 { book.note(after, followedOn: batch.route) }
       try commit()
     }
@@ -51,6 +51,65 @@ extension ObjectStore {
       // Something came with it.
       try take(result, batch.route, through: after, &report)
     }
+  }
+
+  /// Merges a set until nobody comes between that and the writing, the commit of the merge among
+  /// it. Returns what is left of the set; nil if nothing is.
+  private func mergeUntilQuiet(
+    _ batch: OutboxBook.Batch, _ remote: Datastore, _ report: inout ObjectReport
+  ) throws(CairnError) -> OutboxBook.Batch? {
+    for _ in 0..<16 {
+      try mergeAgain(batch, &report)
+      guard let left = book.outbox.batches[batch.number], left.isQueued else { return nil }
+      // What became of it has to last before the datastore has it.
+      try wrapped { () throws(StoreError) in try local.store.flush() }
+      if try isAsMerged(left) { return left }
+    }
+    throw CairnError(
+      .retryLater, "the records of the set \(batch.id) on the route \(batch.route) change all the "
+        + "time; resume the queue and exchange again", id: batch.id.description)
+  }
+
+  /// Whether the record is the object's, and not another thing of the same id.
+  private func isOwn(
+    _ entry: OutboxBook.Entry, _ batch: OutboxBook.Batch
+  ) throws(CairnError) -> Bool {
+    try home(entry.object)
+      == RecordPlace(route: batch.route, table: entry.table, record: entry.record)
+  }
+
+  private func isAsMerged(_ batch: OutboxBook.Batch) throws(CairnError) -> Bool {
+    for entry in book.outbox.changes(in: batch) {
+      let now = try record(batch.route, entry.table, entry.record)
+      switch entry.kind {
+      case .delete:
+        if let now, now != entry.originals { return false }
+      case .insert:
+        guard now != nil, let object = try fields(entry.object) else { continue }
+        if try shape(entry.object, object)?.route == batch.route { return false }
+      case .update:
+        guard let now, let object = try fields(entry.object),
+          try isOwn(entry, batch), try shape(entry.object, object) != nil
+        else { continue }
+        if entry.fields.contains(where: { now[$0] != entry.originals[$0] }) { return false }
+      }
+    }
+    return true
+  }
+
+  /// How many of its last sets an installation has noted in a datastore.
+  static let notedMax = 64
+
+  /// The note with one more set in it, and the oldest gone. Each set is a field of its own: two
+  /// copies of a device do not overwrite each other's.
+  private static func noting(_ batch: OutboxBook.Batch, in note: ObjectFields) -> ObjectFields {
+    var numbers = note.compactMapValues { value -> Int64? in
+      if case .int(let number) = value { number } else { nil }
+    }
+    let last = numbers.values.max() ?? 0
+    numbers[batch.id.description] = last < .max ? last + 1 : last
+    let kept = numbers.sorted { ($0.value, $0.key) > ($1.value, $1.key) }.prefix(notedMax)
+    return Dictionary(kept.map { ($0.key, FieldValue.int($0.value)) }) { first, _ in first }
   }
 
   /// Before a set is written: somebody may have written to its records since they were followed.
@@ -69,6 +128,10 @@ extension ObjectStore {
         {
           report.merges += 1
         }
+        if entry.kind != .delete {
+          let place = RecordPlace(route: batch.route, table: entry.table, record: entry.record)
+          try followOther(entry.object, than: place, &sets, &report)
+        }
       }
       try commit()
     }
@@ -76,7 +139,7 @@ extension ObjectStore {
 
   /// Writes what an entry says, with the values that the object has.
   private func write(
-    _ entry: OutboxBook.Entry, to remote: Datastore
+    _ entry: OutboxBook.Entry, of batch: OutboxBook.Batch, to remote: Datastore
   ) throws(CairnError) {
     let (table, id) = (entry.table, entry.record.name)
     let now = try wrapped { () throws(StoreError) in try remote.store.fields(table: table, id: id) }
@@ -94,6 +157,7 @@ extension ObjectStore {
         try remote.store.insert(table: table, id: id, changes)
       }
     }
+    guard entry.kind == .update, try isOwn(entry, batch) else { return }
     // Lists are edited item by item, so that they merge with what others publish just now.
     let different = changes.filter { change in
       now.first { $0.0 == change.field }?.1 != change.value
@@ -112,13 +176,12 @@ extension ObjectStore {
 
   // MARK: what has arrived
 
-  /// Sets that are in the folder leave the queue. Their originals stay as long as somebody may
-  /// publish at the same moment, if there is a handler that would want them.
+  /// Sets that are in the folder leave the queue. What they changed stays known until it is
+  /// forgotten.
   func noteArrived(_ route: String) throws(CairnError) -> [RecordID] {
     guard let remote = remotes[route] else { return [] }
     let inFlight = book.outbox.list(route) { !$0.isQueued && !$0.isPublished }
-    let kept = book.outbox.list(route, where: \.isPublished)
-    if inFlight.isEmpty, kept.isEmpty { return [] }
+    if inFlight.isEmpty { return [] }
     return try changing { () throws(CairnError) in
       var arrived: [RecordID] = []
       for var batch in inFlight {
@@ -133,7 +196,6 @@ extension ObjectStore {
         book.outbox.put(batch)
         arrived.append(batch.id)
       }
-      forget(route, remote)
       if !arrived.isEmpty || !book.outbox.changedBatches.isEmpty { try commit() }
       return arrived
     }
@@ -142,40 +204,55 @@ extension ObjectStore {
   /// How many sets that have arrived are kept at most, for devices that never answer.
   private static let keptMax = 64
 
-  /// Lets go of sets that have arrived, and that nobody can have missed.
-  private func forget(_ route: String, _ remote: Datastore) {
+  /// Lets go of sets that have arrived, and that nobody can have missed: the originals stay as long
+  /// as somebody may have published at the same moment, if there is a handler that would want them.
+  /// To be called in the end of a round: its heads were read, and what it brought was followed.
+  func forget(_ route: String) throws(CairnError) {
+    guard let remote = remotes[route] else { return }
     let published = book.outbox.list(route, where: \.isPublished)
+    if published.isEmpty { return }
     let heads = remote.exchanger.map { $0.memory.withLock { $0.sortedHeads } } ?? []
-    let own = remote.store.device
-    for (index, batch) in published.enumerated() {
-      let entries = book.outbox.changes(in: batch)
-      for entry in entries where mappings[entry.object.table]?.resolve == nil {
-        book.outbox.remove(entry)
+    let (own, vector) = (remote.store.device, remote.store.vector)
+    // A device of which nothing is read may have anything.
+    let isHeard = vector.entries.allSatisfy { dot in
+      dot.device == own || heads.contains { $0.device == dot.device }
+    }
+    // What a device wrote before it knew of ours is in its deltas up to here.
+    let isFollowed = isHeard && book.followed[route]?.vector == vector
+      && heads.allSatisfy { vector[$0.device] >= max($0.last, $0.acknowledgedAt) }
+    try changing { () throws(CairnError) in
+      for (index, batch) in published.enumerated() {
+        let entries = book.outbox.changes(in: batch)
+        for entry in entries where mappings[entry.object.table]?.resolve == nil {
+          book.outbox.remove(entry)
+        }
+        let isKnown = isFollowed && heads.allSatisfy { $0.acknowledged[own] >= batch.sequence }
+        if isKnown || published.count - index > ObjectStore.keptMax
+          || book.outbox.changes(in: batch).isEmpty
+        {
+          book.outbox.remove(batch)
+        }
       }
-      let isKnown = heads.allSatisfy { $0.acknowledged[own] >= batch.sequence }
-      if isKnown || published.count - index > ObjectStore.keptMax
-        || book.outbox.changes(in: batch).isEmpty
-      {
-        book.outbox.remove(batch)
-      }
+      if !book.outbox.changedBatches.isEmpty { try commit() }
     }
   }
 
   // MARK: what was left
 
-  /// A set that is committed in its datastore, and that the queue does not know of: the app ended
-  /// between the two, or a disk failed. To be asked after a sync of the datastore, which vouches
-  /// for what is in it.
+  /// Sets that are committed in their datastore, and that the queue does not know of: the app ended
+  /// between the two, or a disk failed, or this device is an old copy. To be asked after a sync of
+  /// the datastore, which vouches for what is in it.
   func settle(_ route: String) throws(CairnError) {
     guard let remote = remotes[route] else { return }
-    let fields = try record(route, MappingBook.Place.sent, book.installation)
-    guard let sent = fields?.text("set"),
-      let batch = book.outbox.list(route, where: { $0.isQueued && $0.id.description == sent })
-        .first
-    else { return }
+    let note = try record(route, MappingBook.Place.sent, book.installation) ?? [:]
+    let sent = book.outbox.list(route) { $0.isQueued && note[$0.id.description] != nil }
+    if sent.isEmpty { return }
     try changing { () throws(CairnError) in
-      book.outbox.noteCommitted(
-        batch, device: remote.device, sequence: remote.store.vector[remote.store.device])
+      for batch in sent {
+        book.outbox.noteCommitted(
+          batch, device: remote.device, sequence: remote.store.vector[remote.store.device])
+        try noteHomes(batch)
+      }
       try commit()
     }
   }

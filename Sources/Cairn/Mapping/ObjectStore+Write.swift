@@ -65,20 +65,17 @@ extension ObjectStore {
       return
     }
     var old: ShapedObject?
-    // Where the record is, if there is one.
-    var routes: [String] = []
     if let before {
-      do throws(CairnError) {
-        old = try shape(key, before)
-        if let old { routes = [old.route] }
-      } catch {
-        // Another version of the app left what this one can't read: it is looked for.
+      do throws(CairnError) { old = try shape(key, before) } catch {
+        // Another version of the app left what this one can't read.
         guard error.code == .badType else { throw error }
-        routes = try self.routes(of: key, table)
       }
     }
     let new = try after.flatMap { after throws(CairnError) in try shape(key, after) }
-    for route in routes where route != new?.route {
+    // Not by what the mapping says of the object as it was: it may have said something else then.
+    for route in try routes(of: key, table) where route != new?.route {
+      // On a route that is not there the record of one that moves stays.
+      if new != nil, remotes[route] == nil { continue }
       try save(nil, key, table, route, &sets, changed: [])
     }
     guard let new else {
@@ -94,9 +91,10 @@ extension ObjectStore {
   /// The routes on which an object has a record, or is to have one.
   func routes(of key: RowKey, _ table: String) throws(CairnError) -> [String] {
     if let route = book[link: key]?.route { return [route] }
-    var routes = book.outbox.routes(of: key, table)
-    for route in remotes.keys where try record(route, table, book.place(key).record) != nil {
-      routes.insert(route)
+    let record = book.place(key).record
+    var routes = book.outbox.routes(of: key, table, record)
+    if let home = try home(key), home.table == table, home.record == record {
+      routes.insert(home.route)
     }
     return routes.sorted()
   }
@@ -114,8 +112,11 @@ extension ObjectStore {
     let batch = sets.number(route, &book.outbox)
     if let new {
       book.outbox.save(target, changed, now: new.fields, known: new.known, in: batch)
+      // One that is to be inserted is not there before that is committed.
+      try setHome(target.base == nil ? nil : target.place, of: key)
     } else {
       book.outbox.delete(target, in: batch)
+      if try home(key) == target.place { try setHome(nil, of: key) }
     }
   }
 
@@ -136,9 +137,11 @@ extension ObjectStore {
         if deletesRecord {
           try save(nil, key, table, route, &sets, changed: [])
         } else {
-          book.outbox.drop(key, route, table)
+          book.outbox.drop(
+            key, RecordPlace(route: route, table: table, record: book.place(key).record))
         }
       }
+      try setHome(nil, of: key)
       book[link: key] = after == nil ? nil : MappingBook.Link(isDetached: true)
     case .attach(let record, let route, let uploads):
       try attach(key, after, mapping, table, record, route, uploads: uploads, &sets)
@@ -154,13 +157,16 @@ extension ObjectStore {
     try checkFree(key, address, table)
     let base = try self.record(route, table, record)
     book[link: key] = MappingBook.Link(route: route, record: record)
+    let place = RecordPlace(route: route, table: table, record: record)
+    // Whose delete of it was pending: it is wanted now.
+    if let delete = book.outbox.delete(of: place) { book.outbox.remove(delete) }
+    book.outbox.drop(key, place)
     guard uploads else {
       guard base != nil else {
         throw CairnError(
           .notFound, "there is no record \(record) of the table \(table) on the route \(route) for "
             + "the object \(key.id) to follow", id: record.description)
       }
-      book.outbox.drop(key, route, table)
       var changes: [SyncResult.Change] = []
       try absorb(key, mapping, route, record, &sets, &changes)
       return
@@ -170,7 +176,6 @@ extension ObjectStore {
         .notFound, "there is no object \(key.id) of the table \(key.table) that could be a record",
         id: key.id.description)
     }
-    book.outbox.drop(key, route, table)
     let changed = new.known.filter { base?[$0] != new.fields[$0] }
     try save(new, key, table, route, &sets, changed: changed)
   }
@@ -188,7 +193,9 @@ extension ObjectStore {
             + "route \(route); detach it first", id: key.id.description)
       }
     }
-    guard let other = book.object(address, table: key.table), other != key,
+    let tables = MappedTables(table: key.table, recordTable: table)
+    guard let other = book.object(address, tables), other != key,
+      book.place(other).record == address.record,
       book[link: other]?.isDetached != true, try fields(other) != nil
     else { return }
     throw CairnError(

@@ -30,6 +30,8 @@ public actor ObjectStore {
   var foundWhenOpened: [ObjectReport.Unreadable] = []
   /// Set when the objects may not be what the queue says: the store has to be opened anew.
   var failure: CairnError?
+  /// As long as it lives, no other object store may use the routes' datastores.
+  private var claim: ObjectClaim?
 
   /// Opens the objects, and all that belongs to them.
   ///
@@ -48,8 +50,10 @@ public actor ObjectStore {
   ///   - suspendCount: How often uploading is suspended from the start.
   ///   - onFailure: Called after an upload has failed.
   /// - Throws: `invalidOperation` for a manager that is not local or a remote that is;
-  ///   `illegalArgument` for a bad name of a route, or two mappings of one table; `alreadyOpen`;
-  ///   what mappings throw; errors of the disk. Nothing is open then.
+  ///   `illegalArgument` for a bad name of a route, or two mappings of one table; `alreadyOpen`,
+  ///   also if another object store uses one of the datastores; `needsNewerVersion` and `corrupt`
+  ///   if what is pending can't be read; what mappings throw; errors of the disk. Nothing is open
+  ///   then.
   public static func open(
     in manager: DatastoreManager, id: String = "objects", remotes: [String: Datastore],
     mappings: [ObjectMapping], version: MappingVersion = MappingVersion(""),
@@ -58,9 +62,11 @@ public actor ObjectStore {
     try check(manager, remotes, mappings)
     let local = try manager.openOrCreateDatastore(id)
     do throws(CairnError) {
-      let book = try wrapped { () throws(StoreError) in try MappingBook(local.store) }
+      let claim = try ObjectStore.claim(remotes)
+      let book = try MappingBook(local.store)
       let store = ObjectStore(
         local, remotes, mappings, version, OutboxGate(suspendCount: suspendCount), onFailure, book)
+      await store.keep(claim)
       try await store.start()
       return store
     } catch {
@@ -82,6 +88,26 @@ public actor ObjectStore {
     self.gate = gate
     self.onFailure = onFailure
     self.book = book
+  }
+
+  private func keep(_ claim: ObjectClaim) { self.claim = claim }
+
+  /// Two stores would take each other's work for that of other devices, and neither would see all
+  /// of it.
+  private static func claim(_ remotes: [String: Datastore]) throws(CairnError) -> ObjectClaim {
+    let claim = ObjectClaim()
+    for (route, remote) in remotes.sorted(by: { $0.key < $1.key }) {
+      let isOurs = remote.objectClaim.withLock { known in
+        if known.claim != nil { return false }
+        known.claim = claim
+        return true
+      }
+      if isOurs { continue }
+      throw CairnError(
+        .alreadyOpen, "another object store uses the datastore \(remote.id) of the route \(route); "
+          + "close that one first", id: remote.id)
+    }
+    return claim
   }
 
   private static func check(
@@ -153,6 +179,7 @@ public actor ObjectStore {
   public func close() throws(CairnError) {
     stopExchanging()
     gate.news.finish()
+    claim = nil
     try local.close()
   }
 
@@ -179,7 +206,7 @@ public actor ObjectStore {
     if failure != nil || !local.isOpen { return }
     do throws(CairnError) {
       try local.rollback()
-      book = try wrapped { () throws(StoreError) in try MappingBook(local.store) }
+      book = try MappingBook(local.store)
       noteHeld()
     } catch {
       failure = CairnError(

@@ -95,7 +95,8 @@ public struct ObjectTransaction: ~Copyable {
   /// - Parameters:
   ///   - type: The type of the object.
   ///   - id: The object's id.
-  ///   - record: The record's id, which may be another one.
+  ///   - record: The record's id, which may be another one, unless the record's type carries its id
+  ///     itself: then it is the object's, and `illegalArgument` says so.
   ///   - route: The route that the record is on, or shall be on; it stays there whatever the
   ///     mapping says.
   ///   - uploads: Whether the object is what counts: what differs from the record is queued.

@@ -10,6 +10,8 @@ extension OutboxBook {
     var record: RecordID
     /// The record as it is there, nil if there is none.
     var base: ObjectFields?
+
+    var place: RecordPlace { RecordPlace(route: route, table: table, record: record) }
   }
 
   /// An object's record is to have other values in some fields. `now`: all that it is to be;
@@ -86,12 +88,17 @@ extension OutboxBook {
   }
 
   /// Forgets what is queued of an object's record.
-  mutating func drop(_ object: RowKey, _ route: String, _ table: String) {
-    for entry in queued(object, route, table) { remove(entry) }
+  mutating func drop(_ object: RowKey, _ place: RecordPlace) {
+    for entry in queued(object, place) { remove(entry) }
   }
 
+  /// Of a record that another object had, and was deleted with, that delete is among it.
   private func queued(_ target: Target) -> [Entry] {
-    queued(target.object, target.route, target.table)
+    let queued = queued(target.object, target.place)
+    guard let delete = delete(of: target.place), delete.object != target.object else {
+      return queued
+    }
+    return [delete] + queued
   }
 
   // MARK: on its way

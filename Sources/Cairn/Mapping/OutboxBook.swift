@@ -41,6 +41,8 @@ struct OutboxBook: Sendable {
   private(set) var entries: [UInt64: Entry] = [:]
   private var byObject: [RowKey: Set<UInt64>] = [:]
   private var byBatch: [UInt64: Set<UInt64>] = [:]
+  /// Entries that delete, by what they delete: the object may be another one's by now, or gone.
+  private var deletes: [RecordPlace: Set<UInt64>] = [:]
   /// Sets that have lost their last entry.
   private var emptied: Set<UInt64> = []
   /// Queued sets that can't be uploaded by this version of the app. It is not stored: the next one
@@ -78,25 +80,50 @@ struct OutboxBook: Sendable {
     }
   }
 
-  /// What is pending of an object's record in a table, oldest first. Another mapping may have left
-  /// something for another table: that is somebody else's.
+  /// What is pending of an object's record, oldest first. Another mapping may have left something
+  /// for another table, and the object may have had another record: that is somebody else's.
   func changes(
-    _ object: RowKey, _ route: String, _ table: String, where isWanted: (Batch) -> Bool
+    _ object: RowKey, _ place: RecordPlace, where isWanted: (Batch) -> Bool
   ) -> [Entry] {
     guard let numbers = byObject[object] else { return [] }
     return numbers.sorted().compactMap { entries[$0] }.filter { entry in
-      entry.table == table
-        && batches[entry.batch].map { $0.route == route && isWanted($0) } ?? false
+      entry.table == place.table && entry.record == place.record
+        && batches[entry.batch].map { $0.route == place.route && isWanted($0) } ?? false
     }
   }
 
-  func queued(_ object: RowKey, _ route: String, _ table: String) -> [Entry] {
-    changes(object, route, table) { $0.isQueued }
+  func queued(_ object: RowKey, _ place: RecordPlace) -> [Entry] {
+    changes(object, place) { $0.isQueued }
   }
 
-  /// Routes on which something of an object's record in a table is queued.
-  func routes(of object: RowKey, _ table: String) -> Set<String> {
-    Set((byObject[object] ?? []).compactMap { entries[$0] }.filter { $0.table == table }
+  /// The queued delete of a record, whichever object it was.
+  func delete(of place: RecordPlace) -> Entry? {
+    deletes[place]?.sorted().compactMap { entries[$0] }.last {
+      batches[$0.batch]?.isQueued == true
+    }
+  }
+
+  /// The queued delete of a record that an object had; nil if there is none.
+  func delete(of object: RowKey) -> (entry: Entry, route: String)? {
+    for number in (byObject[object] ?? []).sorted().reversed() {
+      guard let entry = entries[number], entry.kind == .delete, let batch = batches[entry.batch],
+        batch.isQueued
+      else { continue }
+      return (entry, batch.route)
+    }
+    return nil
+  }
+
+  private func place(_ entry: Entry) -> RecordPlace? {
+    batches[entry.batch].map {
+      RecordPlace(route: $0.route, table: entry.table, record: entry.record)
+    }
+  }
+
+  /// Routes on which something of an object's record is queued.
+  func routes(of object: RowKey, _ table: String, _ record: RecordID) -> Set<String> {
+    Set((byObject[object] ?? []).compactMap { entries[$0] }
+      .filter { $0.table == table && $0.record == record }
       .compactMap { batches[$0.batch] }.filter(\.isQueued).map(\.route))
   }
 
@@ -121,6 +148,9 @@ struct OutboxBook: Sendable {
     entries[entry.number] = entry
     byObject[entry.object, default: []].insert(entry.number)
     byBatch[entry.batch, default: []].insert(entry.number)
+    if entry.kind == .delete, let place = place(entry) {
+      deletes[place, default: []].insert(entry.number)
+    }
     nextNumber = max(nextNumber, entry.number &+ 1)
   }
 
@@ -160,6 +190,11 @@ struct OutboxBook: Sendable {
 
   mutating func remove(_ entry: Entry) {
     entries[entry.number] = nil
+    if let place = place(entry), deletes[place]?.remove(entry.number) != nil,
+      deletes[place]?.isEmpty == true
+    {
+      deletes[place] = nil
+    }
     byObject[entry.object]?.remove(entry.number)
     if byObject[entry.object]?.isEmpty == true { byObject[entry.object] = nil }
     byBatch[entry.batch]?.remove(entry.number)

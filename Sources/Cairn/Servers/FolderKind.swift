@@ -9,8 +9,10 @@ public struct FolderKind: Sendable {
 
   /// A kind.
   ///
-  /// - Parameter open: Makes the folder at an address, without asking the server anything. The
-  ///   credentials are those that belong to the account, if it has any; a kind may know others.
+  /// - Parameters:
+  ///   - schemes: How its addresses begin, in lower case.
+  ///   - open: Makes the folder at an address, without asking the server anything. The credentials
+  ///     are those that belong to the account, if it has any; a kind may know others.
   public init(
     schemes: [String],
     open: @escaping @Sendable (

@@ -86,8 +86,14 @@ package struct ServerAddress: Hashable, Sendable {
       && host.split(separator: ".").count == 4 && host.allSatisfy { $0.isNumber || $0 == "." }
   }
 
-  /// `host:port` as it stands in an URL.
-  package var authority: String { port.map { "\(host):\($0)" } ?? host }
+  /// `host:port` as it stands in a request: without a port that goes without saying, which is not
+  /// in the header `Host`, either.
+  ///
+  /// - Parameter isEncrypted: Whether it is asked by https.
+  package func authority(isEncrypted: Bool) -> String {
+    guard let port, port != (isEncrypted ? 443 : 80) else { return host }
+    return "\(host):\(port)"
+  }
 }
 
 /// Escapes of bytes in URLs: `%2F`.

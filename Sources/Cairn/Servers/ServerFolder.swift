@@ -8,7 +8,9 @@ public struct ServerFolder: Hashable, Sendable {
 
   /// The folder at an address.
   ///
-  /// - Parameter kind: What opens it; if nil, one of `Options.folderKinds`.
+  /// - Parameters:
+  ///   - address: Where it is.
+  ///   - kind: What opens it; if nil, one of `Options.folderKinds`.
   public init(_ address: String, kind: FolderKind? = nil) {
     self.address = address
     self.kind = kind

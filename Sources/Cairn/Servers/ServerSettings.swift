@@ -18,7 +18,7 @@ public struct ServerSettings: Sendable {
   public var budget: TransferBudget?
   /// What may be used in an hour while `isMetered` says so.
   public var meteredBudget: TransferBudget? = TransferBudget(
-    requestsPerHour: 120, bytesPerHour: 4 << 20)
+    requestsPerHour: 120, bytesPerHour: 8 << 20)
   /// Asked before each request: whether traffic costs the user something just now.
   public var isMetered: @Sendable () -> Bool = { false }
 
@@ -29,8 +29,12 @@ public struct ServerSettings: Sendable {
   public init(credentials: CredentialSource) { self.credentials = credentials }
 }
 
-/// What a folder on a server may use in an hour. Used up, requests throw `quota` until the hour
-/// has moved on; what was begun is completed.
+/// What folders on a server may use in an hour. Used up, requests throw `quota` until the hour has
+/// moved on; what was begun is completed. A request for which there is no room any more waits for
+/// that, too, and a file that alone is larger than the budget until the budget is another one.
+///
+/// It is shared by the datastores of one `FolderKind`, and kept in memory: each process has its
+/// own, and begins with an hour in which nothing was used.
 public struct TransferBudget: Hashable, Sendable {
   /// Requests in any hour; nil: any number.
   public var requestsPerHour: Int?

@@ -82,14 +82,13 @@ package struct RecordTrash: Sendable {
   }
 
   /// Removes what is too old, and the oldest beyond the bytes. Best effort: it is tried again.
-  private func purge(room: Int) {
+  func purge(room: Int = 0) {
     let now = machine.clock.now()
     do {
       var files = try files()
       var total = files.reduce(UInt64(room)) { $0 + $1.bytes }
       while let oldest = files.first {
-        let isOld = now - Int64(clamping: oldest.number) > milliseconds
-        guard isOld || total > UInt64(bytesMax) else { break }
+        guard isOld(oldest.number, now) || total > UInt64(bytesMax) else { break }
         try machine.disk.remove(oldest.path)
         total -= oldest.bytes
         files.removeFirst()
@@ -97,14 +96,22 @@ package struct RecordTrash: Sendable {
     } catch {}
   }
 
-  /// Everything that is in the trash, oldest first; files that can't be read are in `problems`.
+  /// Whether its time is over. What is so old is not read either: the contents of its attachments
+  /// may be gone.
+  private func isOld(_ number: UInt64, _ now: Int64) -> Bool {
+    now - min(Int64(clamping: number), now) > milliseconds
+  }
+
+  /// Everything that is in the trash and not too old, oldest first; files that can't be read are in
+  /// `problems`.
   func contents() throws(StoreError) -> (files: [DeletedFile], problems: [LogError]) {
     var result: [DeletedFile] = []
     var problems: [LogError] = []
     do throws(LogError) {
       let files: [(number: UInt64, path: String, bytes: UInt64)]
       do { files = try self.files() } catch { throw LogError(error) }
-      for file in files {
+      let now = machine.clock.now()
+      for file in files where !isOld(file.number, now) {
         do throws(LogError) {
           let limit = RecordTrash.fileBytesMax + 4096
           guard let bytes = try DurableFile.read(file.path, limit: limit, disk: machine.disk)

@@ -81,6 +81,12 @@ extension Store {
     try trash.contents().files.flatMap(\.records)
   }
 
+  /// Removes what is too old.
+  package func purgeTrash() throws(StoreError) {
+    if let ending { throw ending }
+    trash.purge()
+  }
+
   /// Inserts a record of the trash again, as a local change.
   package func restore(_ record: KeptRecord) throws(StoreError) {
     try insert(

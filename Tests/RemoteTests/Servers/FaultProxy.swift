@@ -3,6 +3,8 @@ import Foundation
 import Synchronization
 import TestSupport
 
+@testable import TestServers
+
 /// Passes requests on to a server, and spoils some of them.
 final class FaultProxy: Sendable {
   enum Fault: Sendable, CaseIterable {

@@ -2,6 +2,8 @@ import CairnDisk
 import Foundation
 import Synchronization
 
+@testable import TestServers
+
 /// A WebDAV server in memory, with the manners of real ones.
 final class MemoryDAV: Sendable {
   struct Manners: Sendable {

@@ -3,6 +3,7 @@ import Foundation
 import Synchronization
 
 @testable import CairnS3
+@testable import TestServers
 
 /// An S3 server in memory. It checks no signature: moto does that.
 final class MemoryS3: Sendable {

@@ -43,6 +43,9 @@ enum FolderGrammar {
     case FileName.inbox: return FileName.published(name) != nil
     case FileName.quarantine: return !FileName.isTemporary(name)
     case FileName.trash: return FileName.deletedNumber(name) != nil
+    case FileName.blobs:
+      return name == FileName.unusedBlobs || FileName.blob(name) != nil
+        || FileName.blobPart(name) != nil
     default: return FileName.outboxNumber(parts[1]) != nil
     }
   }

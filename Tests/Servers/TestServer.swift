@@ -26,6 +26,9 @@ enum Reply: Sendable {
   case hangUp
   /// Nothing, for as long as the connection stays.
   case silence
+  /// An answer that never stops, and says so little at a time that it never ends: a byte every so
+  /// many seconds.
+  case trickle(Double)
   /// These bytes, and the connection closes.
   case bytes([UInt8])
 
@@ -172,6 +175,10 @@ extension Wire {
     case .hangUp: return false
     case .silence:
       while receive() != nil {}
+      return false
+    case .trickle(let seconds):
+      guard send(Wire.head(200, [], 1 << 20)) else { return false }
+      while send([65]) { Thread.sleep(forTimeInterval: seconds) }
       return false
     case .bytes(let bytes):
       send(bytes)

@@ -1,0 +1,237 @@
+import CairnBytes
+import CairnDisk
+import CairnLog
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Contents that are damaged, lost, late, or wanted by two at once.
+@Suite struct AttachmentMendTests {
+  private let bench: FolderWorkbench
+
+  init() throws {
+    bench = try FolderWorkbench()
+    bench.options.durability = .none
+  }
+
+  @Test func `attaching again while the first is being published leaves the content`()
+    async throws
+  {
+    let world = IdentityBench(seed: 31)
+    let a = try world.open("a")
+    let photo = try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let reference = photo.id.reference
+    let told = Told<String>()
+    world.disk("a").intercept { operation in
+      guard operation.path == a.blobs.directory, told.all.isEmpty else { return nil }
+      // It has its own name, and is not durable yet.
+      told.add(operation.verb)
+      do {
+        let file = try a.blobs.find(reference)
+        if let file, file.isOwn { try a.blobs.notePublished(file) }
+      } catch { told.add("\(error)") }
+      return nil
+    }
+    _ = try a.attach(sample(1))
+    world.disk("a").intercept(nil)
+    #expect(told.all.count == 1)
+    #expect(try photo.state == .here)
+    #expect(try photo.bytes() == sample(1))
+    try a.close()
+  }
+
+  @Test(arguments: [".blob", ".own"])
+  func `a file of the wrong length is put aside and fetched again`(suffix: String) async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    var b = try bench.open("b")
+    try await b.pullAll()
+    try b.close()
+    let name = SHA256.hash(sample(1)).hex
+    let damaged = sample(2, 1234)
+    try bench.remove(bench.home("b") + "/" + name + ".blob")
+    try bench.write(bench.home("b") + "/" + name + suffix, damaged)
+    b = try bench.open("b")
+    try await b.exchange()
+    try await b.exchange()
+    #expect(try b.content(of: "r") == sample(1))
+    #expect(try bench.isQuarantined(damaged, name + suffix, by: "b"))
+    #expect(try bench.contents("b").filter { $0.hasPrefix(name) } == [name + ".blob"])
+  }
+
+  @Test func `a content that own deltas name and nobody has is reported`() async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let b = try bench.open("b", .onDemand)
+    try await b.pullAll()
+    try bench.remove(bench.blobs)
+    try b.close()
+    let again = try bench.open("b", .onDemand)
+    try again.table("t").insert(["photo": try again.photo("r").value], id: "copy")
+    try again.sync()
+    let report = try await again.exchange()
+    #expect(report.publishedDeltas == 1)
+    #expect(report.problems.map(\.name) == [try again.photo("r").id.description])
+  }
+
+  @Test func `one content that can't be read keeps no others from coming`() async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("small", sample(1, 100))
+    try a.addPhoto("large", sample(2, 200))
+    try await a.exchange()
+    let hook = HookedFolder.Switch()
+    let b = try bench.open("b", hook)
+    try await b.pull()
+    hook.set { request, path throws(CairnError) in
+      if request == .read, path.contains(SHA256.hash(sample(1, 100)).hex) {
+        throw CairnError(.fileIO, "unreadable", file: path)
+      }
+    }
+    let report = try await b.exchange()
+    #expect(report.fetchedAttachments == 1 && report.problems.count == 1)
+    hook.set(nil)
+    #expect(try await b.exchange().fetchedAttachments == 1)
+  }
+
+  @Test func `a full folder gets room by what nobody needs any more`() async throws {
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    try a.table("t").record("r")?.delete()
+    try a.sync()
+    try await a.exchange()
+    #expect(try await a.collectAttachments().waiting > 0)
+    try a.addPhoto("s", sample(2))
+    hook.set { request, path throws(CairnError) in
+      if request == .write, path.hasSuffix(".blob") { throw CairnError(.quota, "full", file: path) }
+    }
+    let error = await #expect(throws: CairnError.self) {
+      _ = try await a.collectAttachments(graceSeconds: 0)
+    }
+    #expect(error?.code == .quota)
+    #expect(try bench.blobs() == [])
+    hook.set(nil)
+    try await a.exchange()
+    #expect(try bench.blobs().count == 1)
+  }
+
+  @Test func `a content that is never there is looked for ever more seldom, and found again`()
+    async throws
+  {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let name = try bench.blobs()[0]
+    try bench.remove(bench.blobs)
+    let b = try bench.open("b")
+    try await b.pull()
+    var requests = 0
+    for _ in 0..<40 { requests += try await b.pull().requests }
+    #expect(requests < 40 + 16)
+    try bench.makeDirectory(bench.blobs)
+    try bench.write(bench.blobs + "/" + name, sample(1))
+    var fetched = 0
+    for _ in 0..<18 { fetched += try await b.pull().fetchedAttachments }
+    #expect(fetched == 1)
+  }
+
+  @Test func `a folder that can't write in pieces refuses what is too large for that`()
+    async throws
+  {
+    let folder = HookedFolder(base: DirectoryFolder(bench.folder), hook: HookedFolder.Switch())
+    let asked = Told<Int>()
+    let error = await #expect(throws: CairnError.self) {
+      _ = try await folder.write("d/x", length: (1 << 30) + 1) { () throws(CairnError) in
+        asked.add(1)
+        return nil
+      }
+    }
+    #expect(error?.code == .sizeLimit && asked.all.isEmpty)
+    #expect(try await folder.write("d/y", length: 0) { nil }.size == 0)
+  }
+
+  @Test func `what is attached again for a record that has it is published under this name`()
+    async throws
+  {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let b = try bench.open("b", .onDemand)
+    try await b.pullAll()
+    try await b.photo("r").fetch()
+    _ = try b.attach(sample(1))
+    #expect(try await b.exchange().publishedAttachments == 1)
+    #expect(try bench.blobs(of: b).count == 1)
+    #expect(try bench.contents("b").allSatisfy { !$0.hasSuffix(".own") })
+    // Once more, when it is there under this name.
+    _ = try b.attach(sample(1))
+    #expect(try await b.exchange().publishedAttachments == 0)
+    #expect(try await b.photo("r").evict())
+  }
+
+  @Test func `a damaged copy of a device that is gone is mended by who has the content`()
+    async throws
+  {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    try await b.pullAll()
+    try a.close()
+    try bench.write(bench.blobs + "/" + bench.blobs()[0], sample(2))
+    let repair = try await b.repairFolder()
+    #expect(repair.damaged.count == 1 && repair.isWhole)
+    #expect(try bench.blobs(of: b).count == 1)
+    let c = try bench.open("c")
+    try await c.pullAll()
+    #expect(try c.content(of: "r") == sample(1))
+    #expect(try await b.repairFolder().wasWhole)
+  }
+
+  @Test func `contents are there again before the deltas that are published again`() async throws {
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    try bench.remove(bench.blobs)
+    for name in try bench.segments(a) { try bench.remove(bench.shared + "/" + name) }
+    let written = Told<String>()
+    hook.set { request, path throws(CairnError) in
+      if request == .write { written.add(String(path.split(separator: ".").last ?? "")) }
+    }
+    _ = try await a.repairFolder()
+    let kinds = written.all.filter { $0 != "head" }
+    #expect(kinds == ["blob", "seg"])
+  }
+
+  @Test func `a part that can't be removed is not gone on with for ever`() async throws {
+    let world = IdentityBench(seed: 33)
+    let a = try world.open("a")
+    let photo = try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let b = try world.open("b")
+    try await b.pull()
+    let blob = try #require(world.folder.paths().first { $0.hasSuffix(".blob") })
+    try world.folder.setBytes(blob, sample(2))
+    try b.blobs.begin()
+    let disk = world.disk("b")
+    let part = b.blobs.directory + "/" + FileName.blobPart(photo.id.reference.hash)
+    try disk.setBytes(part, sample(3, 700))
+    disk.intercept { $0.verb == "remove" && $0.path == part ? .denied : nil }
+    let error = await #expect(throws: CairnError.self) {
+      try await b.attachment(photo.id).fetch()
+    }
+    #expect(error?.code == .corrupt)
+    #expect(disk.bytes(part) == [])
+    disk.intercept(nil)
+    try world.folder.setBytes(blob, sample(1))
+    try await b.attachment(photo.id).fetch()
+    #expect(try b.content(of: "r") == sample(1))
+    try a.close()
+    try b.close()
+  }
+}

@@ -1,0 +1,112 @@
+import CairnDisk
+import CairnLog
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// A snapshot that comes in parts, and what happens to its beginning meanwhile.
+@Suite struct SnapshotDownloadTests {
+  private let bench: FolderWorkbench
+  private let hook = HookedFolder.Switch()
+
+  init() throws {
+    bench = try FolderWorkbench()
+    bench.options.durability = .none
+  }
+
+  /// A directory that is asked for parts of files.
+  private struct PartedFolder: Folder {
+    let base: DirectoryFolder
+    let hook: HookedFolder.Switch
+
+    func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
+      try await base.list(directory)
+    }
+    func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
+      try await base.read(path, limit: limit)
+    }
+    func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]? {
+      try hook.run(.read, "\(range.lowerBound)")
+      return try await base.read(path, range: range)
+    }
+    func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
+      try await base.write(path, bytes)
+    }
+    func remove(_ path: String) async throws(CairnError) { try await base.remove(path) }
+  }
+
+  /// A device that has something, and of a snapshot of two parts the first.
+  private func begun() async throws -> (a: Datastore, b: Datastore) {
+    let a = try bench.open("a")
+    let (path, hook) = (bench.folder, hook)
+    let b = try DatastoreManager(
+      root: bench.root("b"), account: Account(user: "ann", folder: .directory(path)),
+      folder: { PartedFolder(base: DirectoryFolder(path), hook: hook) }, options: bench.options,
+      machine: .real
+    ).openOrCreateDatastore(bench.id)
+    try await a.pull()
+    try b.add("mine")
+    try await b.exchange()
+    let random = SeededRandom(1)
+    for round in 0..<4 {
+      for number in 0..<60 {
+        let (id, bytes) = (RecordID("big\(number)"), Value.bytes(random.bytes(80_000)))
+        if round > 0 {
+          try a.table("t")[id].set("bytes", bytes)
+        } else {
+          try a.table("t").insert(["bytes": bytes], id: id)
+        }
+        if number % 20 == 19 { try a.sync() }
+      }
+      try a.sync()
+      try await a.exchange()
+    }
+    try a.compact()
+    try await a.exchange()
+    // It may also have been compacted, and published, by itself.
+    #expect(try bench.names(bench.shared).contains { FileName.sharedSnapshot($0) != nil })
+    hook.set { _, start throws(CairnError) in
+      if start != "0" { throw CairnError(.network, "the connection broke") }
+    }
+    #expect(await b.exchangeError()?.code == .network)
+    #expect(try parts().count == 1)
+    return (a, b)
+  }
+
+  /// Files in which a snapshot is on its way.
+  private func parts() throws -> [String] {
+    let directory = bench.root("b") + "/p-\(bench.id)/" + FileName.snapshots
+    return try bench.names(directory).filter(FileName.isTemporary).map { directory + "/" + $0 }
+  }
+
+  @Test func `a compaction leaves what has come of a snapshot`() async throws {
+    let (a, b) = try await begun()
+    try b.add("more")
+    try b.compact()
+    #expect(try parts().count == 1)
+    let starts = Told<String>()
+    hook.set { _, start in starts.add(start) }
+    #expect(try await b.pull().fetchedSnapshot)
+    // Nothing of it came twice.
+    #expect(starts.all == ["\(Exchange.snapshotPartBytes)"])
+    #expect(try parts() == [])
+    #expect(try b.ids().count == 62)
+    try a.close()
+  }
+
+  @Test func `a snapshot of which the beginning is gone is fetched anew`() async throws {
+    let (a, b) = try await begun()
+    for path in try parts() { try bench.remove(path) }
+    let starts = Told<String>()
+    hook.set { _, start in starts.add(start) }
+    try b.add("more")
+    let report = try await b.pull()
+    #expect(report.fetchedSnapshot && report.complaints == [] && report.publishedDeltas == 1)
+    let part = "\(Exchange.snapshotPartBytes)"
+    #expect(starts.all == [part, "0", part])
+    #expect(try b.ids().count == 62)
+    try await a.pull()
+    #expect(try a.ids() == b.ids())
+  }
+}

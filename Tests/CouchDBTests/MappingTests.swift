@@ -1,0 +1,229 @@
+import Cairn
+import Testing
+
+@testable import CairnCouchDB
+@testable import TestServers
+
+/// What becomes of JSON in records, and that it comes back.
+@Suite struct MappingTests {
+  /// What a document with these members is given back as, over the wire and through the disk.
+  private func roundTrip(
+    _ members: String, _ place: CouchPlace = .memory, limits: Limits = CouchWorld.limits
+  ) async throws -> (json: String, fields: [String: Value], parts: Int) {
+    let world = try await CouchWorld(place, limits: limits)
+    let revision = try await world.put("doc", members)
+    try await world.pull()
+    let store = try world.store()
+    let database = try store.database("notes")
+    let document = try #require(try database.document("doc"))
+    let json = try document.json
+    let (fields, parts) = (try document.record.fields, try database.partsTable.count)
+    try store.datastore.close()
+    await world.end()
+    let head = #"{"_id":"doc","_rev":"\#(revision)""#
+    #expect(json.hasPrefix(head))
+    let rest = json.dropFirst(head.utf8.count)
+    return ("{" + rest.drop { $0 == "," }, fields, parts)
+  }
+
+  @Test(
+    arguments: [
+      "{}", #"{"a":1}"#, #"{"b":1,"a":2}"#, #"{"z":null,"a":[],"m":{}}"#,
+      #"{"nested":{"deep":[1,[2,{"x":null}]],"":""},"list":[1,2.5,true,"x"],"mixed":[1,null]}"#,
+      #"{"name with space":1,"ünï":2,":colon":3}"#,
+      #"{"text":"line\nquote\"back\\slash\ttab ☃ 😀"}"#, #"{"a":-0.0,"b":0.1,"c":-7,"d":1.5}"#,
+      #"{"x":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}"#,
+      #"{"int":9223372036854775807,"min":-9223372036854775808}"#,
+    ])
+  func `a document comes back as it was, in its order`(_ members: String) async throws {
+    #expect(try await roundTrip(members).json == members)
+  }
+
+  /// A real server may spell numbers in its own way before anybody sees them.
+  @Test(
+    arguments: [
+      #"{"a":1e2,"b":1E+2,"c":100.0,"d":0.10,"e":-0}"#, #"{"big":123456789012345678901234567890}"#,
+      #"{"huge":1e999,"tiny":1e-999}"#, #"{"half":"\ud800","a":1}"#,
+      #"{"twin":1,"x":true,"twin":{"second":2}}"#, #"{"a":[1,1e2],"b":[1e999]}"#,
+      #"{"text":"café"}"#,
+    ])
+  func `numbers, twins and odd strings keep their spelling`(_ members: String) async throws {
+    #expect(try await roundTrip(members).json == members)
+  }
+
+  @Test func `what a field can hold is one, of its type`() async throws {
+    let (_, fields, _) = try await roundTrip(
+      #"{"s":"x","i":3,"d":2.5,"e":1e2,"b":true,"l":["a",1,false],"n":null,"o":{"x":1},"m":[[1]]}"#)
+    #expect(fields["s"] == "x")
+    #expect(fields["i"] == 3)
+    #expect(fields["d"] == 2.5)
+    // Spelled otherwise than it would be here: a field, and its spelling in the rest.
+    #expect(fields["e"] == 100.0)
+    #expect(fields["b"] == true)
+    #expect(fields["l"] == ["a", 1, false])
+    for name in ["n", "o", "m"] { #expect(fields[name] == nil) }
+    let rest = #"["s","i","d",["e",1e2],"b","l",["n",null],["o",{"x":1}],["m",[[1]]]]"#
+    #expect(fields[":json"] == .string(rest))
+  }
+
+  @Test func `fields in the order of their names need no rest`() async throws {
+    let (_, fields, _) = try await roundTrip(#"{"a":1,"b":"x","c":[1]}"#)
+    #expect(Set(fields.keys) == ["a", "b", "c", ":rev"])
+  }
+
+  @Test(arguments: CouchPlace.all)
+  func `a document larger than a record comes in parts, and back`(_ place: CouchPlace) async throws
+  {
+    let text = String(repeating: "Stones on a heap. ", count: 30_000)
+    let members =
+      #"{"type":"book","text":"\#(text)","pages":[{"n":1},{"n":2}],"short":"x","more":"\#(text)"}"#
+    let (json, fields, parts) = try await roundTrip(members, place)
+    #expect(json == members)
+    #expect(fields["type"] == "book")
+    #expect(fields["short"] == "x")
+    #expect(fields["text"] == nil)
+    #expect(parts > 10)
+  }
+
+  @Test func `a document larger than a delta comes in several, and its last parts go with it`()
+    async throws
+  {
+    let limits = Limits(
+      recordBytes: 20_000, recordCount: 100_000, datastoreBytes: 1 << 30, deltaBytes: 100_000)
+    let world = try await CouchWorld(limits: limits)
+    let text = String(repeating: "0123456789", count: 50_000)
+    var revision = try await world.put("big", #"{"type":"t","text":"\#(text)"}"#)
+    try await world.put("small", "{}")
+    try await world.pullAndLook { database throws in
+      #expect(try database.document("big")?.json.contains(text) == true)
+      #expect(try database.partsTable.count > 40)
+      #expect(try database.state?.writing == nil)
+    }
+    revision = try await world.put(
+      "big", #"{"type":"t","text":"\#(text.dropLast(1000))"}"#, over: revision)
+    try await world.pullAndLook { database throws in
+      #expect(try database.document("big")?.json.contains(text) == false)
+      #expect(try database.document("big")?.json.contains(text.dropLast(1000)) == true)
+      let count = try database.partsTable.count
+      let parts = try database.document("big")?.record.int(":parts")
+      #expect(Int64(count) == parts)
+    }
+    revision = try await world.put("big", #"{"type":"t"}"#, over: revision)
+    try await world.pullAndLook {
+      try #expect($0.partsTable.count == 0)
+    }
+    revision = try await world.put("big", #"{"text":"\#(text)"}"#, over: revision)
+    try await world.pull()
+    try await world.delete("big", revision)
+    try await world.pullAndLook {
+      try #expect($0.partsTable.count == 0)
+    }
+  }
+
+  @Test func `parts that a kill left are cleared away`() async throws {
+    let world = try await CouchWorld()
+    try await world.put("a", #"{"x":1}"#)
+    try await world.pull()
+    let store = try world.store()
+    let database = try store.database("notes")
+    let prefix = DocumentID.parts("a", "9-gone")
+    for number in 0..<3 {
+      try database.partsTable.insert(["bytes": .bytes([1])], id: RecordID(prefix + "\(number)"))
+    }
+    var state = try #require(try database.state)
+    state.writing = prefix + " a"
+    try database.keep(state)
+    try store.datastore.sync()
+    try await world.follower(store).pull()
+    #expect(try database.partsTable.count == 0)
+    #expect(try database.state?.writing == nil)
+    #expect(try database.ids() == ["a"])
+    try store.datastore.close()
+  }
+
+  @Test func `a document with more bytes than an answer may have is named, and comes later`()
+    async throws
+  {
+    let world = try await CouchWorld()
+    try await world.put("a", "{}")
+    try await world.put("big", #"{"text":"\#(String(repeating: "x", count: 20_000))"}"#)
+    let report = try await world.pull {
+      $0.answerBytes = 4096
+    } look: { database throws in
+      #expect(try database.ids() == ["a"])
+      #expect(try database.statistics().waitingDocuments == 1)
+    }
+    #expect(report.documents == 1)
+    #expect(report.problems.contains { $0.contains("the document big has more than 4096 bytes") })
+    let next = try await world.pullAndLook { database throws in
+      #expect(try database.ids() == ["a", "big"])
+      #expect(try database.statistics().waitingDocuments == 0)
+    }
+    #expect(next.documents == 1)
+  }
+
+  @Test(
+    arguments: [
+      "", "{", "}", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "01", "1.", ".5", "+1", "1e", "nul",
+      "\"", "\"\\x\"", "\"\\u12\"", "\"\u{1}\"", "[1 2]", "{\"a\":1,}", "[1]]", "{\"a\":1]", "--1",
+      "tru e",
+    ])
+  func `what is no JSON is refused`(_ text: String) {
+    #expect(throws: CairnError.self) { try JSONText(Array(text.utf8)) }
+  }
+
+  @Test func `bytes that are no text are refused, and depth is no trap`() throws {
+    #expect(throws: CairnError.self) { try JSONText([0x22, 0xFF, 0x22]) }
+    let depth = 100_000
+    let deep = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    #expect(try JSONText(Array(deep.utf8)).items().count == 1)
+    #expect(throws: CairnError.self) { try JSONText(Array(deep.dropLast().utf8)) }
+    #expect(try JSONText(Array(#" "\u0041\ud83d\ude00\n" "#.utf8)).string == "A😀\n")
+    #expect(try JSONText(Array(#""\ude00""#.utf8)).string == nil)
+  }
+
+  @Test(
+    arguments: [
+      ("\"\u{E9}\"", "\"e\u{301}\""), ("0.0", "-0.0"), ("[1,\"\u{E9}\"]", "[1,\"e\u{301}\"]"),
+      ("[0.0,1.5]", "[-0.0,1.5]"), ("{\"x\":\"\u{E9}\"}", "{\"x\":\"e\u{301}\"}"),
+      ("{\"x\":[0.0]}", "{\"x\":[-0.0]}"), ("1", "1.0"), ("true", "1"),
+    ])
+  func `a change between values that count as equal is one`(_ old: String, _ new: String)
+    async throws
+  {
+    let world = try await CouchWorld()
+    var revision = try await world.put("doc", "{\"v\":\(old)}")
+    for value in [old, new, old] {
+      if value.utf8.elementsEqual(new.utf8) || revision.first != "1" {
+        revision = try await world.put("doc", "{\"v\":\(value)}", over: revision)
+      }
+      let wanted = "{\"_id\":\"doc\",\"_rev\":\"\(revision)\",\"v\":\(value)}"
+      try await world.pullAndLook { database throws in
+        let json = try #require(try database.document("doc")).json
+        #expect(Array(json.utf8) == Array(wanted.utf8))
+      }
+      // Not only in memory.
+      let store = try world.store()
+      let json = try #require(try store.database("notes").document("doc")).json
+      try store.datastore.close()
+      #expect(Array(json.utf8) == Array(wanted.utf8))
+    }
+  }
+
+  @Test func `lists are taken apart only as far as there is room`() throws {
+    let list = try JSONText(Array("[1,[2],{\"x\":3}]".utf8))
+    #expect(try list.items(atMost: 2) == nil)
+    #expect(try list.items(atMost: 3)?.map(\.text) == ["1", "[2]", "{\"x\":3}"])
+    let long = "{\"l\":[" + [String](repeating: "1", count: 5000).joined(separator: ",") + "]}"
+    let mapping = try DocumentMapping(JSONText(Array(long.utf8)), room: 4000, first: [])
+    #expect(mapping.fields.isEmpty)
+    let members = try DocumentMapping.members(fields: [:], rest: mapping.rest)
+    #expect(members == Array(long.utf8.dropFirst().dropLast()))
+    // Brackets of two kinds, very deep.
+    let (open, close) = ("[{\"a\":", "}]")
+    let deep =
+      String(repeating: open, count: 50_000) + "1" + String(repeating: close, count: 50_000)
+    #expect(try JSONText(Array(deep.utf8)).isArray)
+    #expect(throws: CairnError.self) { try JSONText(Array(deep.utf8.dropLast()) + [0x7D]) }
+  }
+}

@@ -1,0 +1,288 @@
+import Cairn
+import CairnDisk
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import CairnCouchDB
+@testable import TestServers
+
+/// A pull that ends in the middle, in every way, goes on where it was.
+@Suite struct ResumeTests {
+  private static let ids = (0..<12).map { "d\($0)" }
+
+  private func world() async throws -> (CouchWorld, MemoryCouch) {
+    let world = try await CouchWorld()
+    for id in Self.ids { try await world.put(id, #"{"id":"\#(id)"}"#) }
+    return (world, try #require(world.memory))
+  }
+
+  /// A copy of the datastore as a process that was killed would leave it.
+  private func copy(_ world: CouchWorld, _ name: String) throws -> DatastoreManager {
+    let path = world.directory.path(name)
+    try FileManager.default.copyItem(atPath: world.manager.root, toPath: path)
+    return try DatastoreManager(root: path, options: world.manager.options)
+  }
+
+  @Test func `a kill after any document loses nothing and fetches no document twice`()
+    async throws
+  {
+    let (world, memory) = try await world()
+    let store = try world.store()
+    let copies = Lock<[DatastoreManager]>([])
+    // Each request finds what was committed before it: a copy of the files then is what a kill
+    // leaves.
+    memory.set { asked in
+      guard asked.path.hasSuffix("_all_docs") else { return nil }
+      let number = copies.withLock(\.count)
+      if let copy = try? self.copy(world, "copy\(number)") { copies.withLock { $0.append(copy) } }
+      return nil
+    }
+    let follower = try world.follower(store) {
+      ($0.docsPerRequest, $0.maxConcurrentFetches, $0.changesPerRequest) = (1, 1, 5)
+    }
+    try await follower.pull()
+    try store.datastore.close()
+    memory.heal()
+    let managers = copies.withLock { $0 }
+    #expect(managers.count == Self.ids.count)
+    for (index, manager) in managers.enumerated() {
+      let datastore = try manager.openOrCreateDatastore("couch")
+      let store = CouchDBStore(datastore)
+      let database = try store.database("notes")
+      let before = try database.ids().count
+      let report = try await world.follower(store) { $0.changesPerRequest = 5 }.pull()
+      #expect(try database.ids() == Self.ids.sorted())
+      #expect(report.documents == Self.ids.count - before, "copy \(index)")
+      #expect(before >= index - 1 && before <= index, "copy \(index)")
+      try datastore.close()
+    }
+  }
+
+  @Test func `aborted after any request, the next pull brings the rest`() async throws {
+    let (world, memory) = try await world()
+    var (aborted, requests) = (0, 0)
+    for _ in 0..<20 {
+      let store = try world.store()
+      let follower = try world.follower(store) {
+        ($0.docsPerRequest, $0.maxConcurrentFetches, $0.changesPerRequest) = (2, 1, 4)
+      }
+      let asked = Lock(0)
+      memory.set { request in
+        guard request.path.hasSuffix("_all_docs") else { return nil }
+        if asked.withLock({
+          $0 += 1
+          return $0
+        }) == 2 {
+          follower.abort()
+        }
+        return nil
+      }
+      do throws(CairnError) {
+        try await follower.pull()
+        requests += asked.withLock { $0 }
+        try store.datastore.close()
+        break
+      } catch {
+        #expect(error.code == .cancelled)
+        aborted += 1
+        requests += asked.withLock { $0 }
+        #expect(!follower.progress.isRunning)
+      }
+      try store.datastore.close()
+    }
+    memory.heal()
+    try await world.pullAndLook {
+      try #expect($0.ids() == Self.ids.sorted())
+    }
+    #expect(aborted > 1)
+    // Two documents each; only what was asked for when it was aborted is asked for again.
+    #expect(requests * 2 <= Self.ids.count + aborted * 2)
+  }
+
+  @Test func `rows that come again are not fetched again`() async throws {
+    let (world, memory) = try await world()
+    try await world.pull()
+    let store = try world.store()
+    let database = try store.database("notes")
+    var state = try #require(try database.state)
+    state.since = nil
+    try database.keep(state)
+    memory.server.clearLog()
+    let report = try await world.follower(store).pull()
+    #expect(report.unchanged == Self.ids.count)
+    #expect(!memory.server.log.contains { $0.contains("_all_docs") })
+    try store.datastore.close()
+  }
+
+  @Test func `a document that somebody removed here comes back with its row`() async throws {
+    let (world, _) = try await world()
+    let store = try world.store()
+    let follower = try world.follower(store)
+    try await follower.pull()
+    let database = follower.database
+    try database.table["d3"].delete()
+    var state = try #require(try database.state)
+    state.since = nil
+    try database.keep(state)
+    try store.datastore.sync()
+    #expect(try await follower.pull().documents == 1)
+    #expect(try database.ids() == Self.ids.sorted())
+    try store.datastore.close()
+  }
+
+  @Test func `changes that were taken back while they were pulled are noticed`() async throws {
+    let (world, memory) = try await world()
+    let store = try world.store()
+    let follower = try world.follower(store) {
+      ($0.docsPerRequest, $0.maxConcurrentFetches) = (6, 1)
+    }
+    let count = Lock(0)
+    memory.set { asked in
+      guard asked.path.hasSuffix("_all_docs") else { return nil }
+      // What came with the first request is here by the second: somebody removes some of it.
+      if count.withLock({
+        $0 += 1
+        return $0
+      }) == 2 {
+        while (try? follower.database.table.count) != 6 { Thread.sleep(forTimeInterval: 0.001) }
+        for record in (try? follower.database.table.query()) ?? [] { try? record.delete() }
+      }
+      return nil
+    }
+    // Following goes on by itself.
+    await #expect { try await follower.pull() } throws: { ($0 as? CairnError)?.code == .retryLater }
+    #expect(try follower.database.sequence == nil)
+    memory.heal()
+    try await follower.pull()
+    #expect(try follower.database.ids() == Self.ids.sorted())
+    try store.datastore.close()
+  }
+
+  @Test func `a document that is deleted between its row and its fetch is gone`() async throws {
+    let (world, memory) = try await world()
+    let hasChanged = Lock(false)
+    memory.set { asked in
+      guard asked.path.hasSuffix("_all_docs"), !hasChanged.withLock({ $0 }) else { return nil }
+      hasChanged.withLock { $0 = true }
+      memory.change(world.name) { database in
+        // Deleted, purged, and changed.
+        database.documents["d1"]?.leaves[0].isDeleted = true
+        database.documents["d2"] = nil
+        database.documents["d3"]?.leaves[0].revision = "9-new"
+      }
+      return nil
+    }
+    let store = try world.store()
+    let follower = try world.follower(store)
+    try await follower.pull()
+    let ids = Set(try follower.database.ids())
+    #expect(ids == Set(Self.ids).subtracting(["d1", "d2"]))
+    #expect(try follower.database.document("d3")?.revision == "9-new")
+    try store.datastore.close()
+  }
+
+  @Test func `a database made anew during a pull is found out by the next`() async throws {
+    let (world, memory) = try await world()
+    memory.set { asked in
+      guard asked.path.hasSuffix("_all_docs") else { return nil }
+      memory.change(world.name) { $0 = MemoryCouch.Database(instance: "another") }
+      return nil
+    }
+    let store = try world.store()
+    let follower = try world.follower(store)
+    await #expect { try await follower.pull() } throws: { ($0 as? CairnError)?.code == .retryLater }
+    memory.heal()
+    let report = try await follower.pull()
+    #expect(report.wasRecreated)
+    #expect(try follower.database.ids() == [])
+    try store.datastore.close()
+  }
+
+  @Test func `one pull of a database at a time, and nobody empties it meanwhile`() async throws {
+    let (world, memory) = try await world()
+    let store = try world.store()
+    let follower = try world.follower(store)
+    let second = try world.follower(store)
+    let codes = Lock<[CairnError.Code]>([])
+    let isAsked = Lock(false)
+    memory.set { asked in
+      guard asked.path.hasSuffix("_changes"), !isAsked.withLock({ $0 }) else { return nil }
+      isAsked.withLock { $0 = true }
+      do throws(CairnError) { try follower.database.purge() } catch {
+        codes.withLock { $0.append(error.code) }
+      }
+      return nil
+    }
+    async let first = follower.pull()
+    while !isAsked.withLock({ $0 }) { await Task.yield() }
+    do throws(CairnError) { _ = try await second.pull() } catch {
+      codes.withLock { $0.append(error.code) }
+    }
+    let report = try await first
+    #expect(report.documents == Self.ids.count)
+    // The second may have come after the end of the first.
+    let found = codes.withLock { $0 }
+    #expect(found.first == .invalidOperation)
+    #expect(found.allSatisfy { $0 == .invalidOperation })
+    try store.datastore.close()
+  }
+
+  @Test func `a follower waits while somebody else pulls, and goes on`() async throws {
+    let (world, _) = try await world()
+    let store = try world.store()
+    let pauses = Lock(0)
+    let follower = try world.follower(store) { options in
+      let database = try? store.database("notes", url: world.url)
+      options.pause = { _ in
+        let count = pauses.withLock {
+          $0 += 1
+          return $0
+        }
+        if count == 3, let database { Followers.shared.end(database) }
+      }
+    }
+    #expect(Followers.shared.begin(follower.database))
+    let results = Lock<[Int]>([])
+    try await follower.follow { result in
+      results.withLock { $0.append((try? result.get().documents) ?? -1) }
+      follower.abort()
+    }
+    #expect(pauses.withLock { $0 } == 3)
+    #expect(results.withLock { $0 } == [Self.ids.count])
+    try store.datastore.close()
+  }
+
+  @Test func `an abort between two steps of following is not lost`() async throws {
+    let (world, _) = try await world()
+    let store = try world.store()
+    let follower = try world.follower(store)
+    let before = follower.aborts
+    follower.abort()
+    await #expect {
+      try await follower.interruptible(before) { () async throws(CairnError) in
+        do { try await Task.sleep(for: .seconds(3600)) } catch { throw CouchDBFollower.aborted }
+      }
+    } throws: { ($0 as? CairnError)?.code == .cancelled }
+    // What begins afterwards is not ended by it.
+    #expect(try await follower.pull().documents == Self.ids.count)
+    try store.datastore.close()
+  }
+
+  @Test func `attachments whose document never came go with it`() async throws {
+    let (world, _) = try await world()
+    let revision = try await world.put("e", "{}")
+    let store = try world.store()
+    let follower = try world.follower(store)
+    // As a pull leaves it that ends between the two.
+    let stub = AttachmentStub(
+      name: "x", type: "text/plain", length: 1, position: 1, digest: "md5-x")
+    try follower.database.write([stub], "e", DocumentID.record("e"))
+    try await world.delete("e", revision)
+    try await follower.pull()
+    #expect(try follower.database.attachmentsTable.count == 0)
+    #expect(try follower.database.statistics().staleAttachments == 0)
+    try store.datastore.close()
+  }
+}
