@@ -85,6 +85,22 @@ package struct CutBook: Hashable, Sendable {
     return admitted
   }
 
+  /// Whether nobody has to wait for a device any more: it was retired, and what it wrote without
+  /// having seen a sealed cut that leaves it out is either here or will never be applied.
+  ///
+  /// - Parameters:
+  ///   - seen: What is here.
+  ///   - word: What the device has said last; one that has applied the cut is back.
+  package func isLeftOut(
+    _ device: DeviceID, seen: VersionVector, word: VersionVector?
+  ) -> Bool {
+    retired.contains(device)
+      && cuts.contains { cut in
+        guard let seal = cut.seal, !cut.members.contains(device) else { return false }
+        return seal[device] >= seen[device] && word?.contains(cut.dot) != true
+      }
+  }
+
   // MARK: sealing
 
   /// The cuts that can be sealed by a device that has seen this much: every member has said that it

@@ -116,6 +116,25 @@ struct CutBookTests {
     #expect(book.proposal(dot(a, 2), seen: seen, retiring: [b]).members == [a])
   }
 
+  @Test func `a retired device is left out when a sealed cut leaves nothing of it to come`() {
+    let seen = vector([a: 2, b: 1, c: 2])
+    var cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1, c: 2]), retiring: [c])
+    func isLeftOut(_ seen: VersionVector, retired: Set<DeviceID>, word: VersionVector?) -> Bool {
+      var book = book(cut)
+      book.retired = retired
+      return book.isLeftOut(c, seen: seen, word: word)
+    }
+    // Of it may come what a member had.
+    #expect(!isLeftOut(seen, retired: [c], word: vector([c: 2])))
+    cut.seal = vector([a: 3, b: 1, c: 2])
+    #expect(isLeftOut(seen, retired: [c], word: vector([c: 2])))
+    #expect(isLeftOut(seen, retired: [c], word: nil))
+    #expect(!isLeftOut(seen, retired: [b], word: nil))
+    // It has merged the cut, or written after it.
+    #expect(!isLeftOut(seen, retired: [c], word: vector([a: 2, b: 1, c: 2])))
+    #expect(!isLeftOut(vector([a: 2, b: 1, c: 3]), retired: [c], word: nil))
+  }
+
   @Test func `a line is not longer than its bound and keeps its founder`() {
     var book = CutBook()
     for sequence in 1...100 as ClosedRange<UInt64> {
