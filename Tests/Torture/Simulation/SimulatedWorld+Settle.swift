@@ -67,6 +67,7 @@ extension SimulatedWorld {
       if isQuiet, isEqual { return true }
       if profile.retires, round % Self.roundsMax == Self.roundsMax - 1 { try decide() }
     }
+    try checkOwnMarks()
     if folder.hasTwins, obstacles.contains(where: { $0.contains(Self.isTooOld) }) {
       strandedCopies += 1
       return false
@@ -83,7 +84,8 @@ extension SimulatedWorld {
     }
     throw TortureFailure(
       "no convergence after \(Self.roundsMax) rounds: "
-        + obstacles.joined(separator: "; ") + "; " + vectors)
+        + obstacles.joined(separator: "; ") + "; held: "
+        + held.map { "\($0.device) by \($0.copy.id)" }.joined(separator: ", ") + "; " + vectors)
   }
 
   /// Devices have retired each other in a circle: one of them retires all that is held there, as a
@@ -163,6 +165,19 @@ extension SimulatedWorld {
         for mark in device.copies[index].memory.marks where found[mark.id] == nil {
           throw TortureFailure(
             "device \(device.number) committed \(mark.id) with \(mark.dot), and it is nowhere")
+        }
+      }
+    }
+  }
+
+  /// In a world that does not come to rest every device has at least what it has committed itself.
+  private func checkOwnMarks() throws {
+    for device in devices {
+      for copy in device.copies {
+        let found = copy.memory.shown.tables["marks"] ?? [:]
+        for mark in copy.memory.marks {
+          try copy.demand(
+            found[mark.id] != nil, "it committed \(mark.id) with \(mark.dot), and has lost it")
         }
       }
     }
