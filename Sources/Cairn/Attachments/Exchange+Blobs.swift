@@ -64,8 +64,9 @@ extension Exchange {
     let authors = vector.entries.map(\.device)
     return memory.withLock { memory in
       var result = BlobWitnesses(isComplete: memory.forked.isEmpty, published: memory.own.last)
-      let leftOut = { (device: DeviceID) -> Bool in
-        cuts.isLeftOut(device, seen: vector, word: memory.heads[device]?.acknowledged)
+      let heads = memory.heads
+      func leftOut(_ device: DeviceID) -> Bool {
+        cuts.isLeftOut(device, seen: vector, word: heads[device]?.acknowledged)
       }
       for (name, entry) in listing {
         guard let number = FileName.headDevice(name) else { continue }
