@@ -21,12 +21,17 @@ let pages = [
   "CairnMerge": ["MERGE.md"],
 ]
 
+/// CAIRN_CONCURRENT_ONLY=1 leaves only the library and its concurrent tests, which lie in folders
+/// of their own: the thread sanitizer wants a build for itself.
+let concurrentOnly = Context.environment["CAIRN_CONCURRENT_ONLY"] != nil
+
 func tests(
-  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [],
+  concurrent: [String] = []
 ) -> Target {
   .testTarget(
     name: name, dependencies: dependencies + ["TestSupport"], exclude: exclude,
-    swiftSettings: settings)
+    sources: concurrentOnly ? concurrent : nil, swiftSettings: settings)
 }
 
 /// libFuzzer brings a `main` of its own, so its driver is built only where that is asked for.
@@ -41,7 +46,7 @@ let fuzzing: [Target] =
 
 /// CAIRN_CORE_ONLY=1 leaves out everything that needs a network library: folders on servers, their
 /// tests, and the packages that they stand on, which take minutes to build.
-let hasServers = Context.environment["CAIRN_CORE_ONLY"] == nil
+let hasServers = Context.environment["CAIRN_CORE_ONLY"] == nil && !concurrentOnly
 
 let asyncHTTPClient = Target.Dependency.product(
   name: "AsyncHTTPClient", package: "async-http-client")
@@ -113,79 +118,93 @@ let toolServers: [Target.Dependency] =
   hasServers ? ["CairnWebDAV", "CairnS3", "CairnCouchDB"] : []
 let toolSettings: [SwiftSetting] = hasServers ? [.define("CAIRN_SERVERS")] : []
 
+/// The library and its tests that are concurrent, among others.
+let coreTargets: [Target] = [
+  .systemLibrary(
+    name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
+  .systemLibrary(
+    name: "CXXHash", pkgConfig: "libxxhash",
+    providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+  module("CairnBytes", ["CLZ4", "CXXHash"]),
+  module("CairnDisk", []),
+  module("CairnLog", ["CairnBytes", "CairnDisk"]),
+  module("CairnMerge", ["CairnBytes"]),
+  module("CairnStore", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge"]),
+  module("Cairn", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge", "CairnStore"]),
+  module("CairnCDB", ["Cairn", "CairnBytes", "CairnDisk"]),
+  .target(
+    name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
+    path: "Tests/Support", swiftSettings: settings),
+  tests(
+    "CairnStoreTests", ["CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"],
+    concurrent: ["Concurrency"]),
+  tests(
+    "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"],
+    concurrent: ["Concurrency", "Support"]),
+  tests(
+    "CairnCDBTests", ["CairnCDB", "Cairn", "CairnDisk", "CairnBytes"], exclude: ["Golden"],
+    concurrent: ["Concurrency"]),
+]
+
+/// What stands on it: tools, examples, programmes that try to break it, and the other tests.
+let otherTargets: [Target] = [
+  .target(
+    name: "CairnToolText", dependencies: ["Cairn"], path: "Tools/text", swiftSettings: settings),
+  .executableTarget(
+    name: "CairnTool",
+    dependencies: [
+      "Cairn", "CairnCDB", "CairnToolText",
+      .product(name: "ArgumentParser", package: "swift-argument-parser"),
+    ] + toolServers, path: "Tools/cairn", swiftSettings: settings + toolSettings),
+  .executableTarget(
+    name: "TodoExample", dependencies: ["Cairn"], path: "Tools/Examples/Todo",
+    swiftSettings: settings),
+  .executableTarget(
+    name: "GlossaryExample", dependencies: ["Cairn", "CairnCDB"],
+    path: "Tools/Examples/Glossary", swiftSettings: settings),
+  .executableTarget(
+    name: "ObjectsExample", dependencies: ["Cairn"], path: "Tools/Examples/Objects",
+    swiftSettings: settings),
+  .executableTarget(
+    name: "PhotosExample", dependencies: ["Cairn"], path: "Tools/Examples/Photos",
+    swiftSettings: settings),
+  .executableTarget(
+    name: "CairnTorture",
+    dependencies: [
+      "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",
+      "CairnFuzzEntries",
+      .product(name: "ArgumentParser", package: "swift-argument-parser"),
+    ], path: "Tests/Torture", exclude: ["Processes/Shim"], swiftSettings: settings),
+  .target(
+    name: "CairnFuzzEntries",
+    dependencies: [
+      "Cairn", "CairnCDB", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes",
+      "CairnToolText", "TestSupport",
+    ], path: "Tests/Fuzz/Entries", swiftSettings: settings),
+  tests("CairnBytesTests", ["CairnBytes"]),
+  tests("CairnDiskTests", ["CairnDisk"]),
+  tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),
+  tests("CairnMergeTests", ["CairnMerge", "CairnBytes"], exclude: ["Traces"]),
+  tests("ToolTests", ["Cairn", "CairnCDB"]),
+  .testTarget(
+    name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"],
+    path: "Tests/Fuzz/Replay", swiftSettings: settings),
+  tests("TidyTests", []),
+]
+
+let toolProducts: [Product] = [.executable(name: "cairn", targets: ["CairnTool"])]
+let toolPackages: [Package.Dependency] = [
+  .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
+]
+
 let package = Package(
   name: "cairn",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .library(name: "Cairn", targets: ["Cairn"]),
     .library(name: "CairnCDB", targets: ["CairnCDB"]),
-    .executable(name: "cairn", targets: ["CairnTool"]),
-  ] + serverProducts,
-  dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
-  ] + serverPackages,
-  targets: [
-    .systemLibrary(
-      name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
-    .systemLibrary(
-      name: "CXXHash", pkgConfig: "libxxhash",
-      providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
-    module("CairnBytes", ["CLZ4", "CXXHash"]),
-    module("CairnDisk", []),
-    module("CairnLog", ["CairnBytes", "CairnDisk"]),
-    module("CairnMerge", ["CairnBytes"]),
-    module("CairnStore", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge"]),
-    module("Cairn", ["CairnBytes", "CairnDisk", "CairnLog", "CairnMerge", "CairnStore"]),
-    module("CairnCDB", ["Cairn", "CairnBytes", "CairnDisk"]),
-    .target(
-      name: "CairnToolText", dependencies: ["Cairn"], path: "Tools/text", swiftSettings: settings),
-    .executableTarget(
-      name: "CairnTool",
-      dependencies: [
-        "Cairn", "CairnCDB", "CairnToolText",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ] + toolServers, path: "Tools/cairn", swiftSettings: settings + toolSettings),
-    .executableTarget(
-      name: "TodoExample", dependencies: ["Cairn"], path: "Tools/Examples/Todo",
-      swiftSettings: settings),
-    .executableTarget(
-      name: "GlossaryExample", dependencies: ["Cairn", "CairnCDB"],
-      path: "Tools/Examples/Glossary", swiftSettings: settings),
-    .executableTarget(
-      name: "ObjectsExample", dependencies: ["Cairn"], path: "Tools/Examples/Objects",
-      swiftSettings: settings),
-    .executableTarget(
-      name: "PhotosExample", dependencies: ["Cairn"], path: "Tools/Examples/Photos",
-      swiftSettings: settings),
-    .target(
-      name: "TestSupport", dependencies: ["CairnBytes", "CairnDisk", "CairnMerge"],
-      path: "Tests/Support", swiftSettings: settings),
-    .executableTarget(
-      name: "CairnTorture",
-      dependencies: [
-        "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",
-        "CairnFuzzEntries",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ], path: "Tests/Torture", exclude: ["Processes/Shim"], swiftSettings: settings),
-    .target(
-      name: "CairnFuzzEntries",
-      dependencies: [
-        "Cairn", "CairnCDB", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes",
-        "CairnToolText", "TestSupport",
-      ], path: "Tests/Fuzz/Entries", swiftSettings: settings),
-    tests("CairnBytesTests", ["CairnBytes"]),
-    tests("CairnDiskTests", ["CairnDisk"]),
-    tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),
-    tests("CairnMergeTests", ["CairnMerge", "CairnBytes"], exclude: ["Traces"]),
-    tests("CairnStoreTests", ["CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
-    tests(
-      "CairnTests", ["Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes"]),
-    tests("CairnCDBTests", ["CairnCDB", "Cairn", "CairnDisk", "CairnBytes"], exclude: ["Golden"]),
-    tests("ToolTests", ["Cairn", "CairnCDB"]),
-    .testTarget(
-      name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"],
-      path: "Tests/Fuzz/Replay", swiftSettings: settings),
-    tests("TidyTests", []),
-  ] + fuzzing + serverTargets,
+  ] + (concurrentOnly ? [] : toolProducts + serverProducts),
+  dependencies: concurrentOnly ? [] : toolPackages + serverPackages,
+  targets: coreTargets + (concurrentOnly ? [] : otherTargets + fuzzing + serverTargets),
   swiftLanguageModes: [.v6]
 )

@@ -19,14 +19,7 @@ final class BackgroundExchange: Sendable {
           + report.publishedAttachments + report.fetchedAttachments
         return moved == 0 ? .idle : .moved
       } catch {
-        switch error.code {
-        case .closed, .shutdown, .deleted: return .stop
-        // Of what was asked to end nobody wants to hear.
-        case .cancelled where Task.isCancelled: return .stop
-        default:
-          onReport(.failure(error))
-          return .idle
-        }
+        return BackgroundRounds.Outcome(of: error) { onReport(.failure($0)) }
       }
     }
   }

@@ -15,6 +15,18 @@ final class BackgroundRounds: Sendable {
     case moved, idle
     /// There is nothing to do any more.
     case stop
+
+    /// Of a round that failed. `tell` hears of what is not an end.
+    init(of error: CairnError, tell: (CairnError) -> Void) {
+      switch error.code {
+      case .closed, .shutdown, .deleted: self = .stop
+      // Of what was asked to end nobody wants to hear.
+      case .cancelled where Task.isCancelled: self = .stop
+      default:
+        tell(error)
+        self = .idle
+      }
+    }
   }
 
   /// Starts with a round at once.

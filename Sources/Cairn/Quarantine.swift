@@ -41,17 +41,7 @@ struct Quarantine: Sendable {
   }
 
   /// Removes what crashes left half written. Not while anybody may put something there.
-  func sweep() {
-    do {
-      guard try machine.disk.info(directory) != nil else { return }
-      for entry in try machine.disk.list(directory)
-      where entry.info.kind == .file && FileName.isTemporary(entry.name) {
-        try machine.disk.remove(directory + "/" + entry.name)
-      }
-    } catch {
-      // In nobody's way.
-    }
-  }
+  func sweep() { machine.disk.sweepTemporaries(directory) }
 
   /// Whether a name is that of a text about another file.
   static func isReason(_ name: String) -> Bool { name.hasSuffix(reasonSuffix) }

@@ -11,9 +11,16 @@ internal import Synchronization
 /// knows the network library.
 package final class HTTPConnections: Sendable {
   private let settings: ServerSettings
+  private let now: @Sendable () -> ContinuousClock.Instant
   private let client = Lock<HTTPClient?>(nil)
 
-  package init(_ settings: ServerSettings) { self.settings = settings }
+  /// - Parameter now: By which it is known that an answer takes too long as a whole.
+  package init(
+    _ settings: ServerSettings, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+  ) {
+    self.settings = settings
+    self.now = now
+  }
 
   deinit {
     // Its connections close by themselves, but it wants to be told.
@@ -86,7 +93,7 @@ package final class HTTPConnections: Sendable {
       try sink.begin(reply, request)
       var count: UInt64 = 0
       if request.method != "HEAD" {
-        let start = ContinuousClock.now
+        let start = now()
         for try await buffer in response.body {
           let bytes = Array(buffer.readableBytesView)
           count += UInt64(bytes.count)
@@ -94,7 +101,7 @@ package final class HTTPConnections: Sendable {
           try sink.take(bytes, request)
           if sink.hasEnough { return reply }
           // The library looks at the pauses between bytes only, and they may be as long as that.
-          guard start.duration(to: .now) < slowest(count) else {
+          guard start.duration(to: now()) < slowest(count) else {
             throw HTTPFailure(.stalled, request.label, "the answer only trickles")
           }
         }

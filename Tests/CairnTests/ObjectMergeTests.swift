@@ -172,9 +172,11 @@ import Testing
     }
   }
 
-  @Test func `of two that publish at the same moment the one that lost is asked`() async throws {
-    let bench = MappingBench()
-    let told = Told<ObjectMerge>()
+  /// Two devices with a folder each that have published a change of one field, none knowing of the
+  /// other's.
+  private func publishAtOnce(
+    _ bench: MappingBench, _ told: Told<ObjectMerge>
+  ) async throws -> (MappingDevice, MappingDevice, ObjectMapping) {
     let mapping: ObjectMapping = .synced(Note.self) { merge in
       told.add(merge)
       ObjectMergeTests.joinTexts(&merge)
@@ -194,6 +196,12 @@ import Testing
     _ = try await a.exchange()
     try await b.update("n") { $0.text = "b w" }
     _ = try await b.exchange()
+    return (a, b, mapping)
+  }
+
+  @Test func `of two that publish at the same moment the one that lost is asked`() async throws {
+    let (bench, told) = (MappingBench(), Told<ObjectMerge>())
+    let (a, b, _) = try await publishAtOnce(bench, told)
     #expect(a.store.outbox.pending == 0 && b.store.outbox.pending == 0, "both have published")
     #expect(told.all.isEmpty)
     for _ in 0..<4 {
@@ -218,27 +226,9 @@ import Testing
   func `it is asked also if the other one has answered already, or it missed how that came`(
     meanwhile: Meanwhile
   ) async throws {
-    let bench = MappingBench()
-    let told = Told<ObjectMerge>()
-    let mapping: ObjectMapping = .synced(Note.self) { merge in
-      told.add(merge)
-      ObjectMergeTests.joinTexts(&merge)
-    }
-    let a = try await bench.open("a", [mapping], account: "of a")
-    try await a.insert(Note(text: "w"), "n")
-    _ = try await a.exchange()
-    bench.use(bench.folder("of a").snapshot(), folder: "of b")
-    var b = try await bench.open("b", [mapping], account: "of b")
-    for _ in 0..<2 {
-      _ = try await b.exchange()
-      try mergeFolders(bench, a, b)
-      _ = try await a.exchange()
-      try mergeFolders(bench, a, b)
-    }
-    try await a.update("n") { $0.text = "a w" }
-    _ = try await a.exchange()
-    try await b.update("n") { $0.text = "b w" }
-    _ = try await b.exchange()
+    let (bench, told) = (MappingBench(), Told<ObjectMerge>())
+    let (a, other, mapping) = try await publishAtOnce(bench, told)
+    var b = other
     try mergeFolders(bench, a, b)
     // It has seen the other's, says so, and won.
     for _ in 0..<3 { _ = try await a.exchange() }

@@ -116,32 +116,8 @@ import Testing
   }
 
   @Test func `the page shows this very code`() throws {
-    let here = try lines("Tests/CairnTests/ObjectsPageTests.swift")
-    var samples: [[String]] = []
-    var start: Int?
-    for (index, line) in here.enumerated() {
-      if line.hasSuffix("// A sample of the page begins here.") { start = index + 1 }
-      if line.hasSuffix("// It ends here."), let first = start {
-        samples.append(outdented(here[first..<index]))
-        start = nil
-      }
-    }
-    var there: [[String]] = []
-    let page = try lines("Sources/Cairn/Cairn.docc/Objects.md")
-    for part in page.split(separator: "```swift").dropFirst() {
-      there.append(Array(part.prefix { $0 != "```" }))
-    }
-    #expect(samples == there)
+    let samples = try PageSamples.inTest("ObjectsPageTests.swift")
     #expect(samples.count == 5)
-  }
-
-  private func outdented(_ lines: ArraySlice<String>) -> [String] {
-    let depth = lines.first?.prefix { $0 == " " }.count ?? 0
-    return lines.map { String($0.dropFirst(depth)) }
-  }
-
-  private func lines(_ file: String) throws -> [String] {
-    String(decoding: try ProjectFile.bytes(file), as: UTF8.self)
-      .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    #expect(try PageSamples.inPage("Objects") == samples)
   }
 }

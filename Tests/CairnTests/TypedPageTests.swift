@@ -86,28 +86,8 @@ import Testing
   }
 
   @Test func `the page shows this very code`() throws {
-    var here: [[String]] = []
-    for part in try lines("Tests/CairnTests/TypedPageTests.swift")
-      .split(whereSeparator: { $0.hasSuffix("// A sample of the page begins here.") }).dropFirst()
-    {
-      here.append(outdented(part.prefix { !$0.hasSuffix("// It ends here.") }))
-    }
-    var there: [[String]] = []
-    let page = try lines("Sources/Cairn/Cairn.docc/TypedRecords.md")
-    for part in page.split(separator: "```swift").dropFirst() {
-      there.append(Array(part.prefix { $0 != "```" }))
-    }
-    #expect(here == there)
-    #expect(here.count == 5)
-  }
-
-  private func outdented(_ lines: ArraySlice<String>) -> [String] {
-    let depth = lines.first?.prefix { $0 == " " }.count ?? 0
-    return lines.map { String($0.dropFirst(depth)) }
-  }
-
-  private func lines(_ file: String) throws -> [String] {
-    String(decoding: try ProjectFile.bytes(file), as: UTF8.self)
-      .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    let samples = try PageSamples.inTest("TypedPageTests.swift")
+    #expect(samples.count == 5)
+    #expect(try PageSamples.inPage("TypedRecords") == samples)
   }
 }

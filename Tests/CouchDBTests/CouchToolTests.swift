@@ -7,43 +7,17 @@ import Testing
 
 /// `cairn pull`, and the example of the documentation.
 @Suite struct CouchToolTests {
-  struct Outcome {
-    var status: Int32
-    var output: String
-    var errors: String
-  }
-
-  /// Programs are built into the same directory as the tests.
-  private static func program(_ name: String) -> String {
-    for argument in CommandLine.arguments {
-      guard let bundle = argument.range(of: "cairnPackageTests.xctest") else { continue }
-      return String(argument[..<bundle.lowerBound]) + name
-    }
-    return ".build/debug/\(name)"
-  }
-
   private func run(
     _ program: String, _ arguments: [String], _ environment: [String: String] = [:]
-  ) throws -> Outcome {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: Self.program(program))
-    process.arguments = arguments
-    process.environment = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
-    let (output, errors) = (Pipe(), Pipe())
-    (process.standardOutput, process.standardError) = (output, errors)
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    let told = output.fileHandleForReading.readDataToEndOfFile()
-    let complaints = errors.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return Outcome(
-      status: process.terminationStatus, output: String(decoding: told, as: UTF8.self),
-      errors: String(decoding: complaints, as: UTF8.self))
+  ) throws -> Tool.Outcome {
+    try Tool.run(
+      arguments, program: program,
+      environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 })
   }
 
   private func cairn(
     _ world: CouchWorld, _ arguments: String..., environment: [String: String] = [:]
-  ) throws -> Outcome {
+  ) throws -> Tool.Outcome {
     try run("cairn", arguments + ["--root", world.directory.path("tool")], environment)
   }
 

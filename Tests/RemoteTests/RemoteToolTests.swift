@@ -22,38 +22,12 @@ import Testing
 
   private var address: String { "webdav+\(server.origin)/f" }
 
-  struct Outcome {
-    var status: Int32
-    var output: String
-    var errors: String
-  }
-
-  /// Programs are built into the same directory as the tests.
-  private static let program: String = {
-    for argument in CommandLine.arguments {
-      guard let bundle = argument.range(of: "cairnPackageTests.xctest") else { continue }
-      return String(argument[..<bundle.lowerBound]) + "cairn"
-    }
-    return ".build/debug/cairn"
-  }()
-
   private func run(
     _ root: String, _ arguments: String..., environment: [String: String] = [:]
-  ) throws -> Outcome {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: Self.program)
-    process.arguments = arguments + ["--root", place.path + "/" + root]
-    process.environment = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
-    let (output, errors) = (Pipe(), Pipe())
-    (process.standardOutput, process.standardError) = (output, errors)
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    let told = output.fileHandleForReading.readDataToEndOfFile()
-    let complaints = errors.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return Outcome(
-      status: process.terminationStatus, output: String(decoding: told, as: UTF8.self),
-      errors: String(decoding: complaints, as: UTF8.self))
+  ) throws -> Tool.Outcome {
+    try Tool.run(
+      arguments + ["--root", place.path + "/" + root],
+      environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 })
   }
 
   private let user = ["CAIRN_USER": "ana", "CAIRN_PASSWORD": "pass-word"]

@@ -177,6 +177,28 @@ import Testing
     "Sources/CairnLog/SnapshotFormat.swift": "the header, which says where everything is",
   ]
 
+  /// The thread sanitizer's build has these folders and no others.
+  @Test func `suites of threads lie in the folders for them`() throws {
+    let package = try SourceFile("Package.swift").lines
+    var problems: [String] = []
+    for file in try SourceFile.all(in: ["Tests"], [".swift"]) {
+      let parts = file.path.split(separator: "/").map(String.init)
+      let isSuite = file.code().contains { line in
+        line.contains("struct ") && line.hasSuffix("ConcurrencyTests {")
+      }
+      guard isSuite || parts.contains("Concurrency") else { continue }
+      if !isSuite { problems.append("\(file.path): a suite is called …ConcurrencyTests here") }
+      if parts.count != 4 || parts[2] != "Concurrency" {
+        problems.append("\(file.path): belongs into a folder Concurrency of its tests")
+      }
+      let target = package.firstIndex { $0.contains("\"\(parts[1])\"") } ?? 0
+      if !package[target...].prefix(3).contains(where: { $0.contains("concurrent: [") }) {
+        problems.append("Package.swift: \(parts[1]) has no concurrent part")
+      }
+    }
+    expectNone(problems)
+  }
+
   // MARK: pages
 
   @Test func `every page that is mentioned is there`() throws {

@@ -1,4 +1,5 @@
 import CairnCDB
+import TestSupport
 import Testing
 
 @Suite struct CDBToolTests {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// Commands about datastores as a whole: the list, titles, and moving to a folder.

@@ -1,4 +1,5 @@
 import TestSupport
+import Testing
 
 /// A page of the documentation whose code is that of an example: blocks of code, and blocks of what
 /// it prints.
@@ -41,6 +42,28 @@ struct ExamplePage {
   /// there.
   func isInExample(_ block: Block) -> Bool {
     sources.contains { isPart(block.lines, of: $0) }
+  }
+
+  /// All of the page's code is in the example: more than five blocks.
+  func expectCode() {
+    let code = blocks.filter(\.isSwift)
+    #expect(code.count > 5)
+    for block in code {
+      #expect(isInExample(block), "not in the example: \(block.lines.first ?? "")")
+    }
+  }
+
+  /// Runs the example, which prints what so many blocks of the page say; all that it prints.
+  func run(_ program: String, results count: Int) throws -> String {
+    let outcome = try Tool.run([], program: program)
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.errors == "")
+    let results = blocks.filter { !$0.isSwift }
+    #expect(results.count == count)
+    for block in results {
+      #expect(outcome.output.contains(block.lines.joined(separator: "\n")), "\(outcome.output)")
+    }
+    return outcome.output
   }
 
   private func isPart(_ block: [Substring], of source: [Substring]) -> Bool {

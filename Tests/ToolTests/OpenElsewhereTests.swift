@@ -1,5 +1,6 @@
 import Cairn
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct OpenElsewhereTests {

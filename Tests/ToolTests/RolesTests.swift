@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// `cairn roles`, by two users around one folder.

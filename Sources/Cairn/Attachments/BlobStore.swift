@@ -262,16 +262,7 @@ final class BlobStore: Sendable {
 
   /// Removes what crashes left half written. Not while anybody writes here. What was fetched of a
   /// content is gone on with.
-  func sweep() {
-    do {
-      guard try machine.disk.info(directory) != nil else { return }
-      for entry in try machine.disk.list(directory) where FileName.isTemporary(entry.name) {
-        try machine.disk.remove(directory + "/" + entry.name)
-      }
-    } catch {
-      // In nobody's way.
-    }
-  }
+  func sweep() { machine.disk.sweepTemporaries(directory) }
 
   /// Removes what came of contents that nothing refers to, and that nobody has gone on with for a
   /// while. Best effort: it is tried again.

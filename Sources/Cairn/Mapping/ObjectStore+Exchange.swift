@@ -140,13 +140,7 @@ extension ObjectStore {
       let isIdle = report.exchanges.values.allSatisfy(\.isIdle) && report.changes.isEmpty
       return isIdle ? .idle : .moved
     } catch {
-      switch error.code {
-      case .closed, .shutdown, .deleted: return .stop
-      case .cancelled where Task.isCancelled: return .stop
-      default:
-        onReport(.failure(error))
-        return .idle
-      }
+      return BackgroundRounds.Outcome(of: error) { onReport(.failure($0)) }
     }
   }
 

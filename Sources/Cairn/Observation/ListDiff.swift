@@ -19,15 +19,10 @@ struct ListDiff<Element: Hashable> {
   /// No element is twice in a list. `touched`: nil for all.
   init(from old: [Element], to new: [Element], touched: Set<Element>?) {
     // Mostly, nearly everything stays where it is.
-    let shorter = min(old.count, new.count)
-    var prefix = 0
-    while prefix < shorter, old[prefix] == new[prefix] { prefix += 1 }
-    var suffix = 0
-    while suffix < shorter - prefix, old[old.count - 1 - suffix] == new[new.count - 1 - suffix] {
-      suffix += 1
-    }
-    let before = Array(old[prefix..<(old.count - suffix)])
-    let after = Array(new[prefix..<(new.count - suffix)])
+    let ends = CommonEnds(old, new)
+    let prefix = ends.prefix
+    let before = Array(old[prefix..<(old.count - ends.suffix)])
+    let after = Array(new[prefix..<(new.count - ends.suffix)])
     let places = Dictionary(
       uniqueKeysWithValues: before.enumerated().map { ($0.element, $0.offset) })
     var staying = Set(after.filter { places[$0] != nil })

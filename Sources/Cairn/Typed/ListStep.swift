@@ -15,15 +15,10 @@ package enum ListStep<Item: Hashable & Sendable>: Equatable, Sendable {
   /// what is left over inserted or removed. Cost: one walk over what both begin and end with; for
   /// what is between, its length by the number of steps.
   package static func steps(from old: [Item], to new: [Item]) -> [ListStep] {
-    let shorter = min(old.count, new.count)
-    var prefix = 0
-    while prefix < shorter, old[prefix] == new[prefix] { prefix += 1 }
-    var suffix = 0
-    while suffix < shorter - prefix, old[old.count - 1 - suffix] == new[new.count - 1 - suffix] {
-      suffix += 1
-    }
-    let oldRange = prefix..<(old.count - suffix)
-    let newRange = prefix..<(new.count - suffix)
+    let ends = CommonEnds(old, new)
+    let prefix = ends.prefix
+    let oldRange = prefix..<(old.count - ends.suffix)
+    let newRange = prefix..<(new.count - ends.suffix)
     guard !oldRange.isEmpty, !newRange.isEmpty,
       oldRange.count + newRange.count <= longestSearched
     else { return gap(from: oldRange.count, at: prefix, to: new[newRange]) }

@@ -89,11 +89,22 @@ public final class CDBFile: Sendable {
   ///
   /// - Returns: what `body` returns; nil if there is no such key.
   /// - Throws: what `body` throws, `corrupt`, `closed`, and what the disk says.
+  @inlinable
   public func withValue<R>(
     for key: Span<UInt8>, _ body: (Span<UInt8>) throws(CairnError) -> R
   ) throws(CairnError) -> R? {
-    guard let record = try find(key) else { return nil }
-    return try withValue(of: record, body)
+    var result: R?
+    try show(key) { (value: Span<UInt8>) throws(CairnError) in result = try body(value) }
+    return result
+  }
+
+  /// Not generic, so that it is optimised once for all: a generic one looks up what its result is
+  /// in each call.
+  @usableFromInline
+  func show(
+    _ key: Span<UInt8>, _ body: (Span<UInt8>) throws(CairnError) -> Void
+  ) throws(CairnError) {
+    if let record = try find(key) { try withValue(of: record, body) }
   }
 
   /// The first value of a key; nil if there is none.

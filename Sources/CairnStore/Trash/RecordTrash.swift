@@ -69,17 +69,7 @@ package struct RecordTrash: Sendable {
   }
 
   /// Removes what crashes left half written. Not while anybody may put something there.
-  func sweep() {
-    do {
-      guard try machine.disk.info(directory) != nil else { return }
-      for entry in try machine.disk.list(directory)
-      where entry.info.kind == .file && FileName.isTemporary(entry.name) {
-        try machine.disk.remove(directory + "/" + entry.name)
-      }
-    } catch {
-      // In nobody's way; the next compaction sweeps again.
-    }
-  }
+  func sweep() { machine.disk.sweepTemporaries(directory) }
 
   /// Removes what is too old, and the oldest beyond the bytes. Best effort: it is tried again.
   func purge(room: Int = 0) {

@@ -17,33 +17,13 @@ import Testing
     return try DatastoreManager(root: place.path + "/root", options: options)
   }
 
-  /// Real threads, all at once; what they throw is a failure.
-  private func threads(
-    _ count: Int, _ body: @escaping @Sendable (Int) throws -> Void
-  ) throws {
-    let collected = Failures()
-    let threads = (0..<count).map { number in
-      BackgroundThread {
-        do { try body(number) } catch { collected.add("thread \(number): \(error)") }
-      }
-    }
-    for thread in threads { try #require(thread).join() }
-    #expect(collected.all == [])
-  }
-
-  private final class Failures: Sendable {
-    private let list = Lock<[String]>([])
-    var all: [String] { list.withLock { $0 } }
-    func add(_ text: String) { list.withLock { $0.append(text) } }
-  }
-
   private func id(_ thread: Int, _ index: Int) -> RecordID { RecordID("r\(thread)-\(index)") }
 
   @Test func `what eight threads do at once is all there, also after reopening`() throws {
     let manager = try manager()
     let datastore = try manager.openDefaultDatastore()
     let table = try datastore.table("t")
-    try threads(8) { thread in
+    try Threads.run(8) { thread in
       for index in 0..<100 {
         let record = try table.insert(
           ["thread": .int(Int64(thread)), "n": .int(0)], id: id(thread, index))
@@ -82,7 +62,7 @@ import Testing
     for index in 0..<20 { try table.insert(["a": 0, "b": 0], id: RecordID("r\(index)")) }
     try datastore.sync()
     let done = Countdown(2)
-    try threads(6) { thread in
+    try Threads.run(6) { thread in
       if thread < 2 {
         for round in 1...600 {
           let value = Value.int(Int64(round * 2 + thread))
@@ -117,7 +97,7 @@ import Testing
     try table.insert(["a": 0, "b": 0], id: "r")
     try datastore.sync()
     let done = Countdown(2)
-    try threads(4) { thread in
+    try Threads.run(4) { thread in
       switch thread {
       case 0, 1:
         for round in 1...500 {
@@ -143,7 +123,7 @@ import Testing
     let datastore = try manager.openDefaultDatastore()
     let table = try datastore.table("t")
     let done = Countdown(2)
-    try threads(5) { thread in
+    try Threads.run(5) { thread in
       switch thread {
       case 0, 1:
         let random = SeededRandom(UInt64(thread))
@@ -181,7 +161,7 @@ import Testing
     let datastore = try manager().openDefaultDatastore()
     let table = try datastore.table("t")
     let counts = Counts()
-    try threads(6) { thread in
+    try Threads.run(6) { thread in
       for index in 0..<100 {
         do {
           try table.insert(["by": .int(Int64(thread))], id: RecordID("i\(index)"))
@@ -208,7 +188,7 @@ import Testing
     let datastore = try manager.openDefaultDatastore()
     let table = try datastore.table("t")
     let commits = Committed()
-    try threads(5) { thread in
+    try Threads.run(5) { thread in
       if thread == 0 {
         while commits.all.count < 40 {}
         try datastore.close()
@@ -267,7 +247,7 @@ import Testing
     options.pollSeconds = 0.02...0.1
     let devices = try TwoDevices(options: options)
     let (a, b) = (devices.a, devices.b)
-    let problems = Failures()
+    let problems = Told<String>()
     for device in [a, b] {
       try device.startExchanging { result in
         switch result {

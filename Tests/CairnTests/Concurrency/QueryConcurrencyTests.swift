@@ -10,25 +10,6 @@ import Testing
 
   init() throws { place = try TemporaryDirectory() }
 
-  private final class Failures: Sendable {
-    private let list = Lock<[String]>([])
-    var all: [String] { list.withLock { $0 } }
-    func add(_ text: String) { list.withLock { $0.append(text) } }
-  }
-
-  private func threads(
-    _ count: Int, _ body: @escaping @Sendable (Int) throws -> Void
-  ) throws {
-    let collected = Failures()
-    let threads = (0..<count).map { number in
-      BackgroundThread {
-        do { try body(number) } catch { collected.add("thread \(number): \(error)") }
-      }
-    }
-    for thread in threads { try #require(thread).join() }
-    #expect(collected.all == [])
-  }
-
   @Test func `readers find what is steady while writers and compaction are at work`() throws {
     var options = Options()
     options.durability = .none
@@ -42,7 +23,7 @@ import Testing
     try datastore.addIndex(table: "t", field: "n")
     try datastore.sync()
     let steady = Query().where("n", .greaterOrEqual(1000))
-    try threads(5) { thread in
+    try Threads.run(5) { thread in
       for round in 0..<60 {
         switch thread {
         case 0, 1:
@@ -75,7 +56,7 @@ import Testing
     for number in 0..<2000 { try table.insert(["n": .int(Int64(number))]) }
     let cursor = try table.records()
     let seen = Lock<[RecordID]>([])
-    try threads(4) { _ in
+    try Threads.run(4) { _ in
       while let record = try cursor.next() { seen.withLock { $0.append(record.id) } }
     }
     let all = seen.withLock { $0 }

@@ -17,22 +17,9 @@ import Testing
     Account(user: user, folder: .directory(place.path("folder")))
   }
 
-  private func threads(
-    _ count: Int, _ body: @escaping @Sendable (Int) throws -> Void
-  ) throws {
-    let failures = Lock<[String]>([])
-    let threads = (0..<count).map { number in
-      BackgroundThread {
-        do { try body(number) } catch { failures.withLock { $0.append("\(number): \(error)") } }
-      }
-    }
-    for thread in threads { try #require(thread).join() }
-    #expect(failures.withLock { $0 } == [])
-  }
-
   @Test func `managers that link at once lose no account`() throws {
     let managers = try (0..<4).map { _ in try manager() }
-    try threads(8) { thread in
+    try Threads.run(8) { thread in
       for index in 0..<8 {
         _ = try managers[thread % 4].link(account("u\(thread)-\(index)"))
       }
@@ -48,7 +35,7 @@ import Testing
   @Test func `one account linked by many is one account`() throws {
     let accounts = try manager()
     let seen = Lock<[LinkedAccount]>([])
-    try threads(6) { _ in
+    try Threads.run(6) { _ in
       for _ in 0..<10 {
         let linked = try accounts.link(account("ann"))
         seen.withLock { $0.append(linked) }
@@ -62,7 +49,7 @@ import Testing
   @Test func `linking, opening and unlinking at once end well`() throws {
     let accounts = try manager()
     let opened = Atomic<Int>(0)
-    try threads(6) { thread in
+    try Threads.run(6) { thread in
       for round in 0..<12 {
         let linked = try accounts.link(account("u\(thread % 2)"))
         do {
@@ -90,7 +77,7 @@ import Testing
     let accounts = try manager()
     let linked = try accounts.link(account("ann"))
     let seen = Lock<[DatastoreManager]>([])
-    try threads(8) { _ in
+    try Threads.run(8) { _ in
       let (own, local) = (try accounts.manager(for: linked), accounts.localManager)
       seen.withLock { $0 += [own, local] }
     }

@@ -7,31 +7,11 @@ import Testing
 
 /// Many threads in one store, and in one file.
 @Suite struct CDBConcurrencyTests {
-  private final class Failures: Sendable {
-    private let list = Lock<[String]>([])
-    var all: [String] { list.withLock { $0 } }
-    func add(_ text: String) { list.withLock { $0.append(text) } }
-  }
-
-  /// Real threads, all at once; what they throw is a failure.
-  private func threads(
-    _ count: Int, _ body: @escaping @Sendable (Int) throws -> Void
-  ) throws {
-    let failures = Failures()
-    let threads = (0..<count).map { number in
-      BackgroundThread {
-        do { try body(number) } catch { failures.add("thread \(number): \(error)") }
-      }
-    }
-    for thread in threads { try #require(thread).join() }
-    #expect(failures.all == [])
-  }
-
   @Test func `what threads write while others save is all there`() throws {
     let place = try TemporaryDirectory()
     let store = CDBStore<String, String>(place.path("s"), keys: .text, values: .text)
     try store.open()
-    try threads(6) { thread in
+    try Threads.run(6) { thread in
       if thread == 0 {
         for _ in 0..<12 { try store.save() }
         return
@@ -71,7 +51,7 @@ import Testing
     try writer.finish()
     for cacheBytes in [1 << 20, 50_000, 0] {
       let file = try CDBFile(place.path("f"), cacheBytes: cacheBytes)
-      try threads(4) { thread in
+      try Threads.run(4) { thread in
         for index in records.indices {
           let record = records[(index * 7 + thread * 500) % records.count]
           let isEqual = try file.withValue(for: record.key.span) { span throws(CairnError) in
@@ -91,7 +71,7 @@ import Testing
     try store.save()
     store.emptyCache()
     let seen = Lock<[Int: ObjectIdentifier]>([:])
-    try threads(4) { _ in
+    try Threads.run(4) { _ in
       for number in 0..<50 {
         let counter = try #require(try store[number])
         #expect(counter.value == number)
@@ -107,7 +87,7 @@ import Testing
   @Test func `a writer takes records from several threads`() throws {
     let disk = MemoryDisk()
     let writer = try CDBWriter("/f", machine: CDBSample.machine(disk))
-    try threads(4) { thread in
+    try Threads.run(4) { thread in
       for index in 0..<100 { try writer.add(CDBSample.bytes("\(thread)-\(index)"), [1, 2, 3]) }
     }
     try writer.finish()

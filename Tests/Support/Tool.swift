@@ -1,0 +1,90 @@
+internal import CairnDisk
+
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
+/// The built command line, or an example, run as a process of its own.
+package enum Tool {
+  package struct Outcome: Sendable {
+    /// What it exited with, or minus the signal that ended it.
+    package var status: Int32
+    package var output: String
+    package var errors: String
+  }
+
+  /// Programs are built into the same directory as the tests.
+  package static let directory: String = {
+    for argument in CommandLine.arguments {
+      let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
+      guard let bundle = parts.firstIndex(of: "cairnPackageTests.xctest") else { continue }
+      return parts[..<bundle].map { $0 + "/" }.joined()
+    }
+    return ".build/debug/"
+  }()
+
+  /// - Parameter environment: All that it has; nil: that of the tests.
+  package static func run(
+    _ arguments: [String], input: String = "/dev/null", program: String = "cairn",
+    environment: [String: String]? = nil
+  ) throws -> Outcome {
+    let path = directory + program
+    let scratch = try TemporaryDirectory()
+    let (output, errors) = (scratch.path("output"), scratch.path("errors"))
+    let words = unsafe WordList([path] + arguments)
+    let settings = unsafe environment.map { settings in
+      unsafe WordList(settings.sorted { $0.key < $1.key }.map { $0.key + "=" + $0.value })
+    }
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    let new = O_WRONLY | O_CREAT
+    let streams = [(0, input, O_RDONLY), (1, output, new), (2, errors, new)]
+    for (descriptor, file, flags) in streams {
+      unsafe posix_spawn_file_actions_addopen(&actions, Int32(descriptor), file, flags, 0o600)
+    }
+    var process = pid_t()
+    let code = unsafe posix_spawn(
+      &process, path, &actions, nil, words.pointer, settings?.pointer ?? environ)
+    guard code == 0 else { throw NotStarted(path: path, code: code) }
+    var raw: Int32 = 0
+    while unsafe waitpid(process, &raw, 0) == -1 && errno == EINTR {}
+    let signal = raw & 0x7F
+    return Outcome(
+      status: signal == 0 ? (raw >> 8) & 0xFF : -signal,
+      output: try text(output), errors: try text(errors))
+  }
+
+  private static func text(_ path: String) throws -> String {
+    let file = try PosixDisk().open(path, .read)
+    defer { file.close() }
+    return String(decoding: try file.read(at: 0, count: Int(try file.size())), as: UTF8.self)
+  }
+
+  package struct NotStarted: Error {
+    package var path: String
+    package var code: Int32
+  }
+}
+
+/// Words as C wants them: each ends with a zero, the list with a null pointer.
+private final class WordList {
+  let pointer: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  private let count: Int
+
+  init(_ words: [String]) {
+    count = words.count
+    unsafe pointer = .allocate(capacity: count + 1)
+    for (index, word) in words.enumerated() {
+      unsafe (pointer + index).initialize(to: strdup(word))
+    }
+    unsafe (pointer + count).initialize(to: nil)
+  }
+
+  deinit {
+    for index in 0..<count { unsafe free(pointer[index]) }
+    unsafe pointer.deallocate()
+  }
+}
