@@ -25,8 +25,7 @@ extension Exchange {
     let staging = try staging()
     try await staging.exchange.collect(entries, listing, &report)
     try checkOpen()
-    if staging.exchange.memory.withLock({ !$0.forked.isEmpty }) {
-      // The folder shows another history than just before: from the beginning.
+    if mustStartAgain(staging, cause) {
       stopRejoining()
       report.waiting.append(
         ExchangeReport.Waiting(name: directory, bytes: 0, reason: "the folder has changed"))
@@ -66,6 +65,17 @@ extension Exchange {
       }
     }
     noteInbox()
+  }
+
+  /// Whether the folder shows another history than just before, or what was put together stands on
+  /// a cut that has to give way to one which came later. (Who gives way itself asks that where it
+  /// looks for the one to give way to.)
+  private func mustStartAgain(_ staging: Staging, _ cause: RejoinCause) -> Bool {
+    let (isForked, isCutOff) = staging.exchange.memory.withLock { memory in
+      (!memory.forked.isEmpty, memory.cutOff != nil)
+    }
+    if case .cutOff = cause { return isForked }
+    return isForked || isCutOff
   }
 
   private func staging() throws(CairnError) -> Staging {
