@@ -19,7 +19,8 @@ extension Exchange {
     guard inbox.withLock({ $0.snapshot == nil }) else { return }
     let isNew = store.isBlank && inbox.withLock({ $0.items.isEmpty })
     let snapshots = usableSnapshots(listing, isNew: isNew, &report)
-    let chosen = isNew ? Exchange.newest(snapshots) : snapshotToJoin(snapshots, listing)
+    let chosen =
+      isNew ? Exchange.newest(foundations(snapshots)) : snapshotToJoin(snapshots, listing)
     guard let newest = chosen, let entry = listing[newest.name] else { return }
     planFetch(of: newest, listing)
     guard let path = try await download(newest, entry, isNew: isNew, &report) else { return }
@@ -61,6 +62,15 @@ extension Exchange {
       return entry.isPresent && entry.size == snapshot.size
         && snapshot.size <= UInt64(Exchange.snapshotBytesMax)
     }
+  }
+
+  /// Those on which a store that is to have a cut can stand: the others may have deltas that do not
+  /// count beside it.
+  private func foundations(_ snapshots: [Head.Snapshot]) -> [Head.Snapshot] {
+    guard let cut = memory.withLock({ $0.foundation }) else { return snapshots }
+    let having = snapshots.filter { $0.vector.contains(cut.dot) }
+    if !having.isEmpty { return having }
+    return snapshots.filter { cut.seal?.covers($0.vector) ?? false }
   }
 
   static func weight(_ vector: VersionVector) -> UInt64 { vector.total }

@@ -67,6 +67,8 @@ final class Exchange: Sendable {
     var own: Head
     /// Others go on without what only this device has, from this cut on.
     var cutOff: Cut?
+    /// A store that is put together stands on a snapshot that has this cut.
+    var foundation: Cut?
     /// The own head in the folder was found to be what we wrote.
     var isOwnVerified = false
     /// It is an older one, or damaged.

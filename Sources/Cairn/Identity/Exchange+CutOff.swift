@@ -24,7 +24,10 @@ extension Exchange {
       let hasNews = inbox.withLock { inbox in
         !inbox.judged.isSuperset(of: inbox.items.map(\.name))
       }
-      if hasNews || staging.exchange.memory.withLock({ $0.cutOff != nil }) {
+      let isOther = staging.exchange.memory.withLock {
+        $0.cutOff != nil || $0.foundation?.dot != cut.dot
+      }
+      if hasNews || isOther {
         // The cut came after what was put together in earlier rounds, some of which it cuts off;
         // or it may have had to give way itself meanwhile: the next sync looks for the one that
         // goes on.

@@ -22,10 +22,12 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     report.isRejoining = true
-    let staging = try staging()
+    let staging = try staging(cause)
     try await staging.exchange.collect(entries, listing, &report)
     try checkOpen()
     if mustStartAgain(staging, cause) {
+      let cut = staging.exchange.memory.withLock { $0.cutOff }
+      memory.withLock { $0.foundation = cut }
       stopRejoining()
       report.waiting.append(
         ExchangeReport.Waiting(name: directory, bytes: 0, reason: "the folder has changed"))
@@ -78,12 +80,15 @@ extension Exchange {
     return isForked || isCutOff
   }
 
-  private func staging() throws(CairnError) -> Staging {
+  private func staging(_ cause: RejoinCause) throws(CairnError) -> Staging {
     let current = rejoining.withLock { phase -> Staging? in
       if case .staging(let staging) = phase { staging } else { nil }
     }
     if let current { return current }
     let new = try Staging(for: self)
+    let foundation: Cut? =
+      if case .cutOff(let cut) = cause { cut } else { memory.withLock { $0.foundation } }
+    new.exchange.memory.withLock { $0.foundation = foundation }
     rejoining.withLock { $0 = .staging(new) }
     // It may have been closed just before.
     if store.isClosed { stopRejoining() }
