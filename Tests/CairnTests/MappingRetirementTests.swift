@@ -1,3 +1,5 @@
+import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
 
