@@ -90,6 +90,7 @@ struct DeliveryPlan {
         $0.dot.sequence <= pack.last && !before.contains($0.dot)
       }
     }
+    result.rumours.left = gate.rumours.left
     if gate.isOpen { return result }
     result.rumours = gate.rumours
     result.rumours.drop(seen: vector)

@@ -89,6 +89,7 @@ extension Exchange {
     let foundation: Cut? =
       if case .cutOff(let cut) = cause { cut } else { memory.withLock { $0.foundation } }
     new.exchange.memory.withLock { $0.foundation = foundation }
+    if case .cutOff = cause { new.exchange.store.expectToLeave(store.device) }
     rejoining.withLock { $0 = .staging(new) }
     // It may have been closed just before.
     if store.isClosed { stopRejoining() }

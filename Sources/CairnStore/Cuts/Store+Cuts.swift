@@ -14,6 +14,12 @@ extension Store {
     }
   }
 
+  /// A device for which this store is put together leaves its name for good: a cut that it was to
+  /// apply, and has not, is never sealed.
+  package func expectToLeave(_ device: DeviceID) {
+    state.withLock { _ = $0.rumours.left.insert(device) }
+  }
+
   /// Leaves a device out from the next sync on: nobody waits for it any more, and what it wrote
   /// without having seen this does not count. It is done with a commit, as any change.
   package func retire(_ device: DeviceID) throws(StoreError) {
