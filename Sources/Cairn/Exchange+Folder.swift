@@ -93,7 +93,8 @@ extension Exchange {
     let (publication, own) = memory.withLock { ($0.publication, $0.own) }
     guard let publication else { return false }
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
-      return own.generation == 0 ? try await hasEarlierHead(&report) : false
+      if own.generation > 0 { return false }
+      return try await hasEarlierHead(&report)
     }
     do throws(LogError) {
       let head = try Head(bytes, name: name, datastore: store.datastore)
