@@ -8,6 +8,7 @@ let package = Package(
   dependencies: [
     .package(name: "cairn", path: ".."),
     .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", exact: "0.2.0"),
   ],
   targets: [
     .target(name: "Workload"),
@@ -16,6 +17,13 @@ let package = Package(
       dependencies: [
         "Workload", .product(name: "Cairn", package: "cairn"),
         .product(name: "CairnCDB", package: "cairn"),
+      ]),
+    // Not in cairn-bench: the histogram brings Foundation, which would show in its memory figures.
+    .executableTarget(
+      name: "cairn-latency",
+      dependencies: [
+        "Workload", .product(name: "Cairn", package: "cairn"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
       ]),
     .executableTarget(
       name: "grdb", dependencies: ["Workload", .product(name: "GRDB", package: "GRDB.swift")]),

@@ -1,8 +1,9 @@
 """W7 with a CRDT library: replica B makes 100,000 field changes on 10,000 records, A takes them in.
 
-Usage: crdt.py loro|yrs W7 [DIRECTORY]
+Usage: crdt.py loro|yrs W7|bytes [DIRECTORY]
 The changes travel as one message, then, with new replicas, as 1,000 messages of 100 changes each.
 Only native calls are timed; the loops of Python that make the changes are not.
+For bytes there are 1,000 commits of one change: as a message each, and as one message of all.
 """
 
 import struct
@@ -83,6 +84,11 @@ class LoroReplica:
         self.document.commit()
         return lambda: self.document.export(self.loro.ExportMode.Updates(before))
 
+    def since(self):
+        """What gives one message of all that is committed from here on."""
+        before = self.document.oplog_vv
+        return lambda: self.document.export(self.loro.ExportMode.Updates(before))
+
     def take_in(self, message):
         self.document.import_(message)
 
@@ -120,6 +126,10 @@ class YrsReplica:
                 self.records[number]["price"] = price
         return lambda: self.message
 
+    def since(self):
+        before = self.document.get_state()
+        return lambda: self.document.get_update(before)
+
     def take_in(self, message):
         self.document.apply_update(message)
 
@@ -150,10 +160,18 @@ def measure(replica, base, messages, figure, suffix):
         sys.exit(f"wrong result: {reader.total():.2f} instead of {CHECK:.2f}")
 
 
+def sizes(replica, base, figure):
+    author, edits = replica(base), 1000
+    all_since = author.since()
+    sent = [author.commit([change(t)])() for t in range(edits)]
+    figure("message_B", sum(map(len, sent)) / edits)
+    figure("batch_B", len(all_since()) / edits)
+
+
 def main():
     name, workload = sys.argv[1:3]
     replica = {"loro": LoroReplica, "yrs": YrsReplica}[name]
-    if workload != "W7":
+    if workload not in ["W7", "bytes"]:
         sys.exit(f"no such workload: {workload}")
 
     def figure(metric, value):
@@ -162,6 +180,9 @@ def main():
     first = replica()
     first.fill()
     base = first.snapshot()
+    if workload == "bytes":
+        sizes(replica, base, figure)
+        return
     figure("snapshot_MB", len(base) / 1e6)
     measure(replica, base, 1, figure, "")
     measure(replica, base, 1000, figure, "_1000")

@@ -49,7 +49,7 @@ extension DatastoreManager {
   }
 
   /// Those that this manager has opened and nobody has closed.
-  var openDatastores: [Datastore] { state.withLock { Array($0.open.values) } }
+  var openDatastores: [Datastore] { state.withLock { $0.open.values } }
 
   private func open(_ id: String, creates: Bool) throws(CairnError) -> Datastore {
     guard Identifier.isValidDatastore(id) else {

@@ -33,7 +33,7 @@ public final class DatastoreManager: Sendable {
 
   struct State {
     var isShutDown = false
-    var open: [String: Datastore] = [:]
+    var open = OpenDatastores()
     var background: BackgroundRounds?
   }
 
@@ -134,8 +134,8 @@ public final class DatastoreManager: Sendable {
   func shutDown(because ending: StoreError) throws(CairnError) {
     let (open, background) = state.withLock { state in
       state.isShutDown = true
-      defer { (state.open, state.background) = ([:], nil) }
-      return (state.open.values.sorted { $0.id < $1.id }, state.background)
+      defer { (state.open, state.background) = (OpenDatastores(), nil) }
+      return (state.open.values, state.background)
     }
     background?.stop()
     catalogue?.cancel()

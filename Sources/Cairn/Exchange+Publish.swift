@@ -158,12 +158,22 @@ extension Exchange {
         // What is between them is in the snapshot only.
         end == start || head.segments[end].first == head.segments[end - 1].last + 1
       { end += 1 }
+      // One that is larger than all behind it waits until they are as large: what is merged at
+      // least doubles, so each byte is written a few times and not with every merge.
+      while end - start >= tuning.smallFileRun, outweighsRest(head.segments[start..<end]) {
+        start += 1
+      }
       if end - start >= tuning.smallFileRun {
         start = try await merge(start..<end, &head, &report)
       } else {
         start = max(end, start + 1)
       }
     }
+  }
+
+  private func outweighsRest(_ run: ArraySlice<Head.Segment>) -> Bool {
+    guard let first = run.first else { return false }
+    return first.size > run.dropFirst().reduce(0) { $0 + $1.size }
   }
 
   /// Merges a run of own files; returns where to go on. A file that can't be read stays as it is.

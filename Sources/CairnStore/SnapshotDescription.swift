@@ -12,7 +12,7 @@ package struct SnapshotDescription: Equatable, Sendable {
   /// The stable vector that it was pruned with.
   package var fence = VersionVector()
   /// What each device had seen at its last delta in here.
-  package var contexts: [DeviceID: VersionVector] = [:]
+  package var contexts = DeviceContexts()
   package var modified: Int64 = 0
   package var size = 0
   package var recordCount = 0
@@ -35,10 +35,10 @@ package struct SnapshotDescription: Equatable, Sendable {
     var out: [UInt8] = []
     put(vector, into: &out)
     put(fence, into: &out)
-    out.putVarint(contexts.count)
-    for (device, context) in contexts.sorted(by: { $0.key < $1.key }) {
-      out.put(device.rawValue)
-      put(context, into: &out)
+    out.putVarint(contexts.entries.count)
+    for entry in contexts.entries {
+      out.put(entry.device.rawValue)
+      put(entry.seen, into: &out)
     }
     out.putZigzag(modified)
     out.putVarint(size)

@@ -295,7 +295,7 @@ extension SnapshotDescription {
     var result = SnapshotDescription()
     result.vector = vector.merged(with: other.vector)
     result.fence = fence.merged(with: other.fence)
-    result.contexts = contexts.merging(other.contexts) { $0.merged(with: $1) }
+    result.contexts = contexts.merged(with: other.contexts)
     result.modified = max(modified, other.modified)
     return result
   }

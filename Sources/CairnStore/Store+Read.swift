@@ -80,9 +80,6 @@ extension Store {
 
   package var vector: VersionVector { state.withLock { $0.store.vector } }
 
-  /// What each device had seen at its last delta that is here.
-  package var contexts: [DeviceID: VersionVector] { state.withLock { $0.store.allContexts } }
-
   /// Time of the newest delta, nil if there is none.
   package var modified: Int64? {
     state.withLock { $0.store.vector.isEmpty ? nil : $0.store.modified }

@@ -10,6 +10,7 @@ struct StoreState {
   let isAlone: Bool
   var ground = Ground()
   var tables: [TableState] = []
+  /// Of all tables once there are more than a few.
   private var tableNumbers: [String: Int] = [:]
   private var lastTable = 0
   /// Where the fields of the change at hand go.
@@ -48,8 +49,8 @@ struct StoreState {
   mutating func adopt(_ base: BaseSnapshot) {
     let description = base.description
     vector = description.vector
-    for (author, context) in description.contexts {
-      for dot in context.entries { see(dot, by: author) }
+    for context in description.contexts.entries {
+      for dot in context.seen.entries { see(dot, by: context.device) }
     }
     modified = description.modified
     ownTime = description.modified
@@ -71,14 +72,25 @@ struct StoreState {
   mutating func table(_ name: String) -> Int {
     // Calls in a row are mostly for one table: a comparison is cheaper than a hash.
     if lastTable < tables.count, tables[lastTable].name == name { return lastTable }
-    if let known = tableNumbers[name] {
+    if let known = number(of: name) {
       lastTable = known
       return known
     }
     tables.append(TableState(name: name, base: ground.base))
-    tableNumbers[name] = tables.count - 1
+    if tables.count > StoreState.fewTables {
+      for number in tableNumbers.count..<tables.count { tableNumbers[tables[number].name] = number }
+    }
     return tables.count - 1
   }
+
+  private func number(of name: String) -> Int? {
+    if tables.count > StoreState.fewTables { return tableNumbers[name] }
+    return tables.indices.first { tables[$0].name == name }
+  }
+
+  /// So many are found by comparing names: most datastores have no more, and the first dictionary
+  /// of strings costs a program's start more than that ever does.
+  private static let fewTables = 16
 
   /// Makes sure that every table of the base has its number.
   mutating func addBaseTables() {
@@ -111,8 +123,8 @@ struct StoreState {
       })
   }
 
-  var allContexts: [DeviceID: VersionVector] {
-    var result: [DeviceID: VersionVector] = [:]
+  var allContexts: DeviceContexts {
+    var result = DeviceContexts()
     for device in ground.stamps.devices {
       let context = context(device)
       if !context.isEmpty { result[device] = context }

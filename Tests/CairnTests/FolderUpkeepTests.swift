@@ -81,6 +81,26 @@ import Testing
     }
   }
 
+  @Test func `a file that is larger than what would join it is not written again`() async throws {
+    let a = try bench.open("a")
+    let bulk = SeededRandom(1).bytes(100_000)
+    for index in 0..<40 {
+      try a.table("files").insert(["content": .bytes(index == 0 ? bulk : [UInt8(index)])])
+      try a.sync()
+      let report = try await a.exchange()
+      if index == 0 {
+        #expect(report.publishedBytes > 50_000, "these bytes can't be packed")
+      } else {
+        #expect(report.publishedBytes < 10_000)
+      }
+    }
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(own.publishedDeltas == 40 && own.files < 20)
+    let late = try bench.open("late")
+    #expect(try await late.pull().complaints == [])
+    #expect(try content(late) == content(a))
+  }
+
   @Test func `without a grace period merged files go in the next round`() async throws {
     bench.options.graceSeconds = 0
     let a = try bench.open("a")

@@ -141,35 +141,3 @@ import Testing
     #expect(store.unsyncedChangesSize == 0)
   }
 }
-
-/// Lists that many threads edit at once.
-@Suite struct RecordListConcurrencyTests {
-  @Test func `what threads put in is all there`() async throws {
-    let directory = try TemporaryDirectory()
-    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
-    let list = try store.table("t").insert([:]).list("l")
-    await withTaskGroup(of: Void.self) { group in
-      for thread in 0..<6 {
-        group.addTask {
-          for number in 0..<60 {
-            do {
-              try list.insert(.int(Int64(thread * 1000 + number)), at: 0)
-              if number % 10 == 9 { try store.sync() }
-              if number % 7 == 0, try !list.values.isEmpty { _ = list.count }
-            } catch { Issue.record("\(error)") }
-          }
-        }
-      }
-    }
-    try store.sync()
-    let found = try list.values.map { value -> Int64 in
-      guard case .int(let number) = value else { return -1 }
-      return number
-    }
-    #expect(found.count == 360)
-    for thread in 0..<6 {
-      let mine = found.filter { $0 / 1000 == thread }.map { $0 % 1000 }
-      #expect(mine == (0..<60).reversed().map { Int64($0) })
-    }
-  }
-}

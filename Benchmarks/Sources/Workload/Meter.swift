@@ -16,11 +16,15 @@ public enum Meter {
     return now() - start
   }
 
+  public static func sleep(_ seconds: Double) { usleep(UInt32(seconds * 1e6)) }
+
   /// Bytes given to write calls.
   public static var written: Double { counter("/proc/self/io", "wchar:") }
   public static var readFromDisk: Double { counter("/proc/self/io", "read_bytes:") }
   /// Bytes of RAM at the highest point.
   public static var peakMemory: Double { counter("/proc/self/status", "VmHWM:") * 1024 }
+  /// Bytes of RAM now.
+  public static var memory: Double { counter("/proc/self/status", "VmRSS:") * 1024 }
 
   private static func counter(_ path: String, _ key: String) -> Double {
     guard let file = fopen(path, "r") else { return .nan }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Where a workload's figures go: one line each on standard output.
+/// Where a workload's figures go: one line each on standard output, of four parts; a point of a
+/// curve has five.
 public struct Report: Sendable {
   public let workload, peer: String
 
@@ -11,6 +12,11 @@ public struct Report: Sendable {
 
   public func figure(_ metric: String, _ value: Double) {
     print(workload, peer, metric, (value * 1e5).rounded() / 1e5, separator: "\t")
+  }
+
+  /// A point of a curve.
+  public func point(_ metric: String, at place: Double, _ value: Double) {
+    print(workload, peer, metric, place, (value * 1e5).rounded() / 1e5, separator: "\t")
   }
 
   /// Ends the process with status 1 unless the workload came to the right result. Sums of doubles

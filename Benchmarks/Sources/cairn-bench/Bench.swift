@@ -4,8 +4,9 @@ import Workload
 
 /// One workload on Cairn. Usage: cairn-bench WORKLOAD DIRECTORY [PART]
 ///
-/// W1, W2, W2sync, W7, W8, W11 and grow want the directory empty, the others want what W2 (W10:
-/// what W6, the open workloads: what grow) left in it. W8 can be asked for one of its parts.
+/// Most want the directory empty; W3 to W6 want what W2 left in it, W10 what W6 left, the open
+/// workloads what grow left, those of scale and guard what the ones before them left. W8 can be
+/// asked for one of its parts; those of scale are told how many records there are.
 @main
 struct Bench {
   let directory: String
@@ -21,10 +22,7 @@ struct Bench {
     do {
       // On the main thread, as an app opens its store and as the peers run; only the exchange is
       // asynchronous.
-      switch report.workload {
-      case "W7", "W8": bench.runAsynchronously()
-      default: try bench.run()
-      }
+      if try !bench.run() { bench.runAsynchronously() }
     } catch {
       report.fail("\(error)")
     }
@@ -33,15 +31,14 @@ struct Bench {
   private func runAsynchronously() {
     let done = DispatchSemaphore(value: 0)
     Task.detached {
-      do {
-        if report.workload == "W7" { try await remoteChanges() } else { try await lists() }
-      } catch { report.fail("\(error)") }
+      do { try await exchange() } catch { report.fail("\(error)") }
       done.signal()
     }
     done.wait()
   }
 
-  private func run() throws {
+  /// False if it is none of these.
+  private func run() throws -> Bool {
     switch report.workload {
     case "W1": try durableCommits()
     case "W2": try bulkLoad(durable: false)
@@ -54,7 +51,27 @@ struct Bench {
     case "W11": try constantDatabase()
     case "grow": try grow()
     case "open10k", "open100k", "open1M": try openSized()
-    case "base": base()
+    case "group": try groupCommits()
+    case "base", "guard-base": base()
+    default: return try runScale() || runGuard()
+    }
+    return true
+  }
+
+  private func exchange() async throws {
+    switch report.workload {
+    case "W7": try await remoteChanges()
+    case "W8": try await lists()
+    case "bytes": try await sizes()
+    case "scale-publish": try await publishScaled()
+    case "scale-poll": try await pollScaled()
+    case "scale-bootstrap": try await bootstrapScaled()
+    case "devices": try await manyDevices()
+    case "datastores": try await manyDatastores()
+    case "year": try await year()
+    case "guard-prepare": try await prepareGuard()
+    case "guard-merge": try await guardMerge()
+    case "guard-idle": try await guardIdle()
     default: report.fail("no such workload")
     }
   }

@@ -2,7 +2,7 @@ import Cairn
 import Workload
 
 /// Every call that the workloads make to Cairn, and nothing else.
-struct Store {
+struct Store: Sendable {
   private let manager: DatastoreManager
   private let datastore: Datastore
   private let records: Table
@@ -12,6 +12,18 @@ struct Store {
   init(
     _ directory: String, durable: Bool, folder: String? = nil, tidies: Bool = false
   ) throws {
+    try self.init(
+      directory, durable: durable, location: folder.map(FolderLocation.directory), tidies: tidies)
+  }
+
+  /// A device of an account whose folder is in memory.
+  init(_ directory: String, shared: SharedFolder) throws {
+    try self.init(directory, durable: false, location: shared.location, tidies: true)
+  }
+
+  private init(
+    _ directory: String, durable: Bool, location: FolderLocation?, tidies: Bool
+  ) throws {
     var options = Options()
     if tidies { options.graceSeconds = 0 }
     options.durability = durable ? .full : .none
@@ -20,7 +32,7 @@ struct Store {
     options.limits.datastoreBytes = 16 << 30
     options.limits.deltaBytes = 1 << 30
     options.limits.recordBytes = 1 << 30
-    let account = folder.map { Account(user: "benchmark", folder: .directory($0)) }
+    let account = location.map { Account(user: "benchmark", folder: $0) }
     manager = try DatastoreManager(root: directory, account: account, options: options)
     datastore = try manager.openDefaultDatastore()
     records = try datastore.table("records")
@@ -36,6 +48,14 @@ struct Store {
   /// One round with the folder. The bytes that came.
   @discardableResult
   func exchange() async throws -> Int { Int(try await datastore.exchange().fetchedBytes) }
+
+  /// The same; what was asked of the folder, and what came and went.
+  func round() async throws -> (requests: Int, fetched: Int, published: Int, isIdle: Bool) {
+    let report = try await datastore.exchange()
+    return (
+      report.requests, Int(report.fetchedBytes), Int(report.publishedBytes), report.isIdle
+    )
+  }
 
   var device: String { datastore.device }
 
@@ -74,6 +94,9 @@ struct Store {
   func sum(_ fields: [String: Value] = [:]) throws -> Double {
     try records.query(fields).reduce(0) { try $0 + Self.price($1) }
   }
+
+  /// How many records there are.
+  func count() throws -> Int { try records.count }
 
   /// A new record with an empty list, for W8.
   func makeText(_ name: String) throws {

@@ -33,7 +33,7 @@ struct DeliveryGate {
 
   let device: DeviceID
   private(set) var book: CutBook
-  private(set) var contexts: [DeviceID: VersionVector]
+  private(set) var contexts: DeviceContexts
   let words: CutBook.Words
   private(set) var rumours: CutRumours
   /// Cuts still to come that this device can apply as long as it applies nothing beside them that

@@ -80,7 +80,8 @@ extension StoreState {
 
   /// Words of which all that they contain is here.
   private func known(_ words: CutBook.Words) -> CutBook.Words {
-    var known = allContexts
+    var known: CutBook.Words = [:]
+    for entry in allContexts.entries { known[entry.device] = entry.seen }
     for (member, word) in words where vector.covers(word) {
       known[member] = known[member]?.merged(with: word) ?? word
     }

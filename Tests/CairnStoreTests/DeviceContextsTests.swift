@@ -1,0 +1,41 @@
+import CairnMerge
+import Testing
+
+@testable import CairnStore
+
+struct DeviceContextsTests {
+  private func vector(_ sequences: UInt64...) -> VersionVector {
+    VersionVector(
+      sequences.enumerated().map {
+        Dot(device: DeviceID(rawValue: UInt64($0.offset + 1)), sequence: $0.element)
+      })
+  }
+
+  private func device(_ number: UInt64) -> DeviceID { DeviceID(rawValue: number) }
+
+  @Test func `they are sorted, whatever order they came in`() {
+    let contexts: DeviceContexts = [
+      device(7): vector(1), device(.max): vector(2), device(2): vector(3), device(7): vector(4),
+    ]
+    #expect(contexts.entries.map(\.device) == [device(2), device(7), device(.max)])
+    #expect(contexts[device(7)] == vector(4))
+    #expect(contexts[device(3)] == nil)
+  }
+
+  @Test func `one that is set to nil is gone`() {
+    var contexts: DeviceContexts = [device(1): vector(1), device(2): vector(2)]
+    contexts[device(1)] = nil
+    contexts[device(9)] = nil
+    #expect(contexts == [device(2): vector(2)])
+  }
+
+  @Test func `merged they have seen what either had seen`() {
+    let a: DeviceContexts = [device(1): vector(5, 1), device(2): vector(1)]
+    let b: DeviceContexts = [device(1): vector(3, 4), device(3): vector(2)]
+    let both: DeviceContexts = [
+      device(1): vector(5, 4), device(2): vector(1), device(3): vector(2),
+    ]
+    #expect(a.merged(with: b) == both)
+    #expect(b.merged(with: a) == both)
+  }
+}
