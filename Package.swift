@@ -176,6 +176,9 @@ let otherTargets: [Target] = [
     name: "PhotosExample", dependencies: ["Cairn"], path: "Tools/Examples/Photos",
     swiftSettings: settings),
   .executableTarget(
+    name: "SubscribeExample", dependencies: ["Cairn"], path: "Tools/Examples/Subscribe",
+    swiftSettings: settings),
+  .executableTarget(
     name: "CairnTorture",
     dependencies: [
       "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",

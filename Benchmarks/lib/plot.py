@@ -15,15 +15,22 @@ TEXT = 'font-family="Helvetica, Arial, sans-serif" fill="#222"'
 
 
 class Panel:
-    """lines: [(name, [(x, y), ...]), ...]. An axis from zero ends at the largest value."""
+    """lines: [(name, [(x, y), ...]), ...]. A linear axis of values begins at zero."""
 
     def __init__(self, title, x, y, lines, log_x=False, log_y=False, ticks_x=None):
         self.title, self.x, self.y = title, x, y
         self.log_x, self.log_y, self.ticks_x = log_x, log_y, ticks_x
-        self.lines = [(name, points) for name, points in lines if points]
+        # Each keeps the number of its colour, whether the ones before it have points or not.
+        shown = [(number, name, self.shown(line)) for number, (name, line) in enumerate(lines)]
+        self.lines = [line for line in shown if line[2]]
+
+    def shown(self, points):
+        """A logarithmic axis has no place for zero."""
+        fits = lambda x, y: (x > 0 or not self.log_x) and (y > 0 or not self.log_y)
+        return [(x, y) for x, y in points if fits(x, y)]
 
     def values(self, place):
-        return [point[place] for _, points in self.lines for point in points]
+        return [point[place] for _, _, points in self.lines for point in points]
 
 
 def short(value):
@@ -85,7 +92,7 @@ def text(x, y, words, size=12, anchor="start", extra=""):
 def legend(panel, left, top):
     """The entries, and how far down they go."""
     parts, x, y = [], left, top
-    for number, (name, _) in enumerate(panel.lines):
+    for number, name, _ in panel.lines:
         width = 34 + 6.3 * len(name)
         if x > left and x + width > left + WIDTH - LEFT - RIGHT:
             x, y = left, y + 17
@@ -126,7 +133,7 @@ def draw(panel, left, top):
     parts.append(text((x0 + x1) / 2, y0 + 40, panel.x, 12, "middle"))
     x, y = left + 16, (y0 + y1) / 2
     parts.append(text(x, y, panel.y, 12, "middle", f' transform="rotate(-90 {x:.1f} {y:.1f})"'))
-    for number, (_, points) in enumerate(panel.lines):
+    for number, _, points in panel.lines:
         places = [(across.place(x), up.place(y)) for x, y in sorted(points)]
         parts.append(stroke(number, "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)))
         if len(places) <= 16:

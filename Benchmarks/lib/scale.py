@@ -146,7 +146,7 @@ def datastore_panels(c):
     return [
         Panel("Time, folder in memory", across, "milliseconds", times, True, True),
         Panel("What is asked of the folder", across, "requests, kB", costs, True, True),
-        Panel("Memory", across, "kB per open datastore", memory, True, False),
+        Panel("Memory, the program itself among it", across, "kB a datastore", memory, True, True),
     ]
 
 

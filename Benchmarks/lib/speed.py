@@ -104,7 +104,7 @@ SIZES = [
     ("read, among 10,000 neighbours", "scale-read", "near_ns", nanoseconds),
     ("read, any record", "scale-read", "ns", nanoseconds),
     ("load", "scale-load", "seconds", seconds),
-    ("filter, everything unpacked", "scale-scan", "ms", milliseconds),
+    ("filter, the second one", "scale-scan", "ms", milliseconds),
     ("compaction", "scale-compact", "seconds", seconds),
     ("new device, from the snapshot", "scale-bootstrap", "seconds", seconds),
     ("its peak memory", "scale-bootstrap", "peak_MB", unit("MB")),
@@ -264,7 +264,7 @@ def section(results):
     if found:
         lines.append("")
         for sentence in found:
-            lines += wrapped("- " + sentence, " ")
+            lines += wrapped("- " + sentence, "  ")
     plots = list_of_plots(curves)
     if plots:
         lines += ["", *wrapped(f"Plots: {plots}.")]

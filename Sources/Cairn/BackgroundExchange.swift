@@ -7,8 +7,7 @@ final class BackgroundExchange: Sendable {
     round: @escaping @Sendable () async throws(CairnError) -> ExchangeReport,
     onReport: @escaping @Sendable (Result<ExchangeReport, CairnError>) -> Void
   ) {
-    let directory = exchange.folder.base as? DirectoryFolder
-    let watched = directory.map { $0.path + "/" + exchange.directory }
+    let watched = exchange.folder.base.directoryPath.map { $0 + "/" + exchange.directory }
     rounds = BackgroundRounds(watching: watched, pollSeconds: pollSeconds) {
       do throws(CairnError) {
         let report = try await round()

@@ -43,17 +43,21 @@ public final class Datastore: Sendable {
     let options = manager.options
     let machine = manager.machine
     let isLinked = manager.account != nil
+    let following = manager.following
+    var stored = options.stored
+    stored.followed = following?.tables
+    let storeOptions = stored
     store = try wrapped { () throws(StoreError) in
       try Store.open(
         directory,
         datastore: DatastoreManager.identity(of: id, generation: generation), isLinked: isLinked,
-        options: options.stored, machine: machine)
+        options: storeOptions, machine: machine)
     }
     blobs = BlobStore(
       store: directory, machine: machine, isDurable: options.durability != .none,
       limit: options.limits.attachmentBytes)
     blobs.sweep()
-    let isShared = isLinked && id.hasPrefix(".")
+    let isShared = isLinked && id.hasPrefix(".") && following == nil
     roleNote =
       isShared ? RoleNote(directory: directory, machine: machine, store: store) : nil
     do throws(CairnError) {
@@ -70,8 +74,9 @@ public final class Datastore: Sendable {
             BlobExchange.Choice(
               policy: options.attachments,
               graceMilliseconds: options.attachmentGraceMilliseconds,
-              trashMilliseconds: options.stored.trashMilliseconds)
-          ))
+              trashMilliseconds: options.stored.trashMilliseconds,
+              endsEarly: following != nil)
+          ), following: following)
         // A new one is in the account's list at once, empty.
         info.notePublished(store.published)
       } else {
@@ -97,6 +102,9 @@ public final class Datastore: Sendable {
 
   /// Whether it has not been closed.
   public var isOpen: Bool { !store.isClosed }
+  /// Whether it is somebody else's, which a ``DatastoreFollower`` brings here: every change of it
+  /// throws `readOnly`.
+  public var isFollowed: Bool { exchanger?.following != nil }
   /// Whether others can be given access: its id starts with a dot.
   public var isShareable: Bool { id.hasPrefix(".") }
   /// This device's name in the datastore: 16 hex digits. Another one after a `sync()` that says so
@@ -238,6 +246,7 @@ public final class Datastore: Sendable {
       gauge.finish()
     }
     exchanger?.stopRejoining()
+    exchanger?.following?.end()
     try wrapped { () throws(StoreError) in try store.close() }
     if store.ending?.kind == .deleted { _ = try manager.sweep() }
   }
@@ -295,6 +304,7 @@ public final class Datastore: Sendable {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no folder to repair", id: id)
     }
+    try checkNotFollowed("repair the folder of")
     let result = try await exchanger.repair()
     if !store.isClosed { info.notePublished(store.published) }
     return result

@@ -13,8 +13,7 @@ public final class DatastoreInspector {
     guard Identifier.isValidDatastore(id) else {
       throw CairnError(.illegalArgument, "\"\(id)\" can't be a datastore's id", id: id)
     }
-    let generation = try Installation(root: root, machine: .real).read().entry(id).generation
-    let directory = root + "/" + FileName.directory(datastore: id, generation: generation)
+    let directory = try DatastoreInspector.directory(root, id)
     do throws(StoreError) {
       inspection = try StoreInspection(directory, machine: .real)
     } catch {
@@ -24,6 +23,14 @@ public final class DatastoreInspector {
       }
       throw CairnError(error)
     }
+  }
+
+  private static func directory(_ root: String, _ id: String) throws(CairnError) -> String {
+    if let followed = try FollowFile.read(root, .real), followed.id == id {
+      return root + "/" + FileName.followed
+    }
+    let generation = try Installation(root: root, machine: .real).read().entry(id).generation
+    return root + "/" + FileName.directory(datastore: id, generation: generation)
   }
 
   /// Gives the lock back.

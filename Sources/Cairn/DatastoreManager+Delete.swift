@@ -15,6 +15,7 @@ extension DatastoreManager {
   ///   it, `invalidOperation` if its id was deleted and created a million times.
   public func deleteDatastore(_ id: String) throws(CairnError) {
     try checkUsable()
+    try checkNotFollowing()
     try withClosedCopy(id) { (entry, device) throws(CairnError) in
       guard device != nil || entry.view != nil else { throw missing(id) }
       if isLocal { return }
@@ -43,6 +44,7 @@ extension DatastoreManager {
         .invalidOperation, "\(id) is a local datastore: its only copy is here; delete it", id: id)
     }
     try checkUsable()
+    try checkNotFollowing()
     try removeCopy(id)
     noteList()
   }
@@ -114,7 +116,7 @@ extension DatastoreManager {
   /// Ends the use of datastores that were deleted, and moves copies that are closed to the trash.
   /// Returns the ids that it is about.
   func sweep() throws(CairnError) -> [String] {
-    guard !isLocal, !isShutDown else { return [] }
+    guard !isLocal, !isShutDown, following == nil else { return [] }
     var result: Set<String> = []
     // Not while another root has to be told what became of its datastores.
     let isMoving = try MigrationJournal.read(root, disk: machine.disk) != nil

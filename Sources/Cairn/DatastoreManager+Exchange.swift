@@ -20,6 +20,7 @@ extension DatastoreManager {
   public func refresh(
     allowingMassDelete: Bool = false
   ) async throws(CairnError) -> CatalogueReport {
+    try checkNotFollowing()
     guard let catalogue else { throw DatastoreManager.noFolderError }
     try checkUsable()
     do throws(CairnError) {
@@ -39,6 +40,7 @@ extension DatastoreManager {
   public func startExchanging(
     onReport: @escaping @Sendable (Result<CatalogueReport, CairnError>) -> Void = { _ in }
   ) throws(CairnError) {
+    try checkNotFollowing()
     guard let catalogue else { throw DatastoreManager.noFolderError }
     try checkUsable()
     try locked { state in

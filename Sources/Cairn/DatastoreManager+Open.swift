@@ -59,6 +59,7 @@ extension DatastoreManager {
           + "end, or a dot and 1 to 63 of A-Z a-z 0-9 - _", id: id)
     }
     try checkUsable()
+    try checkNotFollowing()
     while true {
       let datastore = try openOnce(id, creates: creates)
       // Another process may have deleted it just before its files were locked.
@@ -75,6 +76,17 @@ extension DatastoreManager {
         return datastore
       }
       try datastore.close()
+    }
+  }
+
+  /// Opens the copy of what is followed here.
+  func openFollowed(_ source: FollowedSource) throws(CairnError) -> Datastore {
+    try locked { (state: inout State) throws(CairnError) in
+      let file = source.file
+      let datastore = try Datastore(
+        id: file.id, generation: file.generation, manager: self, directory: source.directory)
+      state.open[file.id] = datastore
+      return datastore
     }
   }
 

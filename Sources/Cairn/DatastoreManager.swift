@@ -18,6 +18,8 @@ public final class DatastoreManager: Sendable {
   /// How its datastores behave.
   public let options: Options
   let machine: Machine
+  /// What is followed here; nil for datastores that this device takes part in.
+  let following: FollowedSource?
   /// Makes the account's folder; nil for local datastores.
   let folder: (@Sendable () -> any Folder)?
   /// The user's organisation, as far as it is known.
@@ -52,17 +54,28 @@ public final class DatastoreManager: Sendable {
       root: root, account: account, folder: folder, options: options, machine: .real)
   }
 
-  package init(
+  package convenience init(
     root: String, account: Account?, folder: (@Sendable () -> any Folder)?, options: Options,
     machine: Machine
   ) {
+    self.init(
+      root: root, account: account, folder: folder, options: options, machine: machine,
+      following: nil)
+  }
+
+  init(
+    root: String, account: Account?, folder: (@Sendable () -> any Folder)?, options: Options,
+    machine: Machine, following: FollowedSource?
+  ) {
     self.root = root
+    self.following = following
     self.account = account
     self.folder = folder
     self.options = options
     self.machine = machine
     installation = Installation(root: root, machine: machine)
-    catalogue = folder.map {
+    // Who follows says nothing there.
+    catalogue = (following == nil ? folder : nil).map {
       CatalogueExchange(root: root, folder: $0(), machine: machine)
     }
   }
@@ -88,7 +101,29 @@ public final class DatastoreManager: Sendable {
 
   func checkUsable() throws(CairnError) {
     if isShutDown { throw DatastoreManager.shutDownError }
+    if following == nil { try checkNoFollower() }
     try settleMigration()
+  }
+
+  /// Throws if its datastore is somebody else's.
+  func checkNotFollowing() throws(CairnError) {
+    guard following != nil else { return }
+    throw CairnError(
+      .readOnly,
+      "the datastore in \(root) is somebody else's, and is followed here: use its "
+        + "DatastoreFollower")
+  }
+
+  /// Throws if the root is a follower's: nothing of it may come into a folder.
+  func checkNoFollower() throws(CairnError) {
+    let path = root + "/" + FileName.following
+    do throws(DiskError) { if try machine.disk.info(path) == nil { return } } catch {
+      throw CairnError(error)
+    }
+    throw CairnError(
+      .readOnly,
+      "a datastore is followed in \(root): open it with a DatastoreFollower, or use another root",
+      file: path)
   }
 
   func locked<R>(

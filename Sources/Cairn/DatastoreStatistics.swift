@@ -61,12 +61,14 @@ extension Datastore {
   /// without having exchanged, so that nobody knew it, has to take over the others' state first;
   /// what it wrote goes on top of that, under a new id.
   ///
-  /// - Throws: `invalidOperation` in a local datastore, which remembers nothing of the kind.
+  /// - Throws: `invalidOperation` in a local datastore, which remembers nothing of the kind;
+  ///   `readOnly` in one that is followed.
   public func askToForget() throws(CairnError) {
     guard exchanger != nil else {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it remembers nothing of the kind", id: id)
     }
+    try checkNotFollowed("ask others to forget in")
     store.requestCut()
   }
 
@@ -81,7 +83,7 @@ extension Datastore {
   ///
   /// - Parameter device: its id, as in `DeviceInfo.id`.
   /// - Throws: `invalidOperation` in a local datastore; `illegalArgument` if it is no device's id,
-  ///   or this device's; `disallowed` if the user may not write.
+  ///   or this device's; `disallowed` if the user may not write, `readOnly` in one that is followed.
   public func retireDevice(_ device: String) throws(CairnError) {
     guard exchanger != nil else {
       throw CairnError(

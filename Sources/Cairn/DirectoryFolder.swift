@@ -9,6 +9,8 @@ public struct DirectoryFolder: Folder {
   /// The directory.
   public let path: String
   private let machine: Machine
+  /// Whether it removes what crashes left half written.
+  private var isSwept = true
 
   /// The folder in a directory, which is created when something is first written.
   public init(_ path: String) { self.init(path, machine: .real) }
@@ -16,6 +18,13 @@ public struct DirectoryFolder: Folder {
   package init(_ path: String, machine: Machine) {
     self.path = path
     self.machine = machine
+  }
+
+  /// The same directory, in which nothing is removed by a look at it.
+  public func forReading() -> any Folder {
+    var copy = self
+    copy.isSwept = false
+    return copy
   }
 
   /// Regular files of a directory; sorted by name.
@@ -35,7 +44,7 @@ public struct DirectoryFolder: Folder {
   /// that it is gone, and writes it again.
   private func sweep(_ directory: String, _ files: [DirectoryEntry]) -> Set<String> {
     let temporary = files.filter { FileName.isTemporary($0.name) }
-    guard !temporary.isEmpty else { return [] }
+    guard isSwept, !temporary.isEmpty else { return [] }
     let newest = files.reduce(Int64.min) { max($0, $1.info.modified) }
     let limit = min(machine.clock.now(), newest) - DirectoryFolder.abandonedMilliseconds
     var gone: Set<String> = []
@@ -62,23 +71,6 @@ public struct DirectoryFolder: Folder {
   /// A whole file; nil if it is not there.
   public func read(_ file: String, limit: Int) async throws(CairnError) -> [UInt8]? {
     do { return try DurableFile.read(join(file), limit: limit, disk: machine.disk) } catch {
-      throw CairnError(error)
-    }
-  }
-
-  /// A part of a file; nil if it is not there.
-  public func read(
-    _ file: String, range: Range<UInt64>
-  ) async throws(CairnError) -> [UInt8]? {
-    do throws(DiskError) {
-      let opened = try machine.disk.open(join(file), .read)
-      defer { opened.close() }
-      let size = try opened.size()
-      let end = min(range.upperBound, size)
-      guard range.lowerBound < end else { return [] }
-      return try opened.read(at: range.lowerBound, count: Int(end - range.lowerBound))
-    } catch {
-      if error.reason == .notFound { return nil }
       throw CairnError(error)
     }
   }
@@ -121,9 +113,10 @@ public struct DirectoryFolder: Folder {
     }
   }
 
-  /// Writes the pieces under another name, syncs and renames, so that nobody sees half a file.
+  /// Writes a piece at a time under another name, syncs and renames, so that nobody sees half a
+  /// file.
   public func write(
-    _ file: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
+    _ file: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry {
     let parts = file.split(separator: "/")
     guard let name = parts.last.map(String.init) else {
@@ -135,7 +128,7 @@ public struct DirectoryFolder: Folder {
       if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
     } catch { throw CairnError(error) }
     do throws(CairnError) {
-      try put(next, at: temporary)
+      try put(source, at: temporary)
       do throws(DiskError) {
         try machine.disk.rename(temporary, to: directory + "/" + name)
         try machine.disk.syncDirectory(directory)
@@ -145,17 +138,17 @@ public struct DirectoryFolder: Folder {
       do { try machine.disk.remove(temporary) } catch {}
       throw error
     }
-    return try written(directory, name, length)
+    return try written(directory, name, source.size)
   }
 
-  private func put(
-    _ next: () throws(CairnError) -> [UInt8]?, at path: String
-  ) throws(CairnError) {
+  private func put(_ source: any FolderSource, at path: String) throws(CairnError) {
     let new: any DiskFile
     do { new = try machine.disk.open(path, .create) } catch { throw CairnError(error) }
     defer { new.close() }
     var place: UInt64 = 0
-    while let bytes = try next() {
+    while place < source.size {
+      let bytes = try source.read(
+        place..<min(source.size, place + UInt64(BlobStore.chunkBytes)))
       do { try new.write(bytes.span, at: place) } catch { throw CairnError(error) }
       place += UInt64(bytes.count)
     }

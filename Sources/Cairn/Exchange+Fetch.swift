@@ -91,6 +91,7 @@ extension Exchange {
       }
       if head.last > have { condition.update { $0.isMissing = true } }
       for segment in head.segments where segment.last > have {
+        try checkAborted()
         guard try await fetch(segment, head, have, listing, &report) else { break }
         have = segment.last
       }
@@ -212,8 +213,9 @@ extension Exchange {
       blobs?.noteWhole()
       return outcome
     }
-    if isRejoining {
-      // What the folder has comes with the rest.
+    if isRejoining || following?.mustRebuild == true {
+      // What the folder has comes with the rest. What was fetched for a copy of other tables goes:
+      // half of it would be in the one that is there, and the vector would say that it is whole.
       return try wrapped { () throws(StoreError) in try store.sync() }
     }
     let snapshot = try adoptSnapshot()
@@ -277,7 +279,10 @@ extension Exchange {
 
   /// A store that has nothing yet starts from a snapshot that was fetched; returns what is in it.
   private func adoptSnapshot() throws(CairnError) -> VersionVector? {
-    guard store.isBlank, let pending = takeSnapshot() else { return nil }
+    // What is not all kept is joined, row by row.
+    guard store.isBlank, store.options.followed ?? .all == .all,
+      let pending = takeSnapshot()
+    else { return nil }
     do throws(StoreError) {
       try store.adopt(snapshot: pending.path)
       return pending.vector

@@ -9,6 +9,7 @@ extension Exchange {
   /// The folder must be the one that everything was published in so far. An empty or different one
   /// never means that anything was deleted.
   func checkFolder(_ report: inout ExchangeReport) async throws(CairnError) {
+    if let following { return try await checkFollowed(following, &report) }
     if memory.withLock({ $0.folderIdentity != nil }) { return }
     report.requests += 1
     let name = FileName.folderIdentity

@@ -89,16 +89,19 @@ extension Exchange {
     return bytes
   }
 
-  /// A part of one, in the same way.
+  /// The bytes of one from a place on, in the same way; false if it is not to be had, or no more.
   func readFile(
-    _ name: String, _ range: Range<UInt64>, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> [UInt8]? {
-    let bytes: [UInt8]?
+    _ name: String, from start: UInt64, _ report: inout ExchangeReport,
+    _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(CairnError) -> Bool {
     do throws(CairnError) {
-      bytes = try await folder.read(directory + "/" + name, range: range)
-    } catch { return try noteUnread(name, error, &report) }
-    if bytes == nil { noteAbsent(name, &report) }
-    return bytes
+      if try await folder.read(directory + "/" + name, from: start, body) { return true }
+    } catch {
+      _ = try noteUnread(name, error, &report)
+      return false
+    }
+    noteAbsent(name, &report)
+    return false
   }
 
   private func noteAbsent(_ name: String, _ report: inout ExchangeReport) {

@@ -14,7 +14,7 @@ struct SnapshotDownload {
 
 /// Snapshots may be large: they pass through in parts, and none of them is ever in memory whole.
 extension Exchange {
-  /// Bytes that are asked for at once.
+  /// Bytes of a file at home that are hashed at once.
   static let snapshotPartBytes: UInt64 = 4 << 20
 
   /// Fetches a snapshot into a file of the store; nil, and a note in the report, if it can't be had
@@ -74,43 +74,83 @@ extension Exchange {
   }
 
   /// Appends what is missing. False if the file in the folder is gone, or is shorter than it says.
-  ///
-  /// Nothing but values lives across the waits: with a place that is changed in here and looked at
-  /// by a `defer` of the caller, the optimised code of Swift 6.3 ran into nowhere.
   private func receive(
     _ snapshot: Head.Snapshot, in path: String, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
-    var received = download.withLock { $0?.received ?? 0 }
     var beginsAnew = false
-    while received < snapshot.size {
-      let end = min(snapshot.size, received + Exchange.snapshotPartBytes)
+    while true {
+      let arrival = Arrival(download.withLock { $0?.received ?? 0 }, of: snapshot.size)
+      if arrival.isWhole { break }
+      try checkAborted()
       report.requests += 1
-      guard let bytes = try await readFile(snapshot.name, received..<end, &report) else {
-        return false
-      }
-      try checkOpen()
-      guard UInt64(bytes.count) == end - received else {
-        report.waiting.append(
-          ExchangeReport.Waiting(
-            name: snapshot.name, bytes: snapshot.size,
-            reason: "\(received + UInt64(bytes.count)) of \(snapshot.size) bytes are here"))
-        return false
-      }
-      do throws(DiskError) { try keep(bytes, at: received, in: path) } catch {
+      let isThere: Bool
+      do throws(CairnError) {
+        isThere = try await readFile(snapshot.name, from: arrival.count, &report) {
+          bytes throws(CairnError) in try take(bytes, arrival, in: path)
+        }
+      } catch {
+        guard let failure = arrival.failure else {
+          // More came than belongs to it.
+          if arrival.isWhole { break }
+          throw error
+        }
+        // What has come is gone on with by whoever comes next.
+        if failure.code == .cancelled || failure.code == .closed { throw failure }
         // What was here is gone, whoever took it: from the beginning, and not for ever.
-        let isGone = error.reason == .notFound && received > 0
-        received = 0
+        let isGone = failure.code == .notFound && arrival.count > 0
         noteReceived(0)
-        guard isGone, !beginsAnew else { throw CairnError(error) }
+        guard isGone, !beginsAnew else { throw failure }
         beginsAnew = true
         continue
       }
-      gauge.noteFetched(bytes: end - received)
-      received = end
-      noteReceived(end)
+      if !isThere { return false }
+      guard arrival.isWhole else {
+        report.waiting.append(
+          ExchangeReport.Waiting(
+            name: snapshot.name, bytes: snapshot.size,
+            reason: "\(arrival.count) of \(snapshot.size) bytes are here"))
+        return false
+      }
+      break
     }
     gauge.noteFetched(files: 1)
     return true
+  }
+
+  /// How far a snapshot has come. A reference: with a place that changes while it is waited for,
+  /// the optimised code of Swift 6.3 ran into nowhere.
+  private final class Arrival {
+    var count: UInt64
+    let size: UInt64
+    /// What went wrong here, and not with the folder.
+    var failure: CairnError?
+    var isWhole: Bool { count >= size }
+
+    init(_ count: UInt64, of size: UInt64) { (self.count, self.size) = (count, size) }
+  }
+
+  private func take(
+    _ bytes: [UInt8], _ arrival: Arrival, in path: String
+  ) throws(CairnError) {
+    do throws(CairnError) {
+      try checkOpen()
+      try checkAborted()
+    } catch {
+      arrival.failure = error
+      throw error
+    }
+    let rest = arrival.size - arrival.count
+    guard rest > 0 else { throw CairnError(.cancelled, "no more is wanted") }
+    let wanted = UInt64(bytes.count) > rest ? Array(bytes.prefix(Int(rest))) : bytes
+    do throws(DiskError) { try keep(wanted, at: arrival.count, in: path) } catch {
+      let failure = CairnError(error)
+      arrival.failure = failure
+      // Not the folder's fault.
+      throw CairnError(.cancelled, failure.message)
+    }
+    arrival.count += UInt64(wanted.count)
+    gauge.noteFetched(bytes: UInt64(wanted.count))
+    noteReceived(arrival.count)
   }
 
   private func keep(
@@ -127,17 +167,19 @@ extension Exchange {
     of path: String, size: UInt64, _ report: inout ExchangeReport
   ) async throws(CairnError) -> UInt128? {
     guard let hash = StreamingXXH3() else { return nil }
-    var start: UInt64 = 0
-    while start < size {
-      let end = min(size, start + Exchange.snapshotPartBytes)
-      report.requests += 1
-      guard let bytes = try await folder.read(path, range: start..<end),
-        UInt64(bytes.count) == end - start
-      else { return nil }
-      hash.update(bytes)
-      start = end
+    let arrival = Arrival(0, of: size)
+    report.requests += 1
+    do throws(CairnError) {
+      let isThere = try await folder.read(path, from: 0) { bytes throws(CairnError) in
+        arrival.count += UInt64(bytes.count)
+        guard arrival.count <= size else { throw CairnError(.cancelled, "no more is wanted") }
+        hash.update(bytes)
+      }
+      return isThere && arrival.count == size ? hash.digest() : nil
+    } catch {
+      if arrival.count > size { return nil }
+      throw error
     }
-    return hash.digest()
   }
 }
 

@@ -24,6 +24,10 @@ final class Exchange: Sendable {
   let inbox: Lock<Inbox>
   /// The contents of attachments; nil for a store that is only put together.
   let blobs: BlobExchange?
+  /// What is followed here; nil for a datastore that this device takes part in.
+  let following: FollowedSource?
+  /// Whoever aborts it waits for no more than the request that is under way.
+  let endsEarly: Bool
   private let turn = ExchangeTurn()
   /// How far transfers are.
   let gauge = TransferGauge()
@@ -79,9 +83,12 @@ final class Exchange: Sendable {
     store: Store, datastoreID: String, directory: String, user: String, folder: any Folder,
     graceMilliseconds: Int64, massDeleteLimit: MassDeleteLimit? = MassDeleteLimit(),
     tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil,
-    blobs: (home: BlobStore, options: BlobExchange.Choice)? = nil
+    blobs: (home: BlobStore, options: BlobExchange.Choice)? = nil,
+    following: FollowedSource? = nil, endsEarly: Bool = false
   ) throws(CairnError) {
     self.store = store
+    self.following = following
+    self.endsEarly = endsEarly || following != nil
     self.datastoreID = datastoreID
     self.directory = directory
     self.user = user
@@ -207,13 +214,19 @@ final class Exchange: Sendable {
     do throws(CairnError) { found = try await fetch(&report) } catch {
       resumeRejoining()
       condition.noteFetchFailed(error)
-      if publishes { await makeRoom(error, request, nil, &report) }
+      if publishes, following == nil { await makeRoom(error, request, nil, &report) }
       throw error
     }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
     noteCuts(&report)
+    if following != nil {
+      condition.notePublished()
+      try await fetchFollowedBlobs(&report)
+      complete(&report, since: before)
+      return (report, nil)
+    }
     if !publishes { return (report, nil) }
     do throws(CairnError) {
       try await self.audit(found.listing, &audit, &report)
@@ -232,11 +245,15 @@ final class Exchange: Sendable {
     if found.publishing == .all {
       collection = try await settleBlobs(request, found.listing, &audit, &report)
     }
+    complete(&report, since: before)
+    return (report, collection)
+  }
+
+  private func complete(_ report: inout ExchangeReport, since before: FolderTraffic?) {
     report.traffic = folder.traffic.map { $0.since(before ?? FolderTraffic()) }
     report.devices = memory.withLock { memory in
       memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
     }
-    return (report, collection)
   }
 
   /// Fetches what there is and publishes nothing: for a store that is only being put together.
@@ -262,7 +279,7 @@ final class Exchange: Sendable {
     report.requests += 1
     let entries = try await folder.list(directory)
     let listing = Dictionary(entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    if wasKnown, isOwnHeadMissing(listing) {
+    if wasKnown, isOwnHeadMissing(listing) || following != nil && isHeadMissing(listing) {
       // Before it is written again: is this still the folder that it was written to?
       memory.withLock { $0.folderIdentity = nil }
       try await checkFolder(&report)
@@ -270,18 +287,20 @@ final class Exchange: Sendable {
     try await readHeads(entries, &report)
     try checkOpen()
     learnWords()
-    let own = try await checkOwnHead(listing, &report)
+    // Who only follows has none, whoever put one there.
+    let own = following == nil ? try await checkOwnHead(listing, &report) : .ours
     try await lookAtForeignFiles(entries, &report)
     if case .lost(let head, let reason) = own {
       try await stage(.identity(head, reason: reason), entries, listing, &report)
       return Found(listing: listing, publishing: .nothing)
     }
-    if memory.withLock({ $0.forked.isEmpty }) {
+    let mustRebuild = following?.mustRebuild ?? false
+    if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
       if memory.withLock({ $0.cutOff == nil }) { stopRejoining() }
       try await fetchSnapshot(listing, &report)
       try await fetchSegments(listing, &report)
     }
-    if memory.withLock({ $0.forked.isEmpty }) {
+    if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
       if case .unseen = own { return Found(listing: listing, publishing: .nothing) }
       guard let cut = memory.withLock({ $0.cutOff }) else { return Found(listing: listing) }
       try await stage(.cutOff(cut), entries, listing, &report)

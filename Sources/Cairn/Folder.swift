@@ -18,29 +18,24 @@ public protocol Folder: Sendable {
   /// Removes a file; one that is not there is removed already.
   func remove(_ path: String) async throws(CairnError)
 
-  /// Calls `body` with the bytes of a file from a place on, piece by piece; false if it is not
-  /// there. For files of any size; a folder that has nothing of its own for that reads them whole,
-  /// and only up to 1 GiB.
+  /// Calls `body` with the bytes of a file from a place on, piece by piece, none of which is empty;
+  /// false if it is not there. For files of any size: what `body` has is never read again, and what
+  /// it throws ends the reading and is thrown. A folder that has nothing of its own for that reads
+  /// them whole, and only up to 1 GiB.
   func read(
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool
 
-  /// The same as `write`, for a file of any size, whose bytes come from `next` piece by piece,
-  /// until that returns nil. If `next` throws, nothing must be left of the file. A folder that has
-  /// nothing of its own for that writes it whole, and only up to 1 GiB: a larger one is an error.
-  func write(
-    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
-  ) async throws(CairnError) -> FolderEntry
-
-  /// Bytes of a file, fewer if it ends before; nil if it is not there. For files that are too large
-  /// to be held in memory. Reads the whole file if the folder can't do better.
-  func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]?
-
-  /// The same as `write(_:_:)` for a file that is too large to be held in memory. Takes it into
-  /// memory all the same if the folder can't do better.
+  /// The same as `write(_:_:)`, for a file of any size, which is read where it lies. If the source
+  /// throws, nothing must be left of the file. A folder that has nothing of its own for that writes
+  /// it whole, and only up to 1 GiB: a larger one is an error.
   func write(
     _ path: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry
+
+  /// The same folder for somebody who never writes there: nothing that goes with looking around,
+  /// such as removing what others have left half written, changes a file.
+  func forReading() -> any Folder
 
   /// What went over the network since it was made; nil if nothing does.
   var traffic: FolderTraffic? { get }
@@ -56,7 +51,7 @@ extension Folder {
   public func read(
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
-    guard let bytes = try await read(path, limit: 1 << 30) else { return false }
+    guard let bytes = try await read(path, limit: FolderLimits.wholeBytesMax) else { return false }
     var place = Int(clamping: offset)
     while place < bytes.count {
       let end = min(bytes.count, place + (256 << 10))
@@ -66,45 +61,20 @@ extension Folder {
     return true
   }
 
-  /// Puts the pieces together, and writes the whole file.
-  public func write(
-    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
-  ) async throws(CairnError) -> FolderEntry {
-    var bytes: [UInt8] = []
-    func check(_ length: UInt64) throws(CairnError) {
-      guard length > 1 << 30 else { return }
-      throw CairnError(
-        .sizeLimit, "\(path) has more than the 1 GiB that this folder can write: it has no way to "
-          + "write in pieces (Folder.write(_:length:_:))", file: path)
-    }
-    // Before anything is in memory, and whatever `length` has promised.
-    try check(length)
-    while let piece = try next() {
-      try check(UInt64(bytes.count + piece.count))
-      bytes += piece
-    }
-    return try await write(path, bytes)
-  }
-
-  /// Reads the whole file, and takes the part out of it.
-  public func read(
-    _ path: String, range: Range<UInt64>
-  ) async throws(CairnError) -> [UInt8]? {
-    guard let bytes = try await read(path, limit: FolderLimits.wholeBytesMax) else { return nil }
-    let size = UInt64(bytes.count)
-    let (start, end) = (min(range.lowerBound, size), min(range.upperBound, size))
-    return Array(bytes[Int(start)..<Int(end)])
-  }
-
-  /// Takes the whole file into memory.
+  /// Takes the whole file into memory, and writes it.
   public func write(
     _ path: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry {
     guard source.size <= UInt64(FolderLimits.wholeBytesMax) else {
-      throw CairnError(.sizeLimit, "\(source.size) bytes are too many for this folder", file: path)
+      throw CairnError(
+        .sizeLimit, "\(path) has more than the 1 GiB that this folder can write: it has no way to "
+          + "write in pieces (Folder.write(_:from:))", file: path)
     }
     return try await write(path, try source.read(0..<source.size))
   }
+
+  /// The folder itself, which is right for all that change nothing unless they are told to.
+  public func forReading() -> any Folder { self }
 
   /// Nothing.
   public var traffic: FolderTraffic? { nil }
@@ -114,7 +84,7 @@ extension Folder {
 }
 
 enum FolderLimits {
-  /// Files above this are read and written in parts or not at all.
+  /// Files above this are read and written piece by piece or not at all.
   static let wholeBytesMax = 1 << 30
 }
 

@@ -33,20 +33,6 @@ struct ObservedFolder: Folder {
     }
   }
 
-  func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]? {
-    do throws(CairnError) { return note(try await base.read(path, range: range)) } catch {
-      throw note(error)
-    }
-  }
-
-  func write(
-    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
-  ) async throws(CairnError) -> FolderEntry {
-    do throws(CairnError) { return note(try await base.write(path, length: length, next)) } catch {
-      throw note(error)
-    }
-  }
-
   func write(
     _ path: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry {

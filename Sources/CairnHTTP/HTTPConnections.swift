@@ -65,15 +65,9 @@ package final class HTTPConnections: Sendable {
     return configuration
   }
 
-  /// Sends a request once.
-  func send<Sink: HTTPSink>(
-    _ request: HTTPRequest, _ headers: [(name: String, value: String)], into sink: inout Sink,
-    meter: TrafficMeter
-  ) async throws(HTTPFailure) -> HTTPReply {
-    let client: HTTPClient
-    do { client = try ready() } catch {
-      throw HTTPFailure(.settings(error), request.label, error.message)
-    }
+  private func message(
+    _ request: HTTPRequest, _ headers: [(name: String, value: String)]
+  ) -> HTTPClientRequest {
     var outgoing = HTTPClientRequest(url: request.url)
     outgoing.method = HTTPMethod(rawValue: request.method)
     for header in request.headers + headers {
@@ -86,6 +80,19 @@ package final class HTTPConnections: Sendable {
       let length = HTTPClientRequest.Body.Length.known(Int64(clamping: request.body.count))
       outgoing.body = .stream(PartStream(source: source, range: range), length: length)
     }
+    return outgoing
+  }
+
+  /// Sends a request once.
+  func send<Sink: HTTPSink>(
+    _ request: HTTPRequest, _ headers: [(name: String, value: String)], into sink: inout Sink,
+    giving give: ([UInt8]) throws(CairnError) -> Void, meter: TrafficMeter
+  ) async throws(HTTPFailure) -> HTTPReply {
+    let client: HTTPClient
+    do { client = try ready() } catch {
+      throw HTTPFailure(.settings(error), request.label, error.message)
+    }
+    let outgoing = message(request, headers)
     do {
       meter.noteSent(request.body.count)
       let response = try await client.execute(outgoing, deadline: deadline(request))
@@ -99,6 +106,8 @@ package final class HTTPConnections: Sendable {
           count += UInt64(bytes.count)
           meter.noteReceived(UInt64(bytes.count))
           try sink.take(bytes, request)
+          let given = sink.given()
+          if !given.isEmpty { try give(given) }
           if sink.hasEnough { return reply }
           // The library looks at the pauses between bytes only, and they may be as long as that.
           guard start.duration(to: now()) < slowest(count) else {

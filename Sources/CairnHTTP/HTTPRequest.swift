@@ -35,6 +35,17 @@ package struct HTTPRequest: Sendable {
       case .part(_, let range): range.upperBound - range.lowerBound
       }
     }
+
+    /// Some of it.
+    package func slice(_ wanted: Range<UInt64>) throws(CairnError) -> [UInt8] {
+      switch self {
+      case .none: []
+      case .bytes(let bytes): Array(bytes[Int(wanted.lowerBound)..<Int(wanted.upperBound)])
+      case .part(let source, let range):
+        try source.read(
+          range.lowerBound + wanted.lowerBound..<range.lowerBound + wanted.upperBound)
+      }
+    }
   }
 
   package init(

@@ -57,9 +57,11 @@ package final class HTTPSession: Sendable {
   }
 
   /// Sends a request until it is answered with one of its accepted statuses, as often as the
-  /// settings allow. `sink` makes what takes the body of an accepted answer, for each try anew.
+  /// settings allow. `sink` makes what takes the body of an accepted answer, for each try anew, and
+  /// `give` is called with what a sink does not keep, which is given once, whatever comes after it.
   package func send<Sink: HTTPSink>(
-    _ request: HTTPRequest, into sink: () -> Sink
+    _ request: HTTPRequest, into sink: () -> Sink,
+    giving give: ([UInt8]) throws(CairnError) -> Void = { _ in }
   ) async throws(HTTPFailure) -> Answer<Sink> {
     let most = request.isWorthOneTry ? 1 : max(1, settings.attempts)
     var request = request
@@ -70,7 +72,7 @@ package final class HTTPSession: Sendable {
     while true {
       tries += 1
       do throws(HTTPFailure) {
-        let answer = try await attempt(request, sink(), tries)
+        let answer = try await attempt(request, sink(), tries, give)
         meter.note(isStalled: false)
         return answer
       } catch {
@@ -99,15 +101,22 @@ package final class HTTPSession: Sendable {
     }
   }
 
+  private var budget: TransferBudget? {
+    settings.isMetered() ? settings.meteredBudget : settings.budget
+  }
+
+  /// Bytes that the budget has left for this hour; nil if none limits them.
+  var room: UInt64? { ledger.room(in: budget) }
+
   private func attempt<Sink: HTTPSink>(
-    _ request: HTTPRequest, _ sink: Sink, _ tries: Int
+    _ request: HTTPRequest, _ sink: Sink, _ tries: Int,
+    _ give: ([UInt8]) throws(CairnError) -> Void
   ) async throws(HTTPFailure) -> Answer<Sink> {
     if Task.isCancelled { throw HTTPFailure(.cancelled, request.label, "it was cancelled") }
     if let seconds = ledger.secondsAlone(request.origin) {
       throw HTTPFailure(.later, request.label, "the server wants to be left alone for "
         + "another \(seconds) s")
     }
-    let budget = settings.isMetered() ? settings.meteredBudget : settings.budget
     let headers: [(name: String, value: String)]
     do {
       let now = machine.clock.now() &+ known.withLock { $0.clockAhead }
@@ -124,7 +133,8 @@ package final class HTTPSession: Sendable {
     }
     let isAnonymous = known.withLock { $0.credentials == nil }
     var sink = Choice(wanted: sink)
-    let reply = try await connections.send(request, headers, into: &sink, meter: meter)
+    let reply = try await connections.send(
+      request, headers, into: &sink, giving: give, meter: meter)
     if var failure = sink.failure(reply, request) {
       if isAnonymous, reply.status == 401 || reply.status == 403 {
         failure.detail += ", and was given no credentials"
@@ -221,6 +231,8 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
   }
 
   init(wanted: Sink) { self.wanted = wanted }
+
+  mutating func given() -> [UInt8] { hasContent ? wanted.given() : [] }
 
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {
     // Nothing here is a web page. A network that wants a log-in answers everything with one. Some

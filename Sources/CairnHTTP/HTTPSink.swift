@@ -5,11 +5,15 @@ package protocol HTTPSink {
 
   mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure)
 
+  /// What it was given and does not keep, since it was last asked.
+  mutating func given() -> [UInt8]
+
   /// More has come than is wanted: the rest is not read, which costs the connection.
   var hasEnough: Bool { get }
 }
 
 extension HTTPSink {
+  package mutating func given() -> [UInt8] { [] }
   package var hasEnough: Bool { false }
 }
 

@@ -119,18 +119,32 @@ package final class BudgetLedger: Sendable {
     }
   }
 
+  /// Bytes that a budget has left for this hour; nil if it does not limit them.
+  package func room(in budget: TransferBudget?) -> UInt64? {
+    guard let most = budget?.bytesPerHour else { return nil }
+    let number = clock.now() / 60_000
+    let used = minutes.withLock { BudgetLedger.used($0, number).bytes }
+    return most - min(most, used)
+  }
+
+  private static func used(
+    _ minutes: [Minute], _ now: Int64
+  ) -> (requests: Int, bytes: UInt64) {
+    // A clock that was put back leaves minutes of the future: they count.
+    minutes.reduce(into: (requests: 0, bytes: UInt64(0))) { sum, minute in
+      guard minute.number >= 0, minute.number > now - 60 else { return }
+      sum.requests += minute.requests
+      sum.bytes &+= minute.bytes
+    }
+  }
+
   private static func place(_ minute: Int64) -> Int { Int(((minute % 60) + 60) % 60) }
 
   /// What stands against a request of so many bytes; nil if nothing does.
   private static func objection(
     _ budget: TransferBudget, _ upcoming: UInt64, _ minutes: [Minute], _ now: Int64
   ) -> String? {
-    // A clock that was put back leaves minutes of the future: they count.
-    let used = minutes.reduce(into: (requests: 0, bytes: UInt64(0))) { sum, minute in
-      guard minute.number >= 0, minute.number > now - 60 else { return }
-      sum.requests += minute.requests
-      sum.bytes &+= minute.bytes
-    }
+    let used = BudgetLedger.used(minutes, now)
     if let most = budget.requestsPerHour, used.requests >= most {
       return "the budget of \(most) requests an hour is used up"
     }

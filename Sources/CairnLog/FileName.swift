@@ -30,6 +30,10 @@ package enum FileName {
   package static let journal = "MIGRATION"
   /// Held, in each root that it is about, while datastores are moved.
   package static let migrationLock = "MIGRATION.LOCK"
+  /// What is followed in a root, and how.
+  package static let following = "FOLLOWING"
+  /// The one datastore of such a root. No datastore of an account or of this device is called so.
+  package static let followed = "followed"
   /// What an installation knows of the account's datastores, in the root.
   package static let installation = "CATALOGUE"
   package static let installationLock = "CATALOGUE.LOCK"

@@ -66,12 +66,6 @@ extension S3Folder {
   private static let abandonedMilliseconds: Int64 = 7 * 86_400_000
   private static let sweptMax = 10
 
-  func write(
-    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
-  ) async throws(CairnError) -> FolderEntry {
-    try await write(path, from: try FolderPieces.source(length, wholeBytes: partBytes, next))
-  }
-
   private func begin(_ path: String) async throws(HTTPFailure) -> String {
     var request = request("POST", path, accepted: [200])
     request.query = [("uploads", "")]
@@ -165,14 +159,45 @@ extension S3Folder {
     let tag = reply["etag"].map { $0.trimmed.filter { $0 != "\"" } }
     let whole = SignatureV4.hex(SignatureV4.md5(parts.flatMap(\.hash)))
     if tag == "\(whole)-\(parts.count)" { return true }
-    var start: UInt64 = 0
-    for part in parts {
-      let end = min(upload.size, start + upload.partBytes)
-      let bytes = try await session.read(request("GET", path, accepted: []), range: start..<end)
-      guard let bytes, SignatureV4.md5(bytes) == part.hash else { return false }
-      start = end
+    let comparison = PartComparison(upload, parts.map(\.hash))
+    let isThere = try await session.read(request("GET", path, accepted: []), from: 0) {
+      bytes throws(CairnError) in comparison.take(bytes)
     }
-    return start == upload.size
+    return isThere && comparison.isSame
+  }
+}
+
+/// Compares an object with the parts that it should be of, a part in memory at a time.
+private final class PartComparison {
+  private let upload: S3Uploads.Upload
+  private var hashes: ArraySlice<[UInt8]>
+  private var part: [UInt8] = []
+  private var count: UInt64 = 0
+  private var differs = false
+
+  init(_ upload: S3Uploads.Upload, _ hashes: [[UInt8]]) {
+    (self.upload, self.hashes) = (upload, hashes[...])
+  }
+
+  var isSame: Bool { !differs && hashes.isEmpty && count == upload.size }
+
+  func take(_ bytes: [UInt8]) {
+    var rest = bytes[...]
+    while !rest.isEmpty, !differs {
+      let length = min(upload.partBytes, upload.size - min(upload.size, count))
+      let more = rest.prefix(Int(length) - part.count)
+      part += more
+      rest = rest.dropFirst(more.count)
+      // Longer than it should be, or a part is whole.
+      guard length > 0 else {
+        differs = true
+        return
+      }
+      guard part.count == Int(length) else { return }
+      if hashes.popFirst() != SignatureV4.md5(part) { differs = true }
+      count += length
+      part = []
+    }
   }
 }
 

@@ -107,16 +107,12 @@ struct S3Folder: Folder {
     }
   }
 
-  func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]? {
-    do throws(HTTPFailure) {
-      return try await session.read(request("GET", path, accepted: []), range: range)
-    } catch { throw failure(error, path) }
-  }
-
   func read(
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
-    try await FolderPieces.read(self, path, from: offset, body)
+    do throws(HTTPFailure) {
+      return try await session.read(request("GET", path, accepted: []), from: offset, body)
+    } catch { throw failure(error, path) }
   }
 
   /// The object, and not the bucket.

@@ -41,4 +41,8 @@ struct Access {
   var level = AccessLevel.owner
   /// Asked before every change.
   var isWritable = true
+  /// The datastore is somebody else's, which is followed here.
+  var isFollowed = false
+
+  static let followed = Access(level: .viewer, isWritable: false, isFollowed: true)
 }

@@ -24,6 +24,8 @@ struct SnapshotJoin {
   private let mySide: Side
   private let theirSide: Side
   private let fence: VersionVector
+  /// Others are left out.
+  private let tables: TableChoice
   private var rules = RuleBook()
   private var sink: RowSink
   private var fields = FieldNumbers()
@@ -56,8 +58,12 @@ struct SnapshotJoin {
     }
   }
 
-  init(_ mine: SnapshotBuild.Source, _ theirs: BaseSnapshot, writer: SnapshotWriter) {
+  init(
+    _ mine: SnapshotBuild.Source, _ theirs: BaseSnapshot, tables: TableChoice = .all,
+    writer: SnapshotWriter
+  ) {
     self.mine = mine
+    self.tables = tables
     var ground = Ground()
     ground.base = theirs
     let tables = theirs.description.tables.map { TableState(name: $0.name, base: theirs) }
@@ -75,7 +81,7 @@ struct SnapshotJoin {
   mutating func run() throws(StoreError) -> Result {
     try readRules()
     let names = Set(mine.tables.map(\.name)).union(theirs.tables.map(\.name)).sorted()
-    for name in names { try writeTable(name) }
+    for name in names where tables.keeps(name) { try writeTable(name) }
     var description = mine.description.joined(with: theirs.description)
     description.size = totals.size
     description.recordCount = totals.recordCount

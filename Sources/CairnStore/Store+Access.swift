@@ -7,6 +7,8 @@ extension Store {
   /// From now on changes are refused unless the list lets this user make them; nil: never.
   package func limitAccess(_ policy: AccessPolicy?) throws(StoreError) {
     try withState { guarded throws(StoreError) in
+      // A policy could only allow more.
+      if guarded.store.access.isFollowed { return }
       guarded.store.access = Access(policy: policy)
       try guarded.store.readAccess()
     }

@@ -82,7 +82,8 @@ extension Store {
     let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
     var result = SnapshotJoin.Result()
     try write(path) { writer throws(StoreError) in
-      var join = SnapshotJoin(source, theirs, writer: writer)
+      var join = SnapshotJoin(
+        source, theirs, tables: options.followed ?? .all, writer: writer)
       result = try join.run()
     }
     guard mayDelete(result.deletes) else {

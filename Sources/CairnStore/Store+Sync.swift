@@ -47,6 +47,7 @@ extension Store {
   package func sync(packs: [[UInt8]] = []) throws(StoreError) -> SyncOutcome {
     try checkPoison()
     var outcome = SyncOutcome()
+    let packs = options.followed.map { chosen(packs, $0) } ?? packs
     let mark = durableMark
     let target = try withState { guarded throws(StoreError) -> LogPosition? in
       outcome.committed = try commit(&guarded)
@@ -64,6 +65,14 @@ extension Store {
       startCompactionIfDue()
     }
     return outcome
+  }
+
+  /// The same packs with nothing of tables that are not kept. One whose bytes are wrong stays as it
+  /// is: it is found out as all of them are.
+  private func chosen(_ packs: [[UInt8]], _ tables: TableChoice) -> [[UInt8]] {
+    packs.map { pack in
+      do throws(DecodeError) { return try tables.chosen(of: pack) } catch { return pack }
+    }
   }
 
   func settleDurability(_ target: LogPosition) throws(StoreError) {

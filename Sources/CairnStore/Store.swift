@@ -79,7 +79,9 @@ package final class Store: Sendable {
     let position = LogPosition(segment: opened.tail.segment?.header.number ?? 0, end: 0)
     durable = Lock(position)
     durableWord = Atomic(Store.word(position))
-    state = Lock(Guarded(store: opened.state, tail: opened.tail, current: opened.current))
+    var opening = opened.state
+    if options.followed != nil { opening.access = .followed }
+    state = Lock(Guarded(store: opening, tail: opened.tail, current: opened.current))
   }
 
   /// Who writes here. Another one after the store was rejoined to a folder under a new name.

@@ -29,6 +29,10 @@ package struct StoreOptions: Sendable {
   /// Bytes of all files in the trash.
   package var trashBytes = 64 << 20
 
+  /// The datastore is somebody else's, and is only followed here: nothing is ever changed but by
+  /// what its devices have published, and of that these tables are kept. nil: an own one.
+  package var followed: TableChoice?
+
   /// What is due runs in the commit that made it due, and not on a thread of its own.
   package var compactsInline = false
 

@@ -61,6 +61,12 @@ extension StoreState {
   }
 
   private var accessError: StoreError {
+    if access.isFollowed {
+      return StoreError(
+        .readOnly,
+        "the datastore is somebody else's, and is followed here: it is changed by its own devices "
+          + "only. To change it, link its folder as an account, with another root")
+    }
     let role = access.level == .none ? "none" : "viewer"
     return StoreError(
       .disallowed,

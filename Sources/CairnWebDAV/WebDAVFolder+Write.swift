@@ -23,13 +23,6 @@ extension WebDAVFolder {
     return try await write(path, .part(source, 0..<source.size))
   }
 
-  func write(
-    _ path: String, length: UInt64, _ next: () throws(CairnError) -> [UInt8]?
-  ) async throws(CairnError) -> FolderEntry {
-    let source = try FolderPieces.source(length, wholeBytes: WebDAVFolder.wholeBytes, next)
-    return try await write(path, from: source)
-  }
-
   private func write(
     _ path: String, _ body: HTTPRequest.Body
   ) async throws(CairnError) -> FolderEntry {
@@ -66,8 +59,16 @@ extension WebDAVFolder {
       FileName.published(name) != nil || FileName.sharedSnapshot(name) != nil
       || FileName.publishedBlob(name) != nil
     if isSafe || memory.showsWholeFilesOnly {
-      let (reply, tries) = try await put(path, directory, body)
-      return (reply, tries == 1)
+      do throws(HTTPFailure) {
+        let (reply, tries) = try await put(path, directory, body)
+        return (reply, tries == 1)
+      } catch {
+        // Whoever can't read what is to be written leaves nothing.
+        if case .settings = error.kind, case .part = body, !memory.showsWholeFilesOnly {
+          do throws(CairnError) { try await remove(path, endsWhatWasBegun: true) } catch {}
+        }
+        throw error
+      }
     }
     let scratch = directory + "/" + FileName.temporary(Machine.real.random.next())
     do throws(HTTPFailure) {
@@ -129,17 +130,26 @@ extension WebDAVFolder {
     _ path: String, _ body: HTTPRequest.Body
   ) async throws(HTTPFailure) -> Bool {
     let request = request("GET", path, accepted: [])
-    let bytes: [UInt8]
-    switch body {
-    case .none: bytes = []
-    case .bytes(let all): bytes = all
-    case .part(let source, let range):
-      do { bytes = try source.read(range) } catch {
-        throw HTTPFailure(.settings(error), request.label, error.message)
+    let comparison = Comparison()
+    do throws(HTTPFailure) {
+      let isThere = try await session.read(request, from: 0) { bytes throws(CairnError) in
+        let end = comparison.count + UInt64(bytes.count)
+        guard end <= body.count, try body.slice(comparison.count..<end) == bytes else {
+          comparison.differs = true
+          throw CairnError(.cancelled, "it is another file")
+        }
+        comparison.count = end
       }
+      return isThere && comparison.count == body.count
+    } catch {
+      if comparison.differs { return false }
+      throw error
     }
-    // A byte more, so that a longer file is another one.
-    return try await session.read(request, range: 0..<UInt64(bytes.count) + 1) == bytes
+  }
+
+  private final class Comparison {
+    var count: UInt64 = 0
+    var differs = false
   }
 
   // MARK: directories

@@ -16,10 +16,18 @@ struct WebDAVFolder: Folder {
   let address: WebDAVAddress
   let session: HTTPSession
   let memory = WebDAVMemory()
+  /// Whether it removes uploads that were cut off.
+  private var isSwept = true
 
   init(_ address: WebDAVAddress, _ session: HTTPSession) {
     self.address = address
     self.session = session
+  }
+
+  func forReading() -> any Folder {
+    var copy = self
+    copy.isSwept = false
+    return copy
   }
 
   var traffic: FolderTraffic? { session.meter.traffic }
@@ -60,7 +68,7 @@ struct WebDAVFolder: Folder {
       }
       entries.append(entry(item, name, directory.isEmpty ? name : directory + "/" + name, found))
     }
-    await sweep(abandoned)
+    if isSwept { await sweep(abandoned) }
     return entries.sorted { $0.name < $1.name }
   }
 
@@ -137,16 +145,12 @@ struct WebDAVFolder: Folder {
     } catch { throw CairnError(error, file: path) }
   }
 
-  func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]? {
-    do throws(HTTPFailure) {
-      return try await session.read(request("GET", path, accepted: []), range: range)
-    } catch { throw CairnError(error, file: path) }
-  }
-
   func read(
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
-    try await FolderPieces.read(self, path, from: offset, body)
+    do throws(HTTPFailure) {
+      return try await session.read(request("GET", path, accepted: []), from: offset, body)
+    } catch { throw CairnError(error, file: path) }
   }
 
   // MARK: removing

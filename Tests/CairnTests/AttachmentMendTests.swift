@@ -144,15 +144,12 @@ import Testing
     async throws
   {
     let folder = HookedFolder(base: DirectoryFolder(bench.folder), hook: HookedFolder.Switch())
-    let asked = Told<Int>()
+    let asked = Told<Range<UInt64>>()
     let error = await #expect(throws: CairnError.self) {
-      _ = try await folder.write("d/x", length: (1 << 30) + 1) { () throws(CairnError) in
-        asked.add(1)
-        return nil
-      }
+      _ = try await folder.write("d/x", from: AskedSource(size: (1 << 30) + 1, asked: asked))
     }
     #expect(error?.code == .sizeLimit && asked.all.isEmpty)
-    #expect(try await folder.write("d/y", length: 0) { nil }.size == 0)
+    #expect(try await folder.write("d/y", from: AskedSource(size: 0, asked: asked)).size == 0)
   }
 
   @Test func `what is attached again for a record that has it is published under this name`()
@@ -233,5 +230,16 @@ import Testing
     #expect(try b.content(of: "r") == sample(1))
     try a.close()
     try b.close()
+  }
+}
+
+/// Tells what is read of it.
+private struct AskedSource: FolderSource {
+  let size: UInt64
+  let asked: Told<Range<UInt64>>
+
+  func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8] {
+    asked.add(range)
+    return [UInt8](repeating: 0, count: Int(range.upperBound - range.lowerBound))
   }
 }

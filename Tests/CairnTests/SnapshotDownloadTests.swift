@@ -26,9 +26,18 @@ import Testing
     func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
       try await base.read(path, limit: limit)
     }
-    func read(_ path: String, range: Range<UInt64>) async throws(CairnError) -> [UInt8]? {
-      try hook.run(.read, "\(range.lowerBound)")
-      return try await base.read(path, range: range)
+    func read(
+      _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
+    ) async throws(CairnError) -> Bool {
+      guard let bytes = try await base.read(path, limit: .max) else { return false }
+      var place = Int(offset)
+      while place < bytes.count {
+        try hook.run(.read, "\(place)")
+        let end = min(bytes.count, place + Int(Exchange.snapshotPartBytes))
+        try body(Array(bytes[place..<end]))
+        place = end
+      }
+      return true
     }
     func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
       try await base.write(path, bytes)

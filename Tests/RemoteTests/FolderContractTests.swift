@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 import Foundation
 import TestSupport
 import Testing
@@ -15,7 +16,7 @@ import Testing
     #expect(try await place.folder.list("p-notes") == [])
     #expect(try await place.folder.read("cairn.json", limit: 100) == nil)
     #expect(try await place.folder.read("p-notes/a.head", limit: 100) == nil)
-    #expect(try await place.folder.read("p-notes/a.head", range: 0..<10) == nil)
+    #expect(try await place.folder.read("p-notes/a.head", from: 0) { _ in } == false)
     // What is not there is removed already.
     try await place.folder.remove("p-notes/a.head")
   }
@@ -49,51 +50,58 @@ import Testing
     #expect(try await place.folder.read("d/a.seg", limit: 1001)?.count == 1001)
   }
 
-  @Test(arguments: Subject.all)
-  func `parts of files are read`(_ subject: Subject) async throws {
+  @Test(arguments: Subject.all, [0, 10_000, 4 << 20, 9 << 20])
+  func `files of any size come and go piece by piece`(
+    _ subject: Subject, _ size: Int
+  ) async throws {
     let place = try await subject.make()
-    let bytes = SeededRandom(2).bytes(10_000)
-    _ = try await place.folder.write("d/a.snap", bytes)
-    for range: Range<UInt64> in [0..<1, 0..<10_000, 17..<4711, 9_999..<10_000] {
-      let part = try await place.folder.read("d/a.snap", range: range)
-      #expect(part == Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
-    }
-    // Fewer at the end, none behind it.
-    #expect(try await place.folder.read("d/a.snap", range: 9_990..<20_000)?.count == 10)
-    #expect(try await place.folder.read("d/a.snap", range: 10_000..<10_010) == [])
-    #expect(try await place.folder.read("d/a.snap", range: 5..<5) == [])
-  }
-
-  @Test(arguments: Subject.all, [0, 10_000, 9 << 20])
-  func `files come and go piece by piece`(_ subject: Subject, _ size: Int) async throws {
-    let place = try await subject.make()
-    let bytes = SeededRandom(3).bytes(size)
-    var rest = bytes[...]
-    let entry = try await place.folder.write("d/a.blob", length: UInt64(size)) {
-      defer { rest = rest.dropFirst(1 << 20) }
-      return rest.isEmpty ? nil : Array(rest.prefix(1 << 20))
-    }
+    let bytes = Array(BytesSource.large.prefix(size))
+    let entry = try await place.folder.write("d/a.blob", from: BytesSource(bytes: bytes))
     #expect(entry.size == UInt64(size))
-    for start in [0, min(size, 4711), size] {
+    #expect(try await place.other.list("d").map(\.size) == [UInt64(size)])
+    for start in [0, min(size, 4711), max(0, size - 1), size, size + 5] {
       var found: [UInt8] = []
-      #expect(try await place.other.read("d/a.blob", from: UInt64(start)) { found += $0 })
-      #expect(found == Array(bytes[start...]))
+      var isEveryPieceSome = true
+      let isThere = try await place.other.read("d/a.blob", from: UInt64(start)) { piece in
+        isEveryPieceSome = isEveryPieceSome && !piece.isEmpty
+        found += piece
+      }
+      #expect(isThere && isEveryPieceSome)
+      #expect(found == Array(bytes.dropFirst(start)))
     }
     #expect(try await place.other.read("d/b.blob", from: 0) { _ in } == false)
   }
 
   @Test(arguments: Subject.all)
-  func `of a file whose source fails nothing is left`(_ subject: Subject) async throws {
+  func `whoever reads a file may stop, and is told why`(_ subject: Subject) async throws {
     let place = try await subject.make()
+    let bytes = BytesSource.large
+    _ = try await place.folder.write("d/a.blob", from: BytesSource(bytes: bytes))
     var count = 0
     let error = await #expect(throws: CairnError.self) {
-      try await place.folder.write("d/a.blob", length: 9 << 20) { () throws(CairnError) in
-        count += 1
-        guard count < 3 else { throw CairnError(.corrupt, "the source is damaged") }
-        return [UInt8](repeating: 1, count: 1 << 20)
+      try await place.other.read("d/a.blob", from: 0) { piece throws(CairnError) in
+        count += piece.count
+        if count > 1 << 20 { throw CairnError(.corrupt, "the disk is full") }
       }
     }
     #expect(error?.code == .corrupt)
+    #expect(try await place.other.read("d/a.blob", limit: 9 << 20) == bytes)
+  }
+
+  @Test(arguments: Subject.all)
+  func `of a file whose source fails nothing is left`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    let error = await #expect(throws: CairnError.self) {
+      try await place.folder.write("d/a.blob", from: FailingSource(size: 9 << 20, good: 2 << 20))
+    }
+    #expect(error?.code == .corrupt)
+    #expect(try await place.other.list("d") == [])
+    // Nor of one whose name says what is in it.
+    let name = "0000000000000001-" + String(repeating: "ab", count: 32) + ".blob"
+    #expect(FileName.publishedBlob(name) != nil)
+    _ = await #expect(throws: CairnError.self) {
+      try await place.folder.write("d/" + name, from: FailingSource(size: 9 << 20, good: 8 << 20))
+    }
     #expect(try await place.other.list("d") == [])
   }
 
@@ -157,23 +165,6 @@ import Testing
     try await place.folder.remove("d/a.seg")
     #expect(try await place.other.list("d").map(\.name) == ["b.seg"])
     #expect(try await place.other.read("d/a.seg", limit: 10) == nil)
-  }
-
-  @Test(arguments: Subject.all)
-  func `a file larger than memory should hold is written and read in parts`(
-    _ subject: Subject
-  ) async throws {
-    let place = try await subject.make()
-    let bytes = SeededRandom(3).bytes(9 << 20)
-    let entry = try await place.folder.write("d/large.snap", from: BytesSource(bytes: bytes))
-    #expect(entry.size == UInt64(bytes.count))
-    var read: [UInt8] = []
-    for start in stride(from: UInt64(0), to: UInt64(bytes.count), by: 4 << 20) {
-      let part = try await place.other.read("d/large.snap", range: start..<(start + (4 << 20)))
-      read += try #require(part)
-    }
-    #expect(read == bytes)
-    #expect(try await place.other.list("d").map(\.size) == [UInt64(bytes.count)])
   }
 
   @Test(arguments: Subject.all)

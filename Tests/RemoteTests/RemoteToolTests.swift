@@ -90,4 +90,37 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: place.path + "/shared/cairn.json"))
     #expect(try run("a", "status").output.contains("\(place.path)/shared, as"))
   }
+
+  @Test func `a large file passes a piece at a time, up and down`() throws {
+    let (size, bound) = (24 << 20, 16 << 20)
+    #expect(try run("a", "sync", "--folder", address, environment: user).status == 0)
+    #expect(
+      try run("a", "set", "t", "r", "x=1", "--insert", environment: user).status == 0)
+    let file = place.path + "/large"
+    try Data(SeededRandom(8).bytes(1 << 20)).write(to: URL(fileURLWithPath: file))
+    let handle = try #require(FileHandle(forWritingAtPath: file))
+    try handle.truncate(atOffset: UInt64(size))
+    try handle.close()
+    let put = try run("a", "blob", "put", file, "t", "r", "photo", environment: user)
+    #expect(put.status == 0, "\(put.errors)")
+    let published = try peak("a", "sync")
+    #expect(published - (try peak("a", "status")) < bound)
+    #expect(memory.names.contains { $0.hasSuffix(".blob") })
+    #expect(try run("b", "sync", "--folder", address, environment: user).status == 0)
+    let fetched = try peak("b", "blob", "fetch")
+    #expect(fetched - (try peak("b", "status")) < bound)
+    let back = try run("b", "blob", "fetch", environment: user)
+    #expect(back.output == "fetched 0 attachments\n", "\(back.errors)")
+    // Neither was any of it in one request that would have to be in memory as a whole.
+    #expect(server.log.count { $0.hasPrefix("GET") && $0.hasSuffix(".blob") } == size / (4 << 20))
+  }
+
+  /// The most memory that a command ever had.
+  private func peak(_ root: String, _ arguments: String...) throws -> Int {
+    let outcome = try PeakMemory.of(
+      Tool.directory + "cairn", arguments + ["--root", place.path + "/" + root],
+      environment: ["PATH": "/usr/bin:/bin"].merging(user) { $1 })
+    #expect(outcome.status == 0)
+    return outcome.bytes
+  }
 }

@@ -40,6 +40,7 @@ struct Subject: Sendable, CustomTestStringConvertible {
         tags: .none, tagInAnswer: false, server: "nginx", prefix: "", clockTicks: true)),
     dav(
       "WebDAV, unknown server", MemoryDAV.Manners(tags: .unquoted, server: "Another/1")),
+    dav("WebDAV without parts", MemoryDAV.Manners(knowsParts: false)),
     s3("S3", MemoryS3.Manners()),
     s3(
       "S3, odd", MemoryS3.Manners(
@@ -100,32 +101,36 @@ struct Given: Sendable, CustomTestStringConvertible {
   var isS3: Bool { address.hasPrefix("s3:") }
   var testDescription: String { name }
 
-  static let webDAV = all("CAIRN_TEST_WEBDAV") { value in
+  static let webDAV = all("CAIRN_TEST_WEBDAV") { _, value in
     guard let user = value("CAIRN_TEST_USER"), let password = value("CAIRN_TEST_PASSWORD") else {
       return nil
     }
     return .password(user: user, password: password)
   }
 
-  static let s3 = all("CAIRN_TEST_S3") { value in
-    guard let id = value("CAIRN_TEST_S3_KEY"), let secret = value("CAIRN_TEST_S3_SECRET") else {
-      return nil
+  /// Each with a key of its own if it has one.
+  static let s3 = all("CAIRN_TEST_S3") { name, value in
+    for suffix in ["_" + name, ""] {
+      guard let id = value("CAIRN_TEST_S3_KEY" + suffix),
+        let secret = value("CAIRN_TEST_S3_SECRET" + suffix)
+      else { continue }
+      return .accessKey(id: id, secret: secret)
     }
-    return .accessKey(id: id, secret: secret)
+    return nil
   }
 
   static let both = webDAV + s3
 
   private static func all(
-    _ variable: String, _ credentials: ((String) -> String?) -> Credentials?
+    _ variable: String,
+    _ credentials: (_ name: String, _ value: (String) -> String?) -> Credentials?
   ) -> [Given] {
-    let credentials = credentials(ProcessEnvironment.value)
-    return (ProcessEnvironment.value(variable) ?? "").split(separator: " ").compactMap { pair in
+    (ProcessEnvironment.value(variable) ?? "").split(separator: " ").compactMap { pair in
       let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
       guard parts.count == 2 else { return nil }
       return Given(
         name: (variable == "CAIRN_TEST_S3" ? "S3: " : "WebDAV: ") + parts[0], address: parts[1],
-        credentials: credentials)
+        credentials: credentials(parts[0], ProcessEnvironment.value))
     }
   }
 
@@ -159,12 +164,12 @@ enum FileNames {
 }
 
 extension ServerSettings {
-  /// No credentials, short pauses.
+  /// No credentials, short pauses. A machine that is busy with other tests has not stalled.
   static var test: ServerSettings {
     var settings = ServerSettings(credentials: .none)
     settings.longestPauseSeconds = 0.01
-    settings.connectSeconds = 60
-    settings.stallSeconds = 60
+    settings.connectSeconds = 600
+    settings.stallSeconds = 600
     return settings
   }
 }
@@ -210,10 +215,27 @@ final class MemoryFolder: Folder {
 
 /// A file of a test.
 struct BytesSource: FolderSource {
+  /// More than a part of any kind of folder. A block again and again, of a length that no part has.
+  static let large: [UInt8] = {
+    let block = SeededRandom(3).bytes(65_521)
+    return Array((0..<145).flatMap { _ in block }.prefix(9 << 20))
+  }()
+
   let bytes: [UInt8]
   var size: UInt64 { UInt64(bytes.count) }
 
   func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8] {
     Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+  }
+}
+
+/// A file of which only the beginning can be read.
+struct FailingSource: FolderSource {
+  let size: UInt64
+  let good: UInt64
+
+  func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8] {
+    guard range.upperBound <= good else { throw CairnError(.corrupt, "the source is damaged") }
+    return [UInt8](repeating: 1, count: Int(range.upperBound - range.lowerBound))
   }
 }

@@ -66,6 +66,17 @@ import Testing
     #expect(bench.memory.names == ["f/d/a.head", "f/d/notes.tmp"])
   }
 
+  @Test func `who only reads sweeps nothing`() async throws {
+    let bench = try Bench()
+    _ = try await bench.folder.write("d/a.head", [1])
+    bench.memory.put("f/d/" + FileName.temporary(5), [1])
+    bench.memory.pass(seconds: 8 * 86_400)
+    let folder = bench.folder.forReading()
+    let (entries, log) = try await bench.server.requests { try await folder.list("d") }
+    #expect(entries.map(\.name) == ["a.head"] && log == ["PROPFIND /f/d/"])
+    #expect(bench.memory.names.count == 2)
+  }
+
   @Test(arguments: [403, 423, 503])
   func `what can't be swept is tried once, and not with each listing`(_ status: Int) async throws {
     let bench = try Bench()

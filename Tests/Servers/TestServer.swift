@@ -51,6 +51,8 @@ final class TestServer: Sendable {
     var wires: [Int32] = []
     var isStopped = false
     var largestBody = 0
+    var underWay = 0
+    var mostAtOnce = 0
     var observer: @Sendable (Asked) -> Void = { _ in }
 
     init() { handler = { _ in .answer(404) } }
@@ -85,6 +87,8 @@ final class TestServer: Sendable {
   var count: Int { log.count }
   /// The most bytes of a body that came or went.
   var largestBody: Int { state.withLock { $0.largestBody } }
+  /// The most requests that were under way at once.
+  var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
   /// Called before each request is answered.
   func observe(_ observer: @escaping @Sendable (Asked) -> Void) {
     state.withLock { $0.observer = observer }
@@ -107,6 +111,8 @@ final class TestServer: Sendable {
         if accepted >= 0 { Wire(descriptor: accepted).close() }
         return
       }
+      // Linux does not pass it on from the socket that listens.
+      _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
       server.serve(Wire(descriptor: accepted))
     }
   }
@@ -148,10 +154,13 @@ final class TestServer: Sendable {
     let path = parts[0].removingPercentEncoding ?? parts[0]
     let (handler, observer, number) = state.withLock { state in
       state.log.append("\(words[0]) \(path)")
+      state.underWay += 1
+      state.mostAtOnce = max(state.mostAtOnce, state.underWay)
       return (state.handler, state.observer, state.log.count - 1)
     }
     let asked = Asked(
       number: number, message: message, method: words[0], path: path, query: query)
+    defer { state.withLock { $0.underWay -= 1 } }
     observer(asked)
     let reply = handler(asked)
     var size = asked.body.count

@@ -35,9 +35,12 @@ struct Wire {
     return true
   }
 
+  /// Children of the tests, which may have few files, do not inherit it.
+  private static var kind: Int32 { Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) }
+
   /// A connection to this machine.
   static func connect(_ port: UInt16) -> Wire? {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { return nil }
     var address = loopback(port)
     let result = unsafe withUnsafePointer(to: &address) {
@@ -54,7 +57,7 @@ struct Wire {
 
   /// A socket that listens, and its port.
   static func listen() -> (descriptor: Int32, port: UInt16)? {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { return nil }
     var address = loopback(0)
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)

@@ -27,8 +27,8 @@ struct CairnTool: AsyncParsableCommand {
       CommandGroup(
         name: "Devices",
         subcommands: [
-          SyncCommand.self, WatchCommand.self, StatusCommand.self, DevicesCommand.self,
-          RolesCommand.self,
+          SyncCommand.self, WatchCommand.self, FollowCommand.self, UnfollowCommand.self,
+          StatusCommand.self, DevicesCommand.self, RolesCommand.self,
         ]),
       CommandGroup(
         name: "Files",

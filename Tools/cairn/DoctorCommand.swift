@@ -23,7 +23,13 @@ struct DoctorCommand: AsyncParsableCommand {
     let doctor = Doctor(
       root: place.rootPath, account: try place.account(), folderKinds: try place.folderKinds())
     let found = await doctor.examine(datastore)
-    try report.print(Self.json(found), text: Self.lines(found))
+    var lines = Self.lines(found)
+    if FollowedRoot.isOne(place.rootPath) {
+      lines.append(
+        "the datastore that is followed here was not looked into; if its copy is damaged, "
+          + "`cairn unfollow` and `cairn follow` bring it anew")
+    }
+    try report.print(Self.json(found), text: lines)
     if !found.isHealthy { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 

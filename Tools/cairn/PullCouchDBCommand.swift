@@ -61,17 +61,10 @@
     }
 
     private func run(_ follower: CouchDBFollower) async throws {
-      let interruption = Interruption()
-      let wishes = interruption.wishes
-      let stopper = Task { for await _ in wishes { follower.abort() } }
       let changes = follower.progressChanges
-      let display = Task {
-        var progress = Progress("pulling")
-        for await change in changes { progress.update(change) }
-        progress.end()
-      }
-      let result: Result<Void, any Error>
-      do {
+      try await PullDisplay.run(
+        "pulling", changes, { $0.update($1) }, abort: { follower.abort() }
+      ) {
         if follow {
           try await follower.follow { result in
             // Following ends with what can't be printed; the failures it mends are told.
@@ -83,13 +76,7 @@
         } else {
           try print(try await follower.pull(), follower.database)
         }
-        result = .success(())
-      } catch { result = .failure(error) }
-      display.cancel()
-      stopper.cancel()
-      await display.value
-      withExtendedLifetime(interruption) {}
-      try result.get()
+      }
     }
 
     private func print(_ pull: CouchDBReport, _ database: CouchDBDatabase) throws {

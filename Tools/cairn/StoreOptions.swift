@@ -94,6 +94,7 @@ struct StoreOptions: ParsableArguments {
 
   /// The open datastore, for commands that wait for something.
   func open(_ access: Access) throws -> Datastore {
+    if isFollowed { return try openFollowed(access).datastore }
     let manager = try manager(access)
     let datastore =
       access == .creating
@@ -108,14 +109,67 @@ struct StoreOptions: ParsableArguments {
       throw ToolError.notFound("there are no datastores in \(rootPath); see --root")
     }
     let settings = try settings()
+    let options = options(access, settings)
+    let account = settings.folder.map {
+      Account(user: settings.user ?? "me", folder: FolderOption.location($0))
+    }
+    return try DatastoreManager(root: rootPath, account: account, options: options)
+  }
+
+  private func options(_ access: Access, _ settings: Settings) -> Options {
     var options = Options()
     options.limits = (settings.limits ?? .standard).limits
     options.compactsAutomatically = access != .reading
     options.folderKinds = FolderOption.kinds(
       credentials: settings.credentials, certificates: settings.certificates)
-    let account = settings.folder.map {
-      Account(user: settings.user ?? "me", folder: FolderOption.location($0))
+    return options
+  }
+
+  // MARK: somebody else's
+
+  /// Whether the root holds what `cairn follow` brought.
+  var isFollowed: Bool { FollowedRoot.isOne(rootPath) }
+
+  /// The follower of this root, with the tables that were chosen.
+  func openFollowed(
+    _ access: Access, attachments: AttachmentPolicy = .onDemand
+  ) throws -> DatastoreFollower {
+    let follower = try DatastoreFollower(
+      root: rootPath, folder: try followedFolder(), attachments: attachments,
+      options: options(access, try settings()))
+    do {
+      if datastore != "default", datastore != follower.id {
+        throw ToolError.notFound("\(follower.id) is followed in \(rootPath), not \(datastore)")
+      }
+      for note in follower.datastore.recoveryNotes {
+        Console.error("cairn: mended at opening: \(note)")
+      }
+      try remember()
+    } catch {
+      // The first error says more than what closing might add.
+      do { try follower.close() } catch {}
+      throw error
     }
-    return try DatastoreManager(root: rootPath, account: account, options: options)
+    return follower
+  }
+
+  /// The same with a choice of tables; the first time too.
+  func follow(
+    _ id: String, tables: FollowPolicy.Tables, attachments: AttachmentPolicy
+  ) async throws -> DatastoreFollower {
+    let follower = try await DatastoreFollower.subscribe(
+      to: id, in: try followedFolder(), root: rootPath,
+      policy: FollowPolicy(tables: tables, attachments: attachments),
+      options: options(.creating, try settings()))
+    // Not before it has proved to be there.
+    try remember()
+    return follower
+  }
+
+  private func followedFolder() throws -> FolderLocation {
+    guard let folder = try settings().folder else {
+      throw ToolError.usage("which shared folder is it in? cairn follow FOLDER")
+    }
+    return FolderOption.location(folder)
   }
 }

@@ -12,7 +12,9 @@ struct Readers {
   private let directory: String
   private let report: Report
 
-  init(_ directory: String, _ report: Report) { (self.directory, self.report) = (directory, report) }
+  init(_ directory: String, _ report: Report) {
+    (self.directory, self.report) = (directory, report)
+  }
 
   func run() throws {
     let store = try Notes(directory + "/own")

@@ -202,6 +202,7 @@ extension BlobExchange {
         continue
       }
       if bytes > 0, bytes + reference.length > tuning.blobRoundBytes { break }
+      if options.endsEarly, Task.isCancelled { throw DatastoreFollower.aborted }
       // An empty one counts, too.
       bytes += max(1, reference.length)
       switch await fly(reference) {

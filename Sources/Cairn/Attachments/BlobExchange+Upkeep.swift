@@ -95,7 +95,7 @@ extension BlobExchange {
     [.corrupt, .notFound, .fileIO, .sizeLimit, .response, .request].contains(error.code)
   }
 
-  private func isCollectionDue() -> Bool {
+  func isCollectionDue() -> Bool {
     let now = home.machine.clock.now()
     let last = memory.withLock { $0.collected } ?? home.ledger.looked
     memory.withLock { $0.collected = last }
@@ -131,7 +131,7 @@ extension BlobExchange {
 
   /// The contents that are here with the length that is wanted. A file whose length is another one
   /// is put aside, unless it is the reference that is wrong.
-  private func whatIsHere(_ report: inout ExchangeReport) throws(CairnError) -> Set<BlobReference> {
+  func whatIsHere(_ report: inout ExchangeReport) throws(CairnError) -> Set<BlobReference> {
     let files = try home.list()
     var lengths: [ContentHash: Set<UInt64>] = [:]
     for reference in memory.withLock({ $0.known }).keys {

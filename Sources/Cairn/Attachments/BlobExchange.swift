@@ -35,6 +35,8 @@ final class BlobExchange: Sendable {
     var graceMilliseconds: Int64 = .max
     /// How long records stay in the trash; taken to be the same on all devices.
     var trashMilliseconds: Int64 = 0
+    /// Whoever aborts a round waits for no more than the content that is under way.
+    var endsEarly = false
   }
 
   /// A file in the folder.
@@ -272,28 +274,23 @@ final class BlobExchange: Sendable {
   ) async throws(CairnError) {
     try checkOpen()
     let name = FileName.publishedBlob(device: store.device.rawValue, reference.hash)
-    let reader: BlobReader
-    do throws(CairnError) { reader = try BlobReader(home, file, reference) } catch {
-      // Put aside since it was found, or found to be unused.
-      guard error.code == .notFound else { throw error }
+    let source: BlobSource
+    do throws(CairnError) { source = try BlobSource(home, file, reference) } catch {
+      // Put aside since it was found, or now; or found to be unused.
+      guard error.code == .notFound || error.code == .corrupt else { throw error }
       report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
       return
     }
-    var failure: CairnError?
     let entry: FolderEntry
+    let told = ToldSource(source, gauge)
+    report.requests += 1
+    gauge.planPublish(files: 1, bytes: reference.length)
     do throws(CairnError) {
-      report.requests += 1
-      gauge.planPublish(files: 1, bytes: reference.length)
-      entry = try await folder.write(directory + "/" + name, length: reference.length) {
-        () throws(CairnError) -> [UInt8]? in
-        do throws(CairnError) { return try reader.next() } catch {
-          failure = error
-          // Not the folder's fault.
-          throw CairnError(.cancelled, error.message)
-        }
-      }
+      entry = try await folder.write(directory + "/" + name, from: told)
     } catch {
-      guard let failure, failure.code == .corrupt else { throw failure ?? error }
+      guard let failure = source.failure, failure.code == .corrupt else {
+        throw source.failure ?? error
+      }
       report.problems.append(ExchangeReport.Problem(name: name, reason: failure.message))
       return
     }
@@ -302,7 +299,7 @@ final class BlobExchange: Sendable {
         .response, "the folder kept \(entry.size) of \(reference.length) bytes of \(name)",
         file: name)
     }
-    gauge.notePublished(files: 1, bytes: reference.length)
+    gauge.notePublished(files: 1, bytes: reference.length - told.reach)
     try checkOpen()
     report.publishedAttachments += 1
     report.publishedAttachmentBytes += reference.length

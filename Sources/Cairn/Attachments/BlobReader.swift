@@ -53,9 +53,20 @@ final class BlobReader: Sendable {
   }
 
   private func piece(at place: UInt64) throws(CairnError) -> [UInt8] {
-    do { return try handle.read(at: place, count: BlobStore.chunkBytes) } catch {
-      throw CairnError(error)
-    }
+    try part(at: place, count: BlobStore.chunkBytes)
+  }
+
+  /// Bytes as they are on the disk, fewer at its end.
+  func part(at place: UInt64, count: Int) throws(CairnError) -> [UInt8] {
+    do { return try handle.read(at: place, count: count) } catch { throw CairnError(error) }
+  }
+
+  /// What to throw if they are wrong.
+  func putAside() -> CairnError { home.putAside(file) }
+
+  /// Looks at all of it, unless that was done before and nothing has touched it since.
+  func verify() throws(CairnError) {
+    if !home.isVerified(file) { try check() }
   }
 
   private func check() throws(CairnError) {

@@ -22,6 +22,7 @@ extension Datastore {
     _ body: (AttachmentWriter) throws(CairnError) -> Void
   ) throws(CairnError) -> Attachment {
     try checkOpen()
+    try checkNotFollowed("attach a content to")
     let writer = try BlobWriter(blobs)
     do throws(CairnError) {
       try body(AttachmentWriter(blob: writer))
@@ -56,6 +57,7 @@ extension Datastore {
     contentsOf pieces: Pieces
   ) async throws(CairnError) -> Attachment where Pieces.Element == [UInt8] {
     try checkOpen()
+    try checkNotFollowed("attach a content to")
     let writer = try BlobWriter(blobs)
     do {
       for try await bytes in pieces { try writer.write(bytes) }
@@ -92,7 +94,8 @@ extension Datastore {
   /// published also from the folder, when for as long again all other devices are known to know
   /// everything that this one knows. For an account's datastore this is a round of exchange, too.
   ///
-  /// Records in the trash and in conflicts keep theirs. Rounds do this by themselves once a day; a
+  /// Of a datastore that is followed it removes what is here only. Records in the trash and in
+  /// conflicts keep theirs. Rounds do this by themselves once a day; a
   /// datastore without a folder has no rounds and does it only when it is asked. With a shorter
   /// grace than others' `trashDays`, what comes back from their trash may come without its content.
   ///
@@ -105,10 +108,18 @@ extension Datastore {
   ) async throws(CairnError) -> AttachmentCollection {
     try checkOpen()
     let grace = graceSeconds.map { Int64(max(0, min($0, 1e9)) * 1000) }
-    if let exchanger { return try await exchanger.collectBlobs(grace) }
+    if let exchanger, exchanger.following == nil { return try await exchanger.collectBlobs(grace) }
     let collector = BlobCollector(
       store: store, home: blobs, grace: grace ?? manager.options.attachmentGraceMilliseconds)
     return try collector.collectHere()
+  }
+
+  /// Throws if it is somebody else's.
+  func checkNotFollowed(_ what: String) throws(CairnError) {
+    guard exchanger?.following != nil else { return }
+    throw CairnError(
+      .readOnly, "can't \(what) \(id): it is somebody else's, and is followed here. To change it, "
+        + "link its folder as an account, with another root", id: id)
   }
 
   /// Throws if it can't be used any more.

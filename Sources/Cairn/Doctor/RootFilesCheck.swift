@@ -8,7 +8,8 @@ enum RootFilesCheck {
   /// Everything that a root has besides datastores.
   private static let known: Set<String> = [
     FileName.installation, FileName.installationLock, FileName.exchangeLock, FileName.journal,
-    FileName.migrationLock, FileName.trash, FileName.quarantine,
+    FileName.migrationLock, FileName.trash, FileName.quarantine, FileName.following,
+    FileName.followed,
   ]
 
   static func run(_ root: ExaminedRoot) -> [Finding] {

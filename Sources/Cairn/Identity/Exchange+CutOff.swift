@@ -36,6 +36,7 @@ extension Exchange {
       wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
       return nil
     }
+    if following != nil { return followedPlan(staging, seal) }
     if let earlier = store.cuts.ambiguousName(of: store.device, seal: seal) {
       report.problems.append(
         ExchangeReport.Problem(
@@ -76,6 +77,14 @@ extension Exchange {
         return nil
       }
     }
+    return plan
+  }
+
+  /// Who only follows has written nothing, and no name to leave.
+  private func followedPlan(_ staging: Staging, _ seal: VersionVector) -> Rejoining {
+    var plan = Rejoining(
+      staged: staging.exchange.store, device: store.device, common: CommonBranch(store.device))
+    plan.admitted = seal
     return plan
   }
 }

@@ -37,9 +37,12 @@ final class Staging: Sendable {
       self.exchange = try Exchange(
         store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
         user: exchange.user, folder: exchange.folder.base,
-        graceMilliseconds: exchange.graceMilliseconds, tuning: exchange.tuning,
+        graceMilliseconds: exchange.graceMilliseconds,
+        // Who only follows has nothing that could be lost, and nobody who could allow it.
+        massDeleteLimit: exchange.following == nil ? MassDeleteLimit() : nil,
+        tuning: exchange.tuning,
         machine: exchange.machine,
-        quarantine: exchange.quarantine)
+        quarantine: exchange.quarantine, endsEarly: exchange.endsEarly)
     } catch {
       // The first error says more.
       do throws(StoreError) { try staged.close() } catch {}
@@ -208,6 +211,7 @@ extension Exchange {
     staging.close()
     store.dropOutboxes()
     rejoining.withLock { $0 = .none }
+    following?.noteRebuilt()
     condition.update { $0.isMissing = true }
   }
 }

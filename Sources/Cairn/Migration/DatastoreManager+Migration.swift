@@ -33,6 +33,8 @@ extension DatastoreManager {
         .invalidOperation, "local datastores and those of an account need roots of their own",
         file: root)
     }
+    try target.checkNotFollowing()
+    for manager in [self, target] { try manager.checkNoFollower() }
     var report = MigrationReport()
     if isShutDown || target.isShutDown { throw DatastoreManager.shutDownError }
     var locks = MigrationLocks(machine: machine)

@@ -26,6 +26,7 @@ extension DatastoreManager {
     _ id: String, dryRun: Bool = false, usingFolder: Bool = true
   ) async throws(CairnError) -> RepairReport {
     try checkUsable()
+    try checkNotFollowing()
     guard Identifier.isValidDatastore(id) else {
       throw CairnError(.illegalArgument, "\"\(id)\" can't be a datastore's id", id: id)
     }

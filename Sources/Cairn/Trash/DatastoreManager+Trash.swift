@@ -55,6 +55,7 @@ extension DatastoreManager {
   ///   copy first; `notFound` if it is not in the trash any more; errors of the disk.
   public func restore(_ deleted: DeletedDatastore) throws(CairnError) {
     try checkUsable()
+    try checkNotFollowing()
     guard try trashedDatastores().contains(where: { $0.directory == deleted.directory }) else {
       throw CairnError(
         .notFound, "\(deleted.directory) is not in the trash any more",

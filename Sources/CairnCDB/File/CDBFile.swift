@@ -77,10 +77,13 @@ public final class CDBFile: Sendable {
     bytes.file.close()
   }
 
+  @inline(__always)
   func checkOpen() throws(CairnError) {
-    if closed.load(ordering: .acquiring) {
-      throw CairnError(.closed, "\"\(path)\" was closed; open it anew", file: path)
-    }
+    if closed.load(ordering: .acquiring) { throw closedError() }
+  }
+
+  private func closedError() -> CairnError {
+    CairnError(.closed, "\"\(path)\" was closed; open it anew", file: path)
   }
 
   // MARK: values

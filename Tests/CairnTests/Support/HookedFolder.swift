@@ -30,6 +30,10 @@ struct HookedFolder: Folder {
   let base: DirectoryFolder
   let hook: Switch
 
+  func forReading() -> any Folder {
+    HookedFolder(base: base.forReading() as? DirectoryFolder ?? base, hook: hook)
+  }
+
   func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
     try hook.run(.list, directory)
     return try await base.list(directory)

@@ -10,21 +10,34 @@ final class FaultProxy: Sendable {
   enum Fault: Sendable, CaseIterable {
     /// The server never sees the request.
     case refused
+    /// Half of the request comes to the server.
+    case cutRequest
     /// The server does what it was asked, and nobody hears of it.
     case lostReply
     /// Half of the answer comes.
     case cutReply
     /// Too busy, come back later.
     case busy
+    /// Too many requests, come back when so many seconds have passed.
+    case tooMany
     case broken
     case late
   }
 
   let server: TestServer
+  private let retryAfter: Int
   private let faults = Lock<@Sendable (Asked) -> Fault?>({ _ in nil })
   private let taken = Lock<[Fault]>([])
+  private let end = Lock<End?>(nil)
 
-  init(to port: UInt16) throws {
+  private struct End {
+    var rest: Int
+    let happen: @Sendable () -> Void
+  }
+
+  /// - Parameter retryAfter: Seconds that somebody who has asked too often is to wait.
+  init(to port: UInt16, retryAfter: Int = 0) throws {
+    self.retryAfter = retryAfter
     server = try TestServer()
     server.handle { [weak self] asked in self?.pass(asked, port) ?? .hangUp }
   }
@@ -34,21 +47,50 @@ final class FaultProxy: Sendable {
   func heal() { set { _ in nil } }
   var faultsTaken: [Fault] { taken.withLock { $0 } }
 
-  /// One request in `every`, by a seed.
+  /// `happen` is called when the request of this number from now on comes, which is the last one
+  /// that comes through; nobody hears of its answer. nil: all come through again.
+  func stop(at number: Int?, happen: @escaping @Sendable () -> Void = {}) {
+    end.withLock { $0 = number.map { End(rest: $0, happen: happen) } }
+  }
+
+  /// One request in `every`, by a seed: all kinds of faults in turn, in an order that is another
+  /// one each time. If it costs a wait, only once somebody is told that there were too many.
   func spoil(every: UInt64, seed: UInt64) {
     let random = SeededRandom(seed)
-    set { _ in
-      guard random.next() % every == 0 else { return nil }
-      return Fault.allCases[random.below(Fault.allCases.count)]
+    let deck = Lock<[Fault]>([])
+    set { [weak self] asked in
+      guard let self, random.next() % every == 0 else { return nil }
+      let isTold = retryAfter > 0 && faultsTaken.contains(.tooMany)
+      return deck.withLock { deck -> Fault? in
+        if deck.isEmpty { deck = random.shuffled(Fault.allCases) }
+        deck.removeAll { $0 == .tooMany && isTold }
+        guard let place = deck.firstIndex(where: { $0 != .cutRequest || !asked.body.isEmpty })
+        else { return nil }
+        return deck.remove(at: place)
+      }
     }
   }
 
   private func pass(_ asked: Asked, _ port: UInt16) -> Reply {
+    let last = end.withLock { end -> End? in
+      end?.rest -= 1
+      return end
+    }
+    if let last, last.rest <= 0 {
+      guard last.rest == 0 else { return .hangUp }
+      last.happen()
+      _ = FaultProxy.forward(asked, port)
+      return .hangUp
+    }
     let fault = faults.withLock { $0 }(asked)
     if let fault { taken.withLock { $0.append(fault) } }
     switch fault {
     case .refused: return .hangUp
+    case .cutRequest:
+      FaultProxy.forwardHalf(asked, port)
+      return .hangUp
     case .busy: return .answer(503, [("Retry-After", "0")])
+    case .tooMany: return .answer(429, [("Retry-After", "\(retryAfter)")])
     case .broken: return .text(500, "it is broken")
     case .late: Thread.sleep(forTimeInterval: 0.05)
     default: break
@@ -61,16 +103,26 @@ final class FaultProxy: Sendable {
     return .cut(status, headers, Array(body[..<(body.count / 2)]), says: max(1, body.count))
   }
 
-  private static func forward(_ asked: Asked, _ port: UInt16) -> Reply {
-    guard let wire = Wire.connect(port) else { return .hangUp }
-    defer { wire.close() }
+  private static func head(_ asked: Asked) -> [UInt8] {
     var text = asked.message.line + "\r\n"
     for (name, value) in asked.message.headers
     where !["connection", "transfer-encoding", "content-length"].contains(name.lowercased()) {
       text += "\(name): \(value)\r\n"
     }
     text += "Content-Length: \(asked.body.count)\r\nConnection: close\r\n\r\n"
-    wire.send(Array(text.utf8) + asked.body)
+    return Array(text.utf8)
+  }
+
+  private static func forwardHalf(_ asked: Asked, _ port: UInt16) {
+    guard let wire = Wire.connect(port) else { return }
+    defer { wire.close() }
+    wire.send(head(asked) + asked.body.prefix(asked.body.count / 2))
+  }
+
+  private static func forward(_ asked: Asked, _ port: UInt16) -> Reply {
+    guard let wire = Wire.connect(port) else { return .hangUp }
+    defer { wire.close() }
+    wire.send(head(asked) + asked.body)
     var rest: [UInt8] = []
     let isHead = asked.method == "HEAD"
     guard let message = Message.read(
@@ -80,5 +132,13 @@ final class FaultProxy: Sendable {
     let dropped = ["connection", "transfer-encoding", "keep-alive", isHead ? "" : "content-length"]
     let headers = message.headers.filter { !dropped.contains($0.name.lowercased()) }
     return .answer(status, headers.map { ($0.name, $0.value) }, message.body)
+  }
+}
+
+extension SeededRandom {
+  func shuffled<Value>(_ values: [Value]) -> [Value] {
+    var values = values
+    for end in values.indices.dropFirst().reversed() { values.swapAt(end, below(end + 1)) }
+    return values
   }
 }

@@ -18,6 +18,8 @@ final class MemoryDAV: Sendable {
     var depthIsIgnored = false
     /// Each request takes a second of the server's time.
     var clockTicks = false
+    /// It sends parts of files; if not, all of them.
+    var knowsParts = true
   }
 
   struct File: Sendable {
@@ -83,7 +85,8 @@ final class MemoryDAV: Sendable {
       return .answer(isNew ? 201 : 204, tag.map { [("ETag", $0)] } ?? [])
     case "GET":
       guard let file = state.files[path] else { return .answer(404) }
-      return MemoryDAV.part(of: file.bytes, asked["range"], tag(file))
+      let range = manners.knowsParts ? asked["range"] : nil
+      return MemoryDAV.part(of: file.bytes, range, tag(file))
     case "DELETE":
       return .answer(state.files.removeValue(forKey: path) == nil ? 404 : 204)
     case "MOVE":

@@ -29,6 +29,21 @@ struct FailuresCommand: AsyncParsableCommand {
     case lost(Int)
     case flipped(Int, bit: UInt64)
     case misread(Int, bit: UInt64)
+
+    /// What the ledger calls it.
+    var name: String {
+      switch self {
+      case .error(_, _, let isForGood): isForGood ? "error for good" : "error once"
+      case .interrupted: "interrupted calls"
+      case .slow: "slow call"
+      case .failing(_, _, let isForGood):
+        isForGood ? "error for good, any thread" : "error once, any thread"
+      case .short: "short calls"
+      case .lost: "lost write"
+      case .flipped: "flipped write"
+      case .misread: "flipped read"
+      }
+    }
   }
 
   /// What each call may answer.
@@ -84,7 +99,11 @@ struct FailuresCommand: AsyncParsableCommand {
     }
     if cases.isEmpty { return }
     cases.shuffle(using: &random)
-    let order = cases
+    // One of each kind comes first: a slice may be too short to meet a rare one by chance.
+    var met: Set<String> = []
+    let firsts = cases.indices.filter { met.insert(cases[$0].1.name).inserted }
+    let others = cases.indices.filter { !firsts.contains($0) }
+    let order = (firsts + others).map { cases[$0] }
     let turns = options.turns(default: min(1000, order.count))
     ledger.count("cases there are", order.count)
     try await options.lanes(&ledger, turns) { lane in

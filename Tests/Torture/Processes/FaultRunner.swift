@@ -17,29 +17,18 @@ struct FaultRunner {
     let ending = child.wait(seconds: 60)
     let words = Words(child.text)
     for failure in words.failures { ledger.count("failed \(failure)") }
+    ledger.took(fault.name)
     do {
       switch fault {
       case .error(_, let error, let isForGood):
-        ledger.took(isForGood ? "error for good" : "error once")
         // Once is no reason to give up; `close` and a file system that can't preallocate are
         // none to fail.
         let mayGiveUp = isForGood && error != "EOPNOTSUPP"
         try require(ending, words, mayGiveUp: mayGiveUp)
-      case .interrupted:
-        ledger.took("interrupted calls")
+      case .interrupted, .slow, .short:
         try require(ending, words, mayGiveUp: false, mayFail: false)
-      case .slow:
-        ledger.took("slow call")
-        try require(ending, words, mayGiveUp: false, mayFail: false)
-      case .failing(_, _, let isForGood):
-        ledger.took(isForGood ? "error for good, any thread" : "error once, any thread")
-        try require(ending, words, mayGiveUp: isForGood)
-      case .short:
-        ledger.took("short calls")
-        try require(ending, words, mayGiveUp: false, mayFail: false)
-      case .lost: return try damaged("lost write", workload, ending, words)
-      case .flipped: return try damaged("flipped write", workload, ending, words)
-      case .misread: return try damaged("flipped read", workload, ending, words)
+      case .failing(_, _, let isForGood): try require(ending, words, mayGiveUp: isForGood)
+      case .lost, .flipped, .misread: return try damaged(fault.name, workload, ending, words)
       }
       try await workload.check(words, scratch)
     } catch {
@@ -101,7 +90,6 @@ struct FaultRunner {
   private mutating func damaged(
     _ name: String, _ workload: Workload, _ ending: Child.Ending, _ words: Words
   ) throws {
-    ledger.took(name)
     guard ending == .exited(0) || ending == .exited(1) else {
       throw TortureFailure("the writer trapped")
     }

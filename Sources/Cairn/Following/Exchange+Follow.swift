@@ -1,0 +1,107 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// The rounds of a datastore that is only followed: they read, and never write to the folder.
+extension Exchange {
+  /// The folder must be the one that was subscribed to, and the datastore must still be there.
+  func checkFollowed(
+    _ source: FollowedSource, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    let file = source.file
+    let identity: UInt128
+    if let known = memory.withLock({ $0.folderIdentity }) {
+      identity = known
+    } else {
+      report.requests += 1
+      identity = try await FollowedSource.identity(of: folder, id: datastoreID)
+      if identity != file.folder {
+        guard try await hasKnownHead(&report) else { throw otherFolderError }
+        try checkOpen()
+        source.noteFolder(identity)
+      }
+      memory.withLock { $0.folderIdentity = identity }
+    }
+    let entries = try await source.catalogue.entries(in: folder, identity: identity, &report)
+    let entry = entries[datastoreID] ?? .nothing
+    if entry.generation > file.generation {
+      throw CairnError(
+        .deleted,
+        "the datastore \(datastoreID) was deleted in the folder"
+          + (entry.view == nil ? "" : ", and there is another one of that name now")
+          + "; what was pulled stays here until you unsubscribe", id: datastoreID)
+    }
+  }
+
+  private var otherFolderError: CairnError {
+    CairnError(
+      .disallowed,
+      "this is another shared folder than the one that \(datastoreID) was subscribed to in; "
+        + "nothing was changed. Give the right folder, or unsubscribe and subscribe anew",
+      file: FileName.folderIdentity, id: datastoreID)
+  }
+
+  /// Two devices may have made the folder at once, and one of the two files has won since: a folder
+  /// that has gone on from what is known here is the same.
+  private func hasKnownHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
+    let vector = store.vector
+    report.requests += 1
+    for entry in try await folder.list(directory) {
+      guard let number = FileName.headDevice(entry.name) else { continue }
+      let device = DeviceID(rawValue: number)
+      guard vector[device] > 0 else { continue }
+      report.requests += 1
+      let path = directory + "/" + entry.name
+      guard let bytes = try await folder.read(path, limit: Head.bytesMax) else { continue }
+      do throws(LogError) {
+        let head = try Head(bytes, name: entry.name, datastore: store.datastore)
+        if head.device == device, head.last >= vector[device] { return true }
+      } catch {
+        // It says nothing; another one may.
+      }
+    }
+    return false
+  }
+
+  /// A head that was there is not: is this still the same folder?
+  func isHeadMissing(_ listing: [String: FolderEntry]) -> Bool {
+    memory.withLock { memory in
+      memory.heads.keys.contains { listing[FileName.head(device: $0.rawValue)] == nil }
+    }
+  }
+
+  /// The end of a round: contents of attachments, by policy. What goes wrong with them is a problem
+  /// in the report.
+  func fetchFollowedBlobs(_ report: inout ExchangeReport) async throws(CairnError) {
+    guard let blobs else { return }
+    do throws(CairnError) { try await blobs.follow(&report) } catch {
+      blobs.lookAgain()
+      if ExchangeCondition.saysNothing(error) { throw error }
+      report.problems.append(
+        ExchangeReport.Problem(name: error.file ?? blobs.directory, reason: error.message))
+    }
+  }
+
+  /// Abort means at once, where there is more than one file to come.
+  func checkAborted() throws(CairnError) {
+    if endsEarly, Task.isCancelled { throw DatastoreFollower.aborted }
+  }
+}
+
+extension FollowedSource {
+  /// Which folder it is. One that has no cairn.json is none of ours, or not there just now.
+  static func identity(of folder: any Folder, id: String) async throws(CairnError) -> UInt128 {
+    switch try await FolderIdentity.find(in: folder) {
+    case .whole(let identity): return identity
+    case .half(let bytes): throw FolderIdentity.halfError(bytes)
+    case .missing:
+      throw CairnError(
+        .notFound,
+        "there is no shared folder, or it is empty: \(FileName.folderIdentity) is missing; nothing "
+          + "was changed. Wait until the folder is there, or check its address",
+        file: FileName.folderIdentity, id: id)
+    }
+  }
+}

@@ -1,0 +1,132 @@
+package import Cairn
+
+extension HTTPSession {
+  /// Bytes that are asked for at once; fewer where a budget has no room for more.
+  private var partBytes: UInt64 { min(4 << 20, max(16 << 10, room ?? .max)) }
+
+  /// Calls `body` with the bytes of a file from a place on, piece by piece; false if it is not
+  /// there. No byte is given twice, whatever breaks.
+  ///
+  /// A file comes in parts, each of which is a request that a budget has room for or not. Every
+  /// answer that servers give is taken: a part, a part that says that it is all, and all. A server
+  /// that sends all of a long file is asked once more, for just that, and then read to the end, so
+  /// that what it sends grows with the file and not with its square.
+  package func read(
+    _ request: HTTPRequest, from offset: UInt64,
+    _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(HTTPFailure) -> Bool {
+    let progress = StreamProgress(offset)
+    while true {
+      let before = progress.count
+      switch try await readPart(request, progress, body) {
+      case 404, 410: return false
+      // There is nothing behind that place.
+      case 416: return true
+      default: if progress.isAtEnd { return true }
+      }
+      guard progress.count > before else {
+        throw HTTPFailure(.foreign, request.label, "a part came in which there is nothing")
+      }
+    }
+  }
+
+  private func readPart(
+    _ request: HTTPRequest, _ progress: StreamProgress,
+    _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(HTTPFailure) -> Int {
+    var request = request
+    request.accepted = [200, 206, 404, 410, 416]
+    let (end, isTooFar) = progress.count.addingReportingOverflow(partBytes)
+    if isTooFar { return 416 }
+    request.expected = end - progress.count
+    let plain = request
+    request.headers.append(("Range", "bytes=\(progress.count)-\(end - 1)"))
+    do throws(HTTPFailure) { return try await send(request, end, progress, body) } catch {
+      guard let whole = progress.whole else { throw error }
+      request = plain
+      request.expected = whole
+      return try await send(request, .max, progress, body)
+    }
+  }
+
+  private func send(
+    _ request: HTTPRequest, _ end: UInt64, _ progress: StreamProgress,
+    _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(HTTPFailure) -> Int {
+    let answer = try await send(request, into: { StreamSink(progress, end: end) }) {
+      bytes throws(CairnError) in
+      try body(bytes)
+      progress.count += UInt64(bytes.count)
+    }
+    // Where nothing says how long the file is, an answer that is no part is all of it, and a part
+    // that ends early was the last one.
+    let sink = answer.sink
+    progress.isAtEnd =
+      sink.isAll || sink.total.map { progress.count >= $0 } ?? (progress.count < end)
+    return answer.reply.status
+  }
+}
+
+/// How far a file has come, through all tries.
+private final class StreamProgress {
+  /// Up to which byte it was given to who wants it.
+  var count: UInt64
+  var isAtEnd = false
+  /// How long it is, if the server would send all of it.
+  var whole: UInt64?
+
+  init(_ count: UInt64) { self.count = count }
+}
+
+/// Gives on what has not come before, whatever comes around it.
+private struct StreamSink: HTTPSink {
+  private let progress: StreamProgress
+  private let end: UInt64
+  private var position: UInt64 = 0
+  private var isWanted = false
+  /// The answer is no part.
+  private(set) var isAll = false
+  private var pending: [UInt8] = []
+  /// The length of the file, if the server says it.
+  private(set) var total: UInt64?
+
+  init(_ progress: StreamProgress, end: UInt64) { (self.progress, self.end) = (progress, end) }
+
+  var hasEnough: Bool { isWanted && !isAll && position > end }
+
+  mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {
+    isWanted = reply.status == 200 || reply.status == 206
+    guard isWanted else { return }
+    if let part = reply.contentRange {
+      guard part.start <= progress.count else {
+        throw HTTPFailure(
+          .foreign, request.label, "bytes from \(part.start) on came instead of those asked for")
+      }
+      (position, total) = (part.start, part.total)
+      return
+    }
+    guard reply.status == 200 else {
+      throw HTTPFailure(.foreign, request.label, "a part came that does not say which")
+    }
+    (isAll, total) = (true, reply.length)
+    // Not what was taken from the budget for it.
+    guard let length = reply.length, length > request.expected, progress.whole == nil else {
+      return
+    }
+    progress.whole = length
+    throw HTTPFailure(.tooLarge, request.label, "\(length) bytes come, and not a part of them")
+  }
+
+  mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
+    guard isWanted else { return }
+    let start = max(progress.count, position)
+    let stop = min(isAll ? .max : end, position + UInt64(bytes.count))
+    if start < stop { pending += bytes[Int(start - position)..<Int(stop - position)] }
+    position += UInt64(bytes.count)
+  }
+
+  mutating func given() -> [UInt8] {
+    defer { pending = [] }
+    return pending
+  }
+}

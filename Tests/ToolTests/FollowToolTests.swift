@@ -1,0 +1,83 @@
+import TestSupport
+import Testing
+
+@Suite struct FollowToolTests {
+  let scratch: Scratch
+  let (member, copy, folder): (String, String, String)
+
+  init() throws {
+    scratch = try Scratch()
+    (member, copy, folder) = (
+      scratch.path("member"), scratch.path("copy"), scratch.path("folder")
+    )
+    let file = try scratch.write("in.csv", "k,x\nr1,1\nr2,2\n")
+    try scratch.succeed("import", "t", file, "--key", "k", "--folder", folder, root: member)
+    try scratch.succeed("import", "u", file, "--key", "k", root: member)
+    try scratch.succeed("sync", root: member)
+  }
+
+  private func run(_ arguments: [String], root: String) throws -> Tool.Outcome {
+    try Tool.run(arguments + ["--root", root])
+  }
+
+  private func export(_ table: String, _ root: String) throws -> String {
+    try scratch.succeed("export", table, root: root)
+  }
+
+  @Test func `what a member has is followed, read and refused`() throws {
+    let first = try json(scratch.succeed("follow", folder, "--json", root: copy))
+    #expect(first["datastore"] as? String == "default" && first["tables"] as? Int == 2)
+    #expect(first["records"] as? Int == 4)
+    for table in ["t", "u"] { #expect(try export(table, copy) == export(table, member)) }
+    for command in [
+      ["set", "t", "r1", "x=5"], ["delete", "t", "r1"], ["title", "mine"],
+    ] {
+      let outcome = try run(command, root: copy)
+      #expect(outcome.status == 1 && outcome.errors.contains("followed"), "\(outcome)")
+    }
+    let doctor = try scratch.succeed("doctor", root: copy)
+    #expect(doctor.contains("was not looked into"))
+    #expect(try !scratch.succeed("doctor", root: member).contains("was not looked into"))
+    let members = try json(scratch.succeed("devices", "--json", root: member))
+    #expect((members["devices"] as? [Any])?.count == 1)
+    try scratch.succeed("set", "t", "r1", "x=9", root: member)
+    try scratch.succeed("sync", root: member)
+    try scratch.succeed("sync", root: copy)
+    #expect(try export("t", copy) == export("t", member))
+    #expect(try scratch.succeed("follow", root: copy).contains("0 deltas in 0 files"))
+    try scratch.succeed("status", root: copy)
+    try scratch.succeed("tables", root: copy)
+  }
+
+  @Test func `tables are chosen, and the choice is remembered`() throws {
+    let first = try scratch.succeed("follow", folder, "--except-table", "u", root: copy)
+    #expect(first.contains("2 records in 1 table here"))
+    #expect(try scratch.succeed("follow", root: copy).contains("2 records in 1 table here"))
+    let other = try scratch.succeed("follow", "--table", "u", root: copy)
+    #expect(other.contains("2 records in 1 table here"))
+    #expect(try export("u", copy) == export("u", member))
+    let all = try scratch.succeed("follow", "--all-tables", root: copy)
+    #expect(all.contains("4 records in 2 tables here"))
+    let both = try run(
+      ["follow", "--table", "u", "--except-table", "t"], root: copy)
+    #expect(both.status == 2)
+  }
+
+  @Test func `what is not there is not found, and unfollow removes everything`() throws {
+    let missing = try run(
+      ["follow", folder, "--datastore", "others"], root: copy)
+    #expect(missing.status == 4, "\(missing)")
+    #expect(try run(["follow"], root: copy).status == 2, "which folder?")
+    #expect(try run(["unfollow"], root: copy).status == 4)
+    #expect(try run(["follow", folder], root: member).status == 1, "a member's root")
+    try scratch.succeed("follow", folder, root: copy)
+    #expect(
+      try run(["query", "t", "--datastore", "others"], root: copy).status == 4)
+    try scratch.succeed("unfollow", root: copy)
+    #expect(try run(["query", "t"], root: copy).status == 4)
+    // What comes into this root next is not for that folder.
+    let file = try scratch.write("own.csv", "k,x\nr1,1\n")
+    try scratch.succeed("import", "t", file, "--key", "k", root: copy)
+    #expect(try run(["sync"], root: copy).status == 2)
+  }
+}
