@@ -83,7 +83,7 @@ extension Datastore {
   ///
   /// - Parameter device: its id, as in `DeviceInfo.id`.
   /// - Throws: `invalidOperation` in a local datastore; `illegalArgument` if it is no device's id,
-  ///   or this device's; `disallowed` if the user may not write, `readOnly` in one that is followed.
+  ///   or this device's; `disallowed` if the user may not write, `readOnly` if it is followed.
   public func retireDevice(_ device: String) throws(CairnError) {
     guard exchanger != nil else {
       throw CairnError(

@@ -15,8 +15,8 @@ import Testing
     try a.addPhoto("r", sample(1))
     try await bench.settle([a, b, c])
     // Each has said what it knows, and has something that the others wait for.
-    try b.add("of b")
-    try c.add("of c")
+    try b.add("of-b")
+    try c.add("of-c")
     #expect(try await bench.settle([a, b, c]))
     try a.table("t").record("r")?.delete()
     try a.sync()

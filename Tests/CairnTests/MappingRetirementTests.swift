@@ -53,6 +53,7 @@ import Testing
     bench.hook.fail([.write], .noConnection)
     _ = try? await c.exchange()
     bench.hook.set(nil)
+    c.store.resume()
     try await c.update("o") { $0.stars = 2 }
     let old = try c.main.device
     try a.main.retireDevice(old)

@@ -24,15 +24,9 @@ extension Exchange {
       let hasNews = inbox.withLock { inbox in
         !inbox.judged.isSuperset(of: inbox.items.map(\.name))
       }
-      let isOther = staging.exchange.memory.withLock {
-        $0.cutOff != nil || $0.foundation?.dot != cut.dot
-      }
-      if hasNews || isOther {
-        // The cut came after what was put together in earlier rounds, some of which it cuts off;
-        // or it may have had to give way itself meanwhile: the next sync looks for the one that
-        // goes on.
-        stopRejoining()
-      }
+      // The cut came after what was put together in earlier rounds, some of which it cuts off; or it
+      // may have had to give way itself meanwhile: the next sync looks for the one that goes on.
+      if hasNews || staging.isOther(than: cut) { stopRejoining() }
       wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
       return nil
     }
@@ -86,5 +80,12 @@ extension Exchange {
       staged: staging.exchange.store, device: store.device, common: CommonBranch(store.device))
     plan.admitted = seal
     return plan
+  }
+}
+
+extension Staging {
+  /// Whether what was put together is not for this cut, or has to give way itself.
+  fileprivate func isOther(than cut: Cut) -> Bool {
+    exchange.memory.withLock { $0.cutOff != nil || $0.foundation?.dot != cut.dot }
   }
 }
