@@ -64,8 +64,8 @@ extension Exchange {
     plan.admitted = seal
     plan.leavesName = true
     if !hasAll {
-      plan.carried = try carried(ownFiles, after: through)
-      let have = plan.carried.isEmpty ? through : ownFiles.last?.last ?? through
+      let have: UInt64
+      (plan.carried, have) = try carried(ownFiles, after: through)
       guard hasOwnDeltas(after: have, through: last) else {
         wait("its own deltas \(have + 1) to \(last) are in its log or in the folder")
         return nil

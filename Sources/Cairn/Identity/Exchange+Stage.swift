@@ -148,8 +148,8 @@ extension Exchange {
       branch.context.contains($0.dot) || $0.dot.device == head.device && $0.dot.sequence <= common
     }
     if !hasOwnDeltas(after: common, through: own.last) {
-      plan.carried = try carried(ownFiles, after: common)
-      let have = plan.carried.isEmpty ? common : ownFiles.last?.last ?? common
+      let have: UInt64
+      (plan.carried, have) = try carried(ownFiles, after: common)
       guard hasOwnDeltas(after: have, through: own.last) else {
         report.problems.append(
           ExchangeReport.Problem(
@@ -217,10 +217,11 @@ extension Exchange {
     } catch { return false }
   }
 
-  /// Own deltas that are in the folder only, under files that the other copy's head does not name.
+  /// Own deltas that are in the folder only, under files that the other copy's head does not name,
+  /// as far as they follow one another, and the last of them.
   func carried(
     _ files: [PublishedBranch.File], after sequence: UInt64
-  ) throws(CairnError) -> [[UInt8]] {
+  ) throws(CairnError) -> (packs: [[UInt8]], last: UInt64) {
     var writer = PackWriter(device: store.device, first: sequence + 1)
     do throws(DecodeError) {
       for file in files
@@ -228,6 +229,6 @@ extension Exchange {
         try writer.append(file.pack, through: file.last, limit: .max)
       }
     } catch { throw CairnError(LogError(error, directory, at: 0, "published deltas")) }
-    return writer.isEmpty ? [] : [writer.bytes()]
+    return (writer.isEmpty ? [] : [writer.bytes()], writer.nextSequence - 1)
   }
 }
