@@ -89,7 +89,8 @@ extension Store {
     let committed = try commitPending(&guarded)
     try sealTail(&guarded)
     let own = try ownPacks(plan, guarded)
-    let (packs, conflicts) = try reauthored(own, plan, guarded.store.cuts.earlierNames(of: device))
+    let names = guarded.store.cuts.earlierNames(of: device)
+    guard let (packs, conflicts) = try reauthored(own, plan, names) else { return nil }
     var next = guarded.current
     next.device = plan.device.rawValue
     next.snapshot += 1
@@ -171,15 +172,31 @@ extension Store {
 
   private static let ownPackBytes = 4 << 20
 
-  /// The same under the new name, put into the staged store, too.
-  private func reauthored(
-    _ own: [[UInt8]], _ plan: Rejoining, _ names: [EarlierName]
-  ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
+  /// Whether it is known how far the sums had come from which own deltas go on.
+  package func isCertain(_ plan: Rejoining) throws(StoreError) -> Bool {
+    if plan.common.knowsAdditions { return true }
+    let own = try withState { guarded throws(StoreError) in try ownPacks(plan, guarded) }
+    return try !reauthoring(own, plan).isUncertain
+  }
+
+  private func reauthoring(
+    _ own: [[UInt8]], _ plan: Rejoining
+  ) throws(StoreError) -> Reauthoring {
     var reauthoring = Reauthoring(
       plan.common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
     do throws(DecodeError) {
       for pack in own { try reauthoring.add(pack: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    return reauthoring
+  }
+
+  /// The same under the new name, put into the staged store, too. Nil if a sum has gone on meanwhile
+  /// from where nobody knows.
+  private func reauthored(
+    _ own: [[UInt8]], _ plan: Rejoining, _ names: [EarlierName]
+  ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict])? {
+    let reauthoring = try reauthoring(own, plan)
+    if reauthoring.isUncertain { return nil }
     var packs = reauthoring.packs
     var conflicts: [SyncOutcome.Conflict] = []
     if packs.isEmpty {

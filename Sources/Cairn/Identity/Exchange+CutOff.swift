@@ -54,10 +54,8 @@ extension Exchange {
     do throws(DecodeError) {
       for file in ownFiles { try branch.add(pack: file.pack, through: through) }
     } catch { throw CairnError(LogError(error, name, at: 0, "published deltas")) }
-    guard branch.last == through else {
-      wait("its own deltas 1 to \(through) are in the folder")
-      return nil
-    }
+    // Without them it is not known how far its sums had come there.
+    if branch.last != through { branch = CommonBranch(store.device, through: through) }
     var plan = Rejoining(
       staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
     plan.isOnTop = true
@@ -70,6 +68,11 @@ extension Exchange {
         wait("its own deltas \(have + 1) to \(last) are in its log or in the folder")
         return nil
       }
+    }
+    let isCertain = try wrapped { [plan] () throws(StoreError) in try store.isCertain(plan) }
+    if !isCertain {
+      wait("its own deltas 1 to \(through) are in the folder")
+      return nil
     }
     return plan
   }

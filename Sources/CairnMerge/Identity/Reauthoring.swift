@@ -22,6 +22,9 @@ package struct Reauthoring: Sendable {
   private var runs: [CommonBranch.FieldName: [CommonBranch.Run]] = [:]
   /// The last delta of the old device that was taken.
   package private(set) var last: UInt64
+  /// An addition goes on from one in the common branch, and how far that had come is not known: it
+  /// would count twice.
+  package private(set) var isUncertain = false
 
   /// - Parameter author: who the deltas are to be of; the device itself if it keeps its name, and
   ///   only what is not there any more has to be forgotten.
@@ -98,6 +101,7 @@ package struct Reauthoring: Sendable {
   private mutating func rename(_ delta: inout Delta, _ names: [RecordName]) {
     let sequence = delta.dot.sequence
     delta.forEachAddition(names) { name, addition in
+      if addition.since <= common.last, !common.knowsAdditions { isUncertain = true }
       runs[name, default: []].append(
         CommonBranch.Run(since: addition.since, last: sequence, total: addition.total))
     }
