@@ -59,4 +59,56 @@ import Testing
     #expect(away.device != name)
     #expect(try a.ids() == all)
   }
+
+  /// Devices of which `away` was retired, and its files are lost: they are in snapshots only. It had
+  /// added 5 to a field, and all have that.
+  private func withoutFiles() async throws -> (a: Datastore, b: Datastore, away: Datastore) {
+    let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.table("t").setRule(.sum, field: "n")
+    try a.table("t").insert(["n": 10], id: "r")
+    try await bench.settle([a, b, away])
+    try away.table("t").record("r")?.set("n", 15)
+    try away.sync()
+    try await bench.settle([away, a, b])
+    try away.compact()
+    try a.retireDevice(away.device)
+    try await bench.settle([a, b])
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    let seal = a.store.cuts.cuts.first?.seal
+    #expect(seal?[away.store.device] == away.store.vector[away.store.device])
+    let lost = bench.folder.paths().filter {
+      $0.contains("/\(away.device)") && $0.hasSuffix(".seg")
+    }
+    #expect(!lost.isEmpty)
+    for path in lost { try bench.folder.remove(path) }
+    return (a, b, away)
+  }
+
+  @Test func `a device that gives way goes without files that the folder has lost`()
+    async throws
+  {
+    let (a, b, away) = try await withoutFiles()
+    let name = away.device
+    try away.add("mine")
+    try away.table("t").record("r")?.set("text", "of away")
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    try bench.expectEqual([a, b, away])
+    #expect(try a.ids() == ["r", "mine"])
+    // What it adds from here on counts once.
+    try away.table("t").record("r")?.set("n", 16)
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    for device in [a, b, away] { #expect(try device.table("t").record("r")?.int("n") == 16) }
+  }
+
+  @Test func `it waits for them if one of its sums goes on from there`() async throws {
+    let (a, b, away) = try await withoutFiles()
+    let name = away.device
+    try away.table("t").record("r")?.set("n", 16)
+    #expect(try await !bench.settle([away, a, b]))
+    #expect(away.device == name)
+    #expect(bench.unrest.contains { $0.contains("its own deltas 1 to 1 are in the folder") })
+    #expect(try away.table("t").record("r")?.int("n") == 16)
+    for device in [a, b] { #expect(try device.table("t").record("r")?.int("n") == 15) }
+  }
 }
