@@ -23,7 +23,7 @@ package struct Reauthoring: Sendable {
   /// The last delta of the old device that was taken.
   package private(set) var last: UInt64
   /// An addition goes on from one in the common branch, and how far that had come is not known: it
-  /// would count twice.
+  /// would count twice. What came of it is not to be used.
   package private(set) var isUncertain = false
 
   /// - Parameter author: who the deltas are to be of; the device itself if it keeps its name, and
@@ -67,6 +67,7 @@ package struct Reauthoring: Sendable {
       delta.drop(table: Cut.table)
       delta.dependencies = dependencies(delta)
       if isRenamed { rename(&delta, reader.records) }
+      if isUncertain { return }
       writer.append(delta, heap: reader.heap, names: reader.records, map: &map)
       if writer.byteCount >= Reauthoring.packBytes {
         finished.append(writer.bytes())
@@ -105,6 +106,7 @@ package struct Reauthoring: Sendable {
       runs[name, default: []].append(
         CommonBranch.Run(since: addition.since, last: sequence, total: addition.total))
     }
+    if isUncertain { return }
     for section in delta.sections {
       for column in delta.columns[section.columns] {
         for cell in column.cells {
