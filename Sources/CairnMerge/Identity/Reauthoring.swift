@@ -54,6 +54,7 @@ package struct Reauthoring: Sendable {
 
   /// Takes the next deltas of the old device; those that were taken before are left out.
   package mutating func add(pack: [UInt8]) throws(DecodeError) {
+    if isUncertain { return }
     var reader = try PackReader(pack)
     var delta = Delta()
     var map: [UInt32] = []
