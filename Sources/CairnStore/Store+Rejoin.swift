@@ -190,8 +190,8 @@ extension Store {
     return reauthoring
   }
 
-  /// The same under the new name, put into the staged store, too. Nil if a sum has gone on meanwhile
-  /// from where nobody knows.
+  /// The same under the new name, put into the staged store, too. Nil if a sum has gone on
+  /// meanwhile from where nobody knows.
   private func reauthored(
     _ own: [[UInt8]], _ plan: Rejoining, _ names: [EarlierName]
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict])? {

@@ -60,8 +60,8 @@ import Testing
     #expect(try a.ids() == all)
   }
 
-  /// Devices of which `away` was retired, and its files are lost: they are in snapshots only. It had
-  /// added 5 to a field, and all have that.
+  /// Devices of which `away` was retired, and its files are lost: they are in snapshots only. It
+  /// had added 5 to a field, and all have that.
   private func withoutFiles() async throws -> (a: Datastore, b: Datastore, away: Datastore) {
     let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
     try a.table("t").setRule(.sum, field: "n")

@@ -24,8 +24,8 @@ extension Exchange {
       let hasNews = inbox.withLock { inbox in
         !inbox.judged.isSuperset(of: inbox.items.map(\.name))
       }
-      // The cut came after what was put together in earlier rounds, some of which it cuts off; or it
-      // may have had to give way itself meanwhile: the next sync looks for the one that goes on.
+      // The cut came after what was put together in earlier rounds, some of which it cuts off, or
+      // it may have had to give way itself meanwhile: the next sync looks for the one that goes on.
       if hasNews || staging.isOther(than: cut) { stopRejoining() }
       wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
       return nil
