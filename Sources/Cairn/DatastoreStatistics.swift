@@ -52,4 +52,49 @@ extension Datastore {
     }
     return try await exchanger.look()
   }
+
+  /// Asks the other devices to agree on what may be forgotten of all that is committed by now: that
+  /// records were deleted, and who wrote what when. Like any change it needs a `sync()`.
+  ///
+  /// Nobody waits for anything. Once every device that has written here, but for retired ones, has
+  /// exchanged twice, `compact()` leaves that out, on each device. A device that wrote something
+  /// without having exchanged, so that nobody knew it, has to take over the others' state first;
+  /// what it wrote goes on top of that, under a new id.
+  ///
+  /// - Throws: `invalidOperation` in a local datastore, which remembers nothing of the kind;
+  ///   `readOnly` in one that is followed.
+  public func askToForget() throws(CairnError) {
+    guard exchanger != nil else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore; it remembers nothing of the kind", id: id)
+    }
+    try checkNotFollowed("ask others to forget in")
+    store.requestCut()
+  }
+
+  /// Leaves a device out: one that is lost, or was reset and never comes back. Until then nobody
+  /// forgets what it might not have seen. Like any change it needs a `sync()`, and reaches the
+  /// others with the next exchange.
+  ///
+  /// What the device had published and somebody had merged stays. What it publishes later without
+  /// having seen this is not merged by anyone: if it does come back, it has to take over what the
+  /// others have first. A device that is retired and writes after having merged this is no longer
+  /// retired.
+  ///
+  /// - Parameter device: its id, as in `DeviceInfo.id`.
+  /// - Throws: `invalidOperation` in a local datastore; `illegalArgument` if it is no device's id,
+  ///   or this device's; `disallowed` if the user may not write, `readOnly` if it is followed.
+  public func retireDevice(_ device: String) throws(CairnError) {
+    guard exchanger != nil else {
+      throw CairnError(
+        .invalidOperation, "\(id) is a local datastore; it has no other devices", id: id)
+    }
+    guard let number = DeviceID(hex: device), number.rawValue != 0, number != store.device else {
+      throw CairnError(
+        .illegalArgument,
+        "\"\(device)\" is not the id of another device: 16 hex digits, as devices() gives them",
+        id: id)
+    }
+    try wrapped { () throws(StoreError) in try store.retire(number) }
+  }
 }

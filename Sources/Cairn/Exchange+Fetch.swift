@@ -19,7 +19,8 @@ extension Exchange {
     guard inbox.withLock({ $0.snapshot == nil }) else { return }
     let isNew = store.isBlank && inbox.withLock({ $0.items.isEmpty })
     let snapshots = usableSnapshots(listing, isNew: isNew, &report)
-    let chosen = isNew ? Exchange.newest(snapshots) : snapshotToJoin(snapshots, listing)
+    let chosen =
+      isNew ? Exchange.newest(foundations(snapshots)) : snapshotToJoin(snapshots, listing)
     guard let newest = chosen, let entry = listing[newest.name] else { return }
     planFetch(of: newest, listing)
     guard let path = try await download(newest, entry, isNew: isNew, &report) else { return }
@@ -40,7 +41,10 @@ extension Exchange {
   private func usableSnapshots(
     _ listing: [String: FolderEntry], isNew: Bool, _ report: inout ExchangeReport
   ) -> [Head.Snapshot] {
-    let (heads, refused) = memory.withLock { ($0.sortedHeads, $0.refusedSnapshots) }
+    let (heads, refused, held) = memory.withLock {
+      ($0.sortedHeads, $0.refusedSnapshots, $0.heldSnapshots)
+    }
+    let vector = store.vector
     return heads.compactMap(\.snapshot).filter { snapshot in
       guard let entry = listing[snapshot.name] else { return false }
       if let reason = refused[snapshot.content] {
@@ -53,9 +57,20 @@ extension Exchange {
         note(entry, known, &report)
         return false
       }
+      // Nothing has changed since it was asked for.
+      if held[snapshot.content] == vector { return false }
       return entry.isPresent && entry.size == snapshot.size
         && snapshot.size <= UInt64(Exchange.snapshotBytesMax)
     }
+  }
+
+  /// Those on which a store that is to have a cut can stand: the others may have deltas that do not
+  /// count beside it.
+  private func foundations(_ snapshots: [Head.Snapshot]) -> [Head.Snapshot] {
+    guard let cut = memory.withLock({ $0.foundation }) else { return snapshots }
+    let having = snapshots.filter { $0.vector.contains(cut.dot) }
+    if !having.isEmpty { return having }
+    return snapshots.filter { cut.seal?.covers($0.vector) ?? false }
   }
 
   static func weight(_ vector: VersionVector) -> UInt64 { vector.total }
@@ -173,6 +188,7 @@ extension Exchange {
       var delta = Delta()
       while try reader.next(into: &delta) {
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
+        try CutTable.check(delta, heap: reader.heap, names: reader.records)
         chain.add(delta, heap: reader.heap, names: reader.records)
         chains.append(chain.value)
         deletes += DeleteCount.of(delta)
@@ -224,6 +240,7 @@ extension Exchange {
       }
     }
     dropSeen()
+    note(cutOff: outcome.cutOff)
     inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
     if snapshot != nil || joined != nil { blobs?.noteWhole() }
     if let snapshot {
@@ -245,6 +262,7 @@ extension Exchange {
     outcome.changed += part.changed
     outcome.conflicts += part.conflicts
     outcome.summary = part.summary ?? outcome.summary
+    outcome.cutOff = part.cutOff ?? outcome.cutOff
   }
 
   private struct RecordKey: Hashable {
@@ -288,8 +306,11 @@ extension Exchange {
   }
 
   private func judge(_ error: StoreError, _ pending: Inbox.Snapshot) throws(CairnError) {
-    // What stands against it now may not do so later; before it is fetched again, that is asked.
-    guard let log = error.log else { return }
+    guard let log = error.log else {
+      // What stands against it now may not do so later.
+      let vector = store.vector
+      return memory.withLock { $0.heldSnapshots[pending.content] = vector }
+    }
     if case .disk(let disk) = log.reason {
       // Gone since it was fetched: it is fetched anew.
       if disk.reason == .notFound { return }
@@ -344,6 +365,7 @@ extension Exchange {
         let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch) }
         noteBlobs(batch, part)
         merge(part, into: &outcome)
+        note(part, of: taken)
         // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
         for failed in part.failures.keys { inbox.withLock { $0.remove(taken[failed]) } }
         packs = []

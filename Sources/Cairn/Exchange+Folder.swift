@@ -92,8 +92,10 @@ extension Exchange {
     report.requests += 1
     let name = directory + "/" + FileName.head(device: store.device.rawValue)
     let (publication, own) = memory.withLock { ($0.publication, $0.own) }
-    guard let bytes = try await folder.read(name, limit: Head.bytesMax), let publication else {
-      return false
+    guard let publication else { return false }
+    guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
+      if own.generation > 0 { return false }
+      return try await hasEarlierHead(&report)
     }
     do throws(LogError) {
       let head = try Head(bytes, name: name, datastore: store.datastore)
@@ -108,5 +110,23 @@ extension Exchange {
       if error.reason != .foreign { return true }
       throw CairnError(error)
     }
+  }
+
+  /// Who has left its name, and has published nothing under the next one, has published under that.
+  private func hasEarlierHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
+    for earlier in store.cuts.earlierNames(of: store.device) {
+      report.requests += 1
+      let name = FileName.head(device: earlier.name.rawValue)
+      guard let bytes = try await folder.read(directory + "/" + name, limit: Head.bytesMax) else {
+        continue
+      }
+      do throws(LogError) {
+        let head = try Head(bytes, name: name, datastore: store.datastore)
+        if head.last >= earlier.common { return true }
+      } catch {
+        // It says nothing.
+      }
+    }
+    return false
   }
 }

@@ -33,6 +33,9 @@ extension Exchange {
       if isSnapshotDue(head) { try await publishSnapshotIfRoom(&head, listing, &report) }
       head.acknowledged = vector
       head.acknowledgedAt = vector[store.device]
+      let cuts = store.cuts
+      head.fence = cuts.fence.meet(vector)
+      head.retired = cuts.retired.sorted()
     }
     head.user = user
     let expired = dropExpired(&head)
@@ -122,6 +125,10 @@ extension Exchange {
   func put(
     _ segment: PublishedSegment, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Head.Segment {
+    var segment = segment
+    do throws(DecodeError) {
+      if try CutTable.occurs(in: segment.pack) { segment.floor = FormatVersion.cuts }
+    } catch { throw CairnError(LogError(error, store.directory, at: 0, "own deltas")) }
     let (bytes, name) = segment.encoded()
     report.requests += 1
     gauge.planPublish(files: 1, bytes: UInt64(bytes.count))

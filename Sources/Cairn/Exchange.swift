@@ -56,6 +56,8 @@ final class Exchange: Sendable {
     var forked: Set<DeviceID> = []
     /// Contents of snapshots that were what their heads say, and could not be used all the same.
     var refusedSnapshots: [UInt128: String] = [:]
+    /// Contents of snapshots against which something stood that may pass, and what was here then.
+    var heldSnapshots: [UInt128: VersionVector] = [:]
     /// Files that heads name and that no listing has had since, by name: how many listings.
     var unseen: [String: Int] = [:]
     /// Snapshots of which something is needed that can't be had otherwise, by name: for how many
@@ -67,6 +69,10 @@ final class Exchange: Sendable {
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?
     var own: Head
+    /// Others go on without what only this device has, from this cut on.
+    var cutOff: Cut?
+    /// A store that is put together stands on a snapshot that has this cut.
+    var foundation: Cut?
     /// The own head in the folder was found to be what we wrote.
     var isOwnVerified = false
     /// It is an older one, or damaged.
@@ -215,6 +221,7 @@ final class Exchange: Sendable {
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
+    noteCuts(&report)
     if following != nil {
       condition.notePublished()
       try await fetchFollowedBlobs(&report)
@@ -281,6 +288,7 @@ final class Exchange: Sendable {
     }
     try await readHeads(entries, &report)
     try checkOpen()
+    learnWords()
     // Who only follows has none, whoever put one there.
     let own = following == nil ? try await checkOwnHead(listing, &report) : .ours
     try await lookAtForeignFiles(entries, &report)
@@ -290,13 +298,15 @@ final class Exchange: Sendable {
     }
     let mustRebuild = following?.mustRebuild ?? false
     if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
-      stopRejoining()
+      if memory.withLock({ $0.cutOff == nil }) { stopRejoining() }
       try await fetchSnapshot(listing, &report)
       try await fetchSegments(listing, &report)
     }
     if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
       if case .unseen = own { return Found(listing: listing, publishing: .nothing) }
-      return Found(listing: listing)
+      guard let cut = memory.withLock({ $0.cutOff }) else { return Found(listing: listing) }
+      try await stage(.cutOff(cut), entries, listing, &report)
+      return Found(listing: listing, publishing: .mends)
     }
     try await stage(.fork, entries, listing, &report)
     return Found(listing: listing, publishing: .mends)
@@ -329,7 +339,7 @@ final class Exchange: Sendable {
   /// Devices that have a head in the folder, as far as it was read.
   private func devices() -> [DeviceInfo] {
     let (heads, own) = memory.withLock { ($0.heads, $0.own) }
-    let vector = store.vector
+    let (vector, retired) = (store.vector, store.retired)
     var all = heads.values.sorted { $0.device < $1.device }
     if own.generation > 0 { all.append(own) }
     return all.map { head in
@@ -338,6 +348,7 @@ final class Exchange: Sendable {
         isThisDevice: head.device == store.device, publishedDeltas: head.last,
         incorporatedDeltas: min(vector[head.device], head.last), files: head.segments.count,
         bytes: head.segments.reduce(0) { $0 + $1.size },
+        isRetired: retired.contains(head.device),
         acknowledged: Dictionary(
           uniqueKeysWithValues: head.acknowledged.entries.map {
             ($0.device.description, $0.sequence)

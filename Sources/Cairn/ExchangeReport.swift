@@ -45,6 +45,10 @@ public struct ExchangeReport: Hashable, Sendable {
   public var republishedFiles = 0
   /// What is named but not there yet.
   public var waiting: [Waiting] = []
+  /// What is here and not made visible: another device has published it without having seen that
+  /// others had gone on without it. It comes in once a device that takes part has it, or its own
+  /// device writes it anew.
+  public var held: [Waiting] = []
   /// What can't be used.
   public var problems: [Problem] = []
   /// Files in the datastore's directory that are none of ours and identical to ours, or of no
@@ -101,6 +105,8 @@ public struct DeviceInfo: Hashable, Sendable {
   public var files: Int
   /// Their bytes.
   public var bytes: UInt64
+  /// Whether it was retired: nobody waits for it any more.
+  public var isRetired: Bool
   /// How many deltas of each device it had incorporated when it last said so.
   public var acknowledged: [String: UInt64]
 }

@@ -30,6 +30,8 @@ struct Inbox: Sendable {
   var snapshot: Snapshot?
   /// Items that a sync could not use yet, by name: something before them is missing.
   var blocked: Set<String> = []
+  /// Items that wait for nothing but a cut, by name, and why.
+  private(set) var besideCuts: [String: String] = [:]
 
   /// Items of devices that delete too much at once, by name: they wait for consent.
   var held: Set<String> = []
@@ -98,7 +100,14 @@ struct Inbox: Sendable {
     return histories
   }
 
+  /// What a sync has found out of an item: why it is held, nil if it is not.
+  mutating func setBesideCut(_ name: String, _ reason: String?) { besideCuts[name] = reason }
+
+  /// Others have said more of what they have applied: what is held may go now.
+  mutating func lookAgain() { blocked.subtract(besideCuts.keys) }
+
   mutating func remove(_ item: Item) {
+    besideCuts[item.name] = nil
     items.removeAll { $0.name == item.name }
     // What stays behind is recognised as seen the next time.
     do { try machine.disk.remove(directory + "/" + item.name) } catch {}

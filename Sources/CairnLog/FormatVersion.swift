@@ -3,14 +3,17 @@
 package enum FormatVersion {
   package static let current: UInt16 = 1
   package static let floor: UInt16 = 1
+  /// The version, and the floor, of segments and snapshots in the folder that have cuts: who does
+  /// not know these would apply what they keep out.
+  package static let cuts: UInt16 = 2
 
   package static func check(
-    floor: UInt16, path: String
+    floor: UInt16, path: String, known: UInt16 = current
   ) throws(LogError) {
-    guard floor <= current else {
+    guard floor <= known else {
       throw LogError(
         .needsNewerVersion(floor), path,
-        "written by a newer version: it needs format \(floor), this is \(current); update the app")
+        "written by a newer version: it needs format \(floor), this is \(known); update the app")
     }
   }
 }

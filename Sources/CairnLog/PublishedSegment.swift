@@ -26,6 +26,8 @@ package struct PublishedSegment: Equatable, Sendable {
   package var chainAfter: UInt128
   /// The pack, unpacked.
   package var pack: [UInt8]
+  /// The oldest version that may read it.
+  package var floor = FormatVersion.floor
 
   package init(
     datastore: UInt128, device: UInt64, first: UInt64, last: UInt64, chainBefore: UInt128,
@@ -51,8 +53,8 @@ package struct PublishedSegment: Equatable, Sendable {
     out.reserveCapacity(pack.count / 2 + 256)
     var body: [UInt8] = []
     let packed = LZ4.pack(pack, 0..<pack.count, into: &body)
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
+    out.put(max(FormatVersion.current, floor))
+    out.put(floor)
     out.put(packed ? PublishedSegment.flagPacked : 0)
     PublishedSegment.put(datastore, into: &out)
     out.put(device)
@@ -83,7 +85,8 @@ package struct PublishedSegment: Equatable, Sendable {
     guard bytes.u64(at: 104) == XXH3.hash64(bytes, 0..<104) else {
       throw LogError(.corrupt, name, at: 0, "the header is damaged")
     }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: name)
+    floor = bytes.u16(at: 10)
+    try FormatVersion.check(floor: floor, path: name, known: FormatVersion.cuts)
     let rawLength = Int(bytes.u32(at: 56))
     let storedLength = Int(bytes.u32(at: 60))
     guard bytes.count == size + storedLength + 16 else {

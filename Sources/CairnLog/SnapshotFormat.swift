@@ -34,6 +34,9 @@ package struct SnapshotHeader: Equatable, Sendable {
   package var descriptionLength: UInt32 = 0
   package var recordCount: UInt64 = 0
 
+  /// The oldest version that may read it.
+  package var floor = FormatVersion.floor
+
   package init(datastore: UInt128) { self.datastore = datastore }
 
   package var fileLength: UInt64 { descriptionOffset &+ UInt64(descriptionLength) &+ 8 }
@@ -42,8 +45,8 @@ package struct SnapshotHeader: Equatable, Sendable {
 
   package func encoded() -> [UInt8] {
     var out = SnapshotHeader.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
+    out.put(max(FormatVersion.current, floor))
+    out.put(floor)
     out.put(UInt32(0))
     out.put(UInt64(truncatingIfNeeded: datastore))
     out.put(UInt64(truncatingIfNeeded: datastore >> 64))
@@ -70,7 +73,8 @@ package struct SnapshotHeader: Equatable, Sendable {
     guard bytes.u64(at: 120) == XXH3.hash64(bytes, 0..<120) else {
       throw LogError(.corrupt, path, at: 0, "the snapshot's header is damaged")
     }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    try FormatVersion.check(
+      floor: bytes.u16(at: 10), path: path, known: FormatVersion.cuts)
     self.init(fields: bytes)
     guard isConsistent(fileLength) else {
       // Of a file that was cut, the header still names a description behind the end.
@@ -92,6 +96,7 @@ package struct SnapshotHeader: Equatable, Sendable {
   }
 
   private init(fields bytes: [UInt8]) {
+    floor = bytes.u16(at: 10)
     datastore = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
     blockCount = bytes.u32(at: 32)
     indexPages = bytes.u32(at: 36)

@@ -58,7 +58,9 @@ package final class SnapshotSalvage {
       }
     }
     header = SnapshotHeader(salvaging: first)
-    if header != nil { try FormatVersion.check(floor: first.u16(at: 10), path: path) }
+    if header != nil {
+      try FormatVersion.check(floor: first.u16(at: 10), path: path, known: FormatVersion.cuts)
+    }
   }
 
   /// What can't be read is as good as damaged.

@@ -79,7 +79,10 @@ package final class SnapshotWriter {
   }
 
   /// Writes what is left and syncs the file. Returns its length.
-  package func finish(description: [UInt8]) throws(LogError) -> UInt64 {
+  package func finish(
+    description: [UInt8], floor: UInt16 = FormatVersion.floor
+  ) throws(LogError) -> UInt64 {
+    header.floor = floor
     try sendBatch()
     try takePacked()
     header.blockCount = UInt32(blockOffsets.count)

@@ -122,6 +122,21 @@ package struct Delta: Sendable {
   }
 
   package var isEmpty: Bool { records.isEmpty }
+
+  /// Leaves out what is said of a table.
+  package mutating func drop(table: String) {
+    guard let index = sections.firstIndex(where: { $0.table == table }) else { return }
+    let gone = sections.remove(at: index).records
+    func moved(_ record: Int) -> Int { record < gone.upperBound ? record : record - gone.count }
+    records.removeSubrange(gone)
+    for number in sections.indices {
+      let range = sections[number].records
+      sections[number].records = moved(range.lowerBound)..<moved(range.upperBound)
+    }
+    for cell in rows.indices { rows[cell] = UInt32(moved(Int(rows[cell]))) }
+    let left = born.filter { !gone.contains($0.key) }
+    born = Dictionary(uniqueKeysWithValues: left.map { (moved($0.key), $0.value) })
+  }
 }
 
 /// Hard bounds of the formats: what a reader refuses whatever the limits of a datastore are.

@@ -17,7 +17,12 @@ package struct DeletePreview {
     var id: RecordName
   }
 
-  init(_ state: StoreState) {
+  /// What other devices say that they have applied.
+  private let words: CutBook.Words
+  private var rumours: CutRumours
+
+  init(_ state: StoreState, words: CutBook.Words, rumours: CutRumours) {
+    (self.words, self.rumours) = (words, rumours)
     before = state
     after = state
     // What the copy does is nobody's news.
@@ -27,7 +32,9 @@ package struct DeletePreview {
   /// Applies what can be applied; returns whether that was anything. Packs with wrong bytes are
   /// left out, as they are when it is done in earnest.
   package mutating func apply(_ packs: [[UInt8]]) throws(StoreError) -> Bool {
-    let plan = Delivery.plan(packs, vector: after.vector)
+    let gate = DeliveryGate(after, words: words, rumours: rumours)
+    let plan = Delivery.plan(packs, vector: after.vector, gate: gate)
+    rumours = plan.rumours
     for found in plan.deletes {
       let key = Key(table: found.table, id: found.id)
       guard deleted[key] == nil, try before.exists(found.table, found.id) else { continue }
@@ -56,7 +63,9 @@ package struct DeletePreview {
 extension Store {
   /// A preview that starts from what is here now, uncommitted changes among it.
   package func deletePreview() throws(StoreError) -> DeletePreview {
-    try withState { guarded in DeletePreview(guarded.store) }
+    try withState { guarded in
+      DeletePreview(guarded.store, words: guarded.words, rumours: guarded.rumours)
+    }
   }
 }
 

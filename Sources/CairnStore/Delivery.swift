@@ -28,11 +28,11 @@ struct Delivery {
   /// What `run` would apply from each pack, by decoding all of it and applying nothing: the last
   /// sequence, 0 for none. Packs whose bytes are wrong are in `failures`.
   static func plan(
-    _ packs: [[UInt8]], vector: VersionVector
-  ) -> (last: [UInt64], failures: [Int: DecodeError], deletes: [PlannedDelete]) {
-    var plan = DeliveryPlan(vector: vector)
+    _ packs: [[UInt8]], vector: VersionVector, gate: DeliveryGate
+  ) -> DeliveryPlan.Result {
+    var plan = DeliveryPlan(vector: vector, gate: gate)
     for (index, bytes) in packs.enumerated() { plan.add(bytes, index) }
-    return (plan.run(), plan.failures, plan.deletes)
+    return plan.run()
   }
 
   mutating func add(_ reader: PackReader, last: UInt64) {

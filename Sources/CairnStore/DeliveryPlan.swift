@@ -4,70 +4,162 @@ import CairnMerge
 /// Causal delivery on vectors alone: which deltas of which packs can be applied. Everything is
 /// decoded, so that a pack with wrong bytes is found out before anything of it counts.
 struct DeliveryPlan {
+  /// What of one delta decides whether it can be applied.
+  struct Step {
+    var dot: Dot
+    var dependencies: [Dot]
+    var news: CutTable.News?
+  }
+
+  struct Result {
+    /// For each pack the last sequence to be applied, 0 for none.
+    var last: [UInt64]
+    var failures: [Int: DecodeError] = [:]
+    /// Deletes that the applied deltas state, in the order of the packs.
+    var deletes: [PlannedDelete] = []
+    /// Packs that wait for nothing but a cut, and which.
+    var held: [Int: Cut] = [:]
+    /// Authors of deltas that are held, or build on such.
+    var heldDevices: Set<DeviceID> = []
+    /// The cut that this device has to give way to.
+    var cutOff: Cut?
+    /// What is known of cuts that are not applied.
+    var rumours = CutRumours()
+  }
+
   private var vector: VersionVector
+  private var gate: DeliveryGate
   private var packs: [Pending] = []
   private(set) var failures: [Int: DecodeError] = [:]
 
-  /// Deletes that the applied deltas state, in the order of the packs.
-  private(set) var deletes: [PlannedDelete] = []
-
   private struct Pending {
     var index: Int
-    var steps: [(dot: Dot, dependencies: [Dot])]
+    var device: DeviceID
+    var steps: [Step]
     var deletes: [PlannedDelete] = []
     var next = 0
     var last: UInt64 = 0
+    var held: Cut?
   }
 
   private let before: VersionVector
 
-  init(vector: VersionVector) { (self.vector, before) = (vector, vector) }
+  init(vector: VersionVector, gate: DeliveryGate) {
+    (self.vector, before) = (vector, vector)
+    self.gate = gate
+  }
 
   mutating func add(_ bytes: [UInt8], _ index: Int) {
     do throws(DecodeError) {
       var reader = try PackReader(bytes)
-      var steps: [(dot: Dot, dependencies: [Dot])] = []
+      var steps: [Step] = []
       var deletes: [PlannedDelete] = []
       var delta = Delta()
       while try reader.next(into: &delta) {
         // Positions mean nothing where others write, too.
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
-        steps.append((delta.dot, delta.dependencies))
+        var step = Step(dot: delta.dot, dependencies: delta.dependencies)
+        if delta.sections.contains(where: { $0.table == CutTable.name }) {
+          let news = CutTable.News(delta, heap: reader.heap, names: reader.records)
+          step.news = news
+          gate.note(news)
+        }
+        steps.append(step)
         PlannedDelete.add(of: delta, names: reader.records, to: &deletes)
       }
-      packs.append(Pending(index: index, steps: steps, deletes: deletes))
+      packs.append(
+        Pending(
+          index: index, device: reader.header.device, steps: steps, deletes: deletes))
     } catch { failures[index] = error }
   }
 
-  mutating func run() -> [UInt64] {
-    var hasProgress = true
-    while hasProgress {
-      hasProgress = false
-      for index in packs.indices where advance(index) { hasProgress = true }
+  mutating func run() -> Result {
+    noteSeals()
+    while true {
+      if advanceAll(withCuts: false) { continue }
+      // One cut at a time: what it lets through comes before the next one.
+      if !advanceAll(withCuts: true) { break }
     }
-    var result = [UInt64](repeating: 0, count: packs.count + failures.count)
+    var result = Result(last: [UInt64](repeating: 0, count: packs.count + failures.count))
+    result.failures = failures
     for pack in packs {
-      result[pack.index] = pack.last
+      result.last[pack.index] = pack.last
+      if let cut = pack.held { result.held[pack.index] = cut }
       // A step that was here already deletes nothing again.
-      deletes += pack.deletes.filter { $0.dot.sequence <= pack.last && !before.contains($0.dot) }
+      result.deletes += pack.deletes.filter {
+        $0.dot.sequence <= pack.last && !before.contains($0.dot)
+      }
     }
+    result.rumours.left = gate.rumours.left
+    if gate.isOpen { return result }
+    result.rumours = gate.rumours
+    result.rumours.drop(seen: vector)
+    result.heldDevices = heldDevices()
+    result.cutOff = gate.cutOff(seen: vector)
     return result
   }
 
-  private mutating func advance(_ index: Int) -> Bool {
+  /// The contexts of all seals that are here, applied or not.
+  private mutating func noteSeals() {
+    if gate.isOpen { return }
+    for pack in packs { gate.noteSeals(pack.steps) }
+    gate.lookAhead(seen: vector)
+  }
+
+  /// Everything that goes, or one cut. Returns whether that was anything.
+  private mutating func advanceAll(withCuts: Bool) -> Bool {
     var hasProgress = false
+    for index in packs.indices where advance(index, withCuts: withCuts) {
+      if withCuts { return true }
+      hasProgress = true
+    }
+    return hasProgress
+  }
+
+  private mutating func advance(_ index: Int, withCuts: Bool) -> Bool {
+    var hasProgress = false
+    packs[index].held = nil
     while packs[index].next < packs[index].steps.count {
       let step = packs[index].steps[packs[index].next]
       if !vector.contains(step.dot) {
         guard vector[step.dot.device] + 1 == step.dot.sequence,
           step.dependencies.allSatisfy(vector.contains)
         else { break }
+        var isCut = false
+        if !gate.isOpen {
+          switch gate.answer(step, seen: vector) {
+          case .pass: break
+          case .passLast:
+            if !withCuts { return hasProgress }
+            isCut = true
+          case .hold(let cut):
+            packs[index].held = cut
+            return hasProgress
+          }
+          gate.apply(step)
+        }
         vector.insert(step.dot)
         packs[index].last = step.dot.sequence
         hasProgress = true
+        if isCut { return true }
       }
       packs[index].next += 1
     }
     return hasProgress
+  }
+
+  private func heldDevices() -> Set<DeviceID> {
+    var held = Set(packs.filter { $0.held != nil }.map(\.device))
+    var hasProgress = !held.isEmpty
+    while hasProgress {
+      hasProgress = false
+      for pack in packs where pack.next < pack.steps.count && !held.contains(pack.device) {
+        let isBehind = pack.steps[pack.next].dependencies.contains {
+          held.contains($0.device) && !vector.contains($0)
+        }
+        if isBehind { hasProgress = held.insert(pack.device).inserted || hasProgress }
+      }
+    }
+    return held
   }
 }

@@ -7,7 +7,8 @@ import CairnMerge
 ///
 /// So its writes cover what is there, whoever wrote it, and its deletes kill it. A record that was
 /// deleted meanwhile stays deleted: what the delta wrote to it is left out and reported. Additions
-/// add to what is there now. A list that was begun apart goes behind the one that is there.
+/// add to what is there now. A list that was begun apart goes behind the one that is there, and so
+/// do new items of a list that is there no more.
 struct Recommit {
   /// The author's additions so far, by field: to know how much each one added.
   private var totals: [FieldName: Delta.Addition] = [:]
@@ -32,7 +33,8 @@ struct Recommit {
   ) throws(StoreError) -> Delta {
     var new = Delta()
     (new.dot, new.time, new.dependencies) = (delta.dot, delta.time, delta.dependencies)
-    for section in delta.sections {
+    // Cuts are about the deltas that they were made with.
+    for section in delta.sections where section.table != CutTable.name {
       let table = state.table(section.table)
       var rows: [UInt32: (row: UInt32, state: RecordState)] = [:]
       let first = new.records.count
@@ -50,7 +52,7 @@ struct Recommit {
       let firstColumn = new.columns.count
       for column in delta.columns[section.columns] {
         rewrite(
-          column, of: delta, section, &heap, names, rows, state.rules, into: &new)
+          column, of: delta, section, &heap, names, rows, state, into: &new)
       }
       new.sections.append(
         Delta.Section(
@@ -91,7 +93,7 @@ struct Recommit {
   private mutating func rewrite(
     _ column: Delta.Column, of delta: Delta, _ section: Delta.Section, _ heap: inout [UInt8],
     _ names: [RecordName], _ rows: [UInt32: (row: UInt32, state: RecordState)],
-    _ rules: RuleBook, into new: inout Delta
+    _ state: StoreState, into new: inout Delta
   ) {
     var cells: [Delta.Operation: [(row: UInt32, cell: Cell, change: Change)]] = [:]
     for index in column.cells {
@@ -100,11 +102,19 @@ struct Recommit {
       guard let (row, record) = rows[delta.rows[index]] else { continue }
       let isNew = delta.records[Int(delta.rows[index])].flags & Delta.Flags.delete != 0
       let register = isNew ? Register() : record.register(column.field)
-      let rule = rules.rule(table: section.table, field: column.field)
+      let rule = state.rules.rule(table: section.table, field: column.field)
       var cell = Cell(tag: delta.tags[index], word: delta.words[index])
       let change: Change
       if let edit = delta.edits[index] {
-        change = .edit(edit.shifted { shifts[ListName(dot: $0, field: name)] ?? 0 })
+        let shifted = edit.shifted { shifts[ListName(dot: $0, field: name)] ?? 0 }
+          .renamed(dots: { state.cuts.presentName(of: $0, seen: state.vector) })
+        guard let homed = register.homed(shifted, rule) else {
+          if !edit.inserted.values.isEmpty {
+            report(.list(edit.inserted.values), delta, section.table, name.record, column.field)
+          }
+          continue
+        }
+        change = .edit(homed)
       } else {
         change = write(index, delta, name, register, rule, &cell, &heap)
       }
@@ -186,14 +196,20 @@ struct Recommit {
         let cell = Cell(tag: delta.tags[index], word: delta.words[index])
         let value = delta.edits[index].map { FieldValue.list($0.inserted.values) }
           ?? cell.value(heap)
-        let loser = FieldConflict.Loser(
-          value: value, stamp: Stamp(dot: delta.dot, time: delta.time))
-        conflicts.append(
-          SyncOutcome.Conflict(
-            table: section.table, id: name,
-            conflict: FieldConflict(field: column.field, visible: nil, losers: [loser])))
+        report(value, delta, section.table, name, column.field)
       }
     }
+  }
+
+  private mutating func report(
+    _ value: FieldValue?, _ delta: Delta, _ table: String, _ name: RecordName, _ field: String
+  ) {
+    let loser = FieldConflict.Loser(
+      value: value, stamp: Stamp(dot: delta.dot, time: delta.time))
+    conflicts.append(
+      SyncOutcome.Conflict(
+        table: table, id: name,
+        conflict: FieldConflict(field: field, visible: nil, losers: [loser])))
   }
 }
 

@@ -58,8 +58,8 @@ struct RowSink {
   func finish(_ description: SnapshotDescription) throws(StoreError) -> UInt64 {
     var description = description
     description.tables = tables
-    do { return try writer.finish(description: description.encoded()) } catch {
-      throw StoreError(error)
-    }
+    do {
+      return try writer.finish(description: description.encoded(), floor: description.floor)
+    } catch { throw StoreError(error) }
   }
 }

@@ -13,7 +13,7 @@ struct RuleBook {
   func rule(table: String, field: String) -> Rule {
     if table == RuleBook.table { return .local }
     // No rule for data may decide who gets in.
-    if table == AccessTable.name { return .remote }
+    if table == AccessTable.name || table == CutTable.name { return .remote }
     if byTable.isEmpty { return fallback }
     return byTable[table]?[field] ?? fallback
   }

@@ -227,8 +227,8 @@ struct SnapshotJoin {
     _ id: RecordName, existed: Bool, exists: Bool, _ state: RecordState?, _ scope: Scope
   ) {
     // Whoever neither had nor gets it need not hear of it.
-    guard existed || exists else { return }
-    if existed, !exists, scope.name != RuleBook.table { result.deletes += 1 }
+    guard existed || exists, scope.name != CutTable.name else { return }
+    if existed, !exists, TableState.isCounted(scope.name) { result.deletes += 1 }
     result.changed.append(
       SyncOutcome.Changed(table: scope.name, id: id, isDeleted: !exists))
     guard let state, !state.isPlain else { return }
@@ -271,7 +271,7 @@ struct SnapshotJoin {
   }
 
   private mutating func count(_ size: Int, exists: Bool, _ scope: Scope) {
-    guard exists, scope.name != RuleBook.table else { return }
+    guard exists, TableState.isCounted(scope.name) else { return }
     totals.add(size: size, records: 1)
   }
 }

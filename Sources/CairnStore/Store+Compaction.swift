@@ -19,8 +19,13 @@ struct CompactionState {
 extension Store {
   /// Folds the log into a new snapshot. Readers and writers go on meanwhile; what they change is
   /// in the log behind it. Memory: the overlay, one block, and the index of the new file.
+  ///
+  /// In an account's datastore the next commit asks the others for a fence, if the options say so
+  /// and it is worth while.
   package func compact() throws(StoreError) -> CompactionOutcome {
-    try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
+    let outcome = try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
+    if options.cutsAutomatically { requestCut(from: options.cutFrom) }
+    return outcome
   }
 
   private func runCompaction() throws(StoreError) -> CompactionOutcome {
@@ -201,6 +206,7 @@ extension Store {
         guarded.store.adopt(base)
         try guarded.store.readRulesOfBase()
         try guarded.store.readAccess()
+        try guarded.store.readCuts()
       } else {
         try guarded.store.rebase(on: base)
       }
@@ -277,26 +283,29 @@ extension Store {
 
   func startCompactionIfDue() {
     guard options.compactsAutomatically else { return }
-    let isDue = state.withLock { guarded in
-      guarded.isOpen && guarded.tail.replayBytes > threshold(guarded)
+    let (isLong, isDue) = state.withLock { guarded in
+      let isLong = guarded.tail.replayBytes > threshold(guarded)
+      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)))
     }
     guard isDue else { return }
-    if options.compactsInline { return compactNow() }
+    if options.compactsInline { return compactNow(isLong: isLong) }
     compaction.withLock { running in
       if let thread = running.thread {
         guard thread.isFinished else { return }
         thread.join()
       }
       running.thread = BackgroundThread { [weak self] in
-        self?.compactNow()
+        self?.compactNow(isLong: isLong)
       }
     }
   }
 
-  /// A failure is kept: the next commit tries again.
-  private func compactNow() {
+  /// A failure is kept: the next commit tries again. One that only follows a fence does not ask for
+  /// the next one.
+  private func compactNow(isLong: Bool) {
     do throws(StoreError) {
-      _ = try compact()
+      _ = try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
+      if isLong, options.cutsAutomatically { requestCut(from: options.cutFrom) }
       compaction.withLock { $0.failure = nil }
     } catch { compaction.withLock { $0.failure = error } }
   }

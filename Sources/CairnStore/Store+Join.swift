@@ -33,7 +33,9 @@ extension Store {
     }
     // Who has seen nothing has nothing to compare.
     if here.seen.isEmpty { return nil }
-    if here.seen.covers(other.fence), other.seen.covers(here.fence) { return nil }
+    if here.seen.covers(other.fence), other.seen.covers(here.fence) {
+      return obstacle(toJoining: other.seen, guarded)
+    }
     let missing = here.seen.covers(other.fence) ? "the snapshot lacks" : "this device lacks"
     return StoreError(
       .invalidOperation,
@@ -69,6 +71,7 @@ extension Store {
   ) throws(StoreError) -> SyncOutcome? {
     let other = theirs.description.horizon
     if let obstacle = state.withLock({ Store.obstacle(other, device, $0) }) { throw obstacle }
+    try checkCuts(theirs)
     if vector.covers(other.seen) { return SyncOutcome() }
     try makeDirectoriesDurable()
     let (source, number, firstSegment) = try withState(freeze)
@@ -148,6 +151,7 @@ extension Store {
     // Their numbers stay.
     for table in guarded.store.tables { _ = next.table(table.name) }
     try next.readRulesOfBase()
+    try next.readCuts()
     for segment in guarded.tail.segments where segment.number >= firstSegment {
       do throws(LogError) { try replay(segment, into: &next) } catch { throw StoreError(error) }
     }

@@ -130,7 +130,7 @@ extension StoreState {
 extension SnapshotDescription {
   /// Rows of all tables that count.
   var rowTotal: Int {
-    tables.reduce(0) { $0 + ($1.name == RuleBook.table ? 0 : $1.rowCount) }
+    tables.reduce(0) { $0 + (TableState.isCounted($1.name) ? $1.rowCount : 0) }
   }
 }
 
@@ -143,6 +143,7 @@ extension Store {
       var found: [SyncOutcome.Changed] = []
       for number in guarded.store.tables.indices {
         let name = guarded.store.tables[number].name
+        if name == CutTable.name { continue }
         for (id, _) in try guarded.store.places(in: number) {
           found.append(SyncOutcome.Changed(table: name, id: id, isDeleted: false))
         }
@@ -160,11 +161,11 @@ extension Store {
 
 extension Store {
   /// All tables, reserved ones too, the rules first: what is written into the others depends on
-  /// them.
+  /// them. Not the cuts: they are about this datastore's own deltas.
   package func allTables() throws(StoreError) -> [String] {
     try withState { guarded in
       guarded.store.addBaseTables()
-      let names = guarded.store.tables.map(\.name).sorted()
+      let names = guarded.store.tables.map(\.name).filter { $0 != CutTable.name }.sorted()
       return names.filter { $0 == RuleBook.table } + names.filter { $0 != RuleBook.table }
     }
   }

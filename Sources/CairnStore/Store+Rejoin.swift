@@ -22,6 +22,10 @@ package struct Rejoining: Sendable {
   /// beside it: for a device that the others have stopped to wait for. What it wrote to records
   /// that are gone is left out, and a conflict of the outcome. `device` has to be a new one.
   package var isOnTop = false
+  /// What of this store counts for others, if not all of it does; the rest is left behind.
+  package var admitted: VersionVector?
+  /// Nobody goes on under the old name.
+  package var leavesName = false
 
   package init(staged: Store, device: DeviceID, common: CommonBranch) {
     self.staged = staged
@@ -34,6 +38,7 @@ package struct Rejoining: Sendable {
   package func missing(_ vector: VersionVector) -> [(first: Dot, last: UInt64)] {
     var wanted = vector
     wanted[common.device] = common.last
+    if let admitted { wanted = wanted.meet(admitted) }
     let have = staged.vector
     return wanted.entries.compactMap { dot in
       guard !forked.contains(dot.device), !have.contains(dot) else { return nil }
@@ -81,10 +86,11 @@ extension Store {
   ) throws(StoreError) -> Switched? {
     try checkPoison()
     guard plan.missing(guarded.store.vector).isEmpty else { return nil }
-    let committed = try commit(&guarded)
+    let committed = try commitPending(&guarded)
     try sealTail(&guarded)
     let own = try ownPacks(plan, guarded)
-    let (packs, conflicts) = try reauthored(own, plan)
+    let names = guarded.store.cuts.earlierNames(of: device)
+    guard let (packs, conflicts) = try reauthored(own, plan, names) else { return nil }
     var next = guarded.current
     next.device = plan.device.rawValue
     next.snapshot += 1
@@ -103,6 +109,7 @@ extension Store {
       new.adopt(try openBase(next.snapshot, path))
       try new.readRulesOfBase()
       try new.readAccess()
+      try new.readCuts()
       if !own.isEmpty { keep(own) }
     } catch {
       remove(path)
@@ -129,6 +136,8 @@ extension Store {
       new: new)
     guarded.store = new
     guarded.current = next
+    guarded.rumours = CutRumours()
+    guarded.held = []
     guarded.tail.segments = []
     guarded.tail.replayBytes = 0
     if isRenamed { guarded.published = 0 }
@@ -163,28 +172,61 @@ extension Store {
 
   private static let ownPackBytes = 4 << 20
 
-  /// The same under the new name, put into the staged store, too.
-  private func reauthored(
+  /// Whether it is known how far the sums had come from which own deltas go on.
+  package func isCertain(_ plan: Rejoining) throws(StoreError) -> Bool {
+    if plan.common.knowsAdditions { return true }
+    let own = try withState { guarded throws(StoreError) in try ownPacks(plan, guarded) }
+    return try !reauthoring(own, plan).isUncertain
+  }
+
+  private func reauthoring(
     _ own: [[UInt8]], _ plan: Rejoining
-  ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
+  ) throws(StoreError) -> Reauthoring {
     var reauthoring = Reauthoring(
       plan.common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
     do throws(DecodeError) {
       for pack in own { try reauthoring.add(pack: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    return reauthoring
+  }
+
+  /// The same under the new name, put into the staged store, too. Nil if a sum has gone on
+  /// meanwhile from where nobody knows.
+  private func reauthored(
+    _ own: [[UInt8]], _ plan: Rejoining, _ names: [EarlierName]
+  ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict])? {
+    let reauthoring = try reauthoring(own, plan)
+    if reauthoring.isUncertain { return nil }
     var packs = reauthoring.packs
     var conflicts: [SyncOutcome.Conflict] = []
-    if packs.isEmpty { return ([], []) }
-    if plan.isOnTop {
+    if packs.isEmpty {
+      // Nothing that would have to be there once more.
+    } else if plan.isOnTop {
       (packs, conflicts) = try plan.staged.recommit(packs, author: plan.device)
     } else if let failure = try plan.staged.sync(packs: packs).failures.values.first {
       throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
     }
-    guard plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
+    guard packs.isEmpty || plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
       throw StoreError(
         .log, "own deltas of \(directory) build on others that the folder does not have")
     }
+    // Who has written nothing has no name to leave.
+    if plan.leavesName, reauthoring.last > 0 { packs += try noteNames(plan, names) }
     return (packs, conflicts)
+  }
+
+  /// The name that is left is retired with the switch, and all names of this device go along: who
+  /// has to give way once more must know under which ones its deltas were written.
+  private func noteNames(
+    _ plan: Rejoining, _ names: [EarlierName]
+  ) throws(StoreError) -> [[UInt8]] {
+    let before = plan.staged.vector[plan.device]
+    let left = EarlierName(plan.common.device, next: plan.device, common: plan.common.last)
+    try plan.staged.note([left] + names)
+    try plan.staged.flush()
+    let last = plan.staged.vector[plan.device]
+    let pack = try plan.staged.ownPack(after: before, through: last, limit: .max)
+    return pack.map { [$0.pack] } ?? []
   }
 
   /// The snapshot of all that is in the staged store, moved here; returns its path.

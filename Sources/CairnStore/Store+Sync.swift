@@ -30,6 +30,10 @@ package struct SyncOutcome: Sendable {
   package var conflicts: [Conflict] = []
   /// The name that this device got, if it had to take another one.
   package var newDevice: DeviceID?
+  /// Packs of which something waits for nothing but a cut, by index, and for which.
+  package var held: [Int: Cut] = [:]
+  /// The cut that this device has to give way to: others go on without what only it has.
+  package var cutOff: Cut?
   /// What a list would say now, if it may have changed.
   package var summary: StoreSummary?
 
@@ -99,6 +103,21 @@ extension Store {
   }
 
   func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
+    do throws(StoreError) {
+      let hasCut = try addCuts(&guarded)
+      let dot = try commitPending(&guarded)
+      if dot != nil { guarded.retiring = [] }
+      // One that is not due yet stays asked for.
+      if dot != nil, hasCut { guarded.wantsCut = nil }
+      return dot
+    } catch {
+      guarded.store.dropPendingCuts()
+      throw error
+    }
+  }
+
+  /// Without any cut.
+  func commitPending(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
     try prepareTail(&guarded)
     let collected: (Delta, TableState.CommitScope)?
@@ -247,9 +266,14 @@ extension Store {
     _ packs: [[UInt8]], _ guarded: inout Guarded,
     _ outcome: inout SyncOutcome
   ) throws(StoreError) {
-    let plan = Delivery.plan(packs, vector: guarded.store.vector)
+    let gate = DeliveryGate(guarded.store, words: guarded.words, rumours: guarded.rumours)
+    let plan = Delivery.plan(packs, vector: guarded.store.vector, gate: gate)
+    guarded.rumours = plan.rumours
     outcome.failures = plan.failures
     outcome.appliedLast = plan.last
+    outcome.held = plan.held
+    outcome.cutOff = plan.cutOff
+    guarded.held = plan.heldDevices
     var delivery = Delivery()
     var payload: [UInt8] = []
     let chosen = packs.indices.filter { plan.last[$0] > 0 }
@@ -279,6 +303,11 @@ extension Store {
   private func report(_ store: inout StoreState, _ outcome: inout SyncOutcome) {
     for number in store.tables.indices where !store.tables[number].reported.isEmpty {
       let name = store.tables[number].name
+      // Nobody's data.
+      if name == CutTable.name {
+        store.tables[number].reported.removeAll()
+        continue
+      }
       for slot in store.tables[number].reported {
         let id = store.tables[number].ids[slot]
         store.journal.note(id, table: name, isLocal: false)

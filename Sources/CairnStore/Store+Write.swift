@@ -62,14 +62,16 @@ extension Store {
       // to be read again for that: all of it is taken back, or nothing.
       let before = guarded.store.hasPendingRules ? guarded.store : nil
       guarded.store.rollBack()
-      guard let before else { return }
       do throws(StoreError) {
-        try guarded.store.readRules()
-        try guarded.store.readAccess()
+        if before != nil {
+          try guarded.store.readRules()
+          try guarded.store.readAccess()
+        }
       } catch {
-        guarded.store = before
+        if let before { guarded.store = before }
         throw error
       }
+      guarded.retiring = []
     }
   }
 

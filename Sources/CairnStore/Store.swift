@@ -54,6 +54,16 @@ package final class Store: Sendable {
     var published: UInt64 = 0
     var lastSync: Int64 = 0
     var syncNumber: UInt32 = 0
+    /// What other devices said last that they had applied.
+    var words: CutBook.Words = [:]
+    /// Devices whose deltas the last delivery could not apply because of a cut.
+    var held: Set<DeviceID> = []
+    /// Devices to be retired with the next commit.
+    var retiring: Set<DeviceID> = []
+    /// The next commit may carry a cut, if so many deltas are outside of the fence.
+    var wantsCut: UInt64?
+    /// Cuts and seals that were fetched and could not be applied so far.
+    var rumours = CutRumours()
   }
 
   init(_ opened: StoreOpening.Result, options: StoreOptions, machine: Machine) {

@@ -116,6 +116,7 @@ struct StoreOpening {
         number: current.snapshot, reader: reader, budget: options.cacheBytes)
       state.adopt(base)
       if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
+      if base.tableNumber(CutTable.name) != nil { try state.readCuts() }
     } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
   }
 

@@ -36,5 +36,11 @@ package struct StoreOptions: Sendable {
   /// What is due runs in the commit that made it due, and not on a thread of its own.
   package var compactsInline = false
 
+  /// Compactions ask the other devices for a fence, behind which metadata can be forgotten. Off:
+  /// somebody has to ask, or to retire a device.
+  package var cutsAutomatically = false
+  /// So many deltas outside of the fence make it worth asking by itself.
+  package var cutFrom: UInt64 = 256
+
   package init() {}
 }

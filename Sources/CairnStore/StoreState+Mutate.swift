@@ -186,7 +186,9 @@ extension StoreState {
   mutating func finish(
     _ number: Int, _ slot: Int, size: Int, records: Int, changeSize: Int
   ) {
-    if journal.isOn { journal.note(tables[number].ids[slot], table: tables[number].name) }
+    if journal.isOn, tables[number].name != CutTable.name {
+      journal.note(tables[number].ids[slot], table: tables[number].name)
+    }
     let pending = tables[number].pend(slot)
     tables[number].pendingRecords[pending].changeSize += changeSize
     pendingSize += changeSize

@@ -22,6 +22,8 @@ struct StoreState {
   }
   var rules = RuleBook()
   var access = Access()
+  /// The cuts that were applied.
+  var cuts = CutBook()
   /// What changed, while somebody watches.
   var journal = ChangeJournal()
   /// The indexes that were asked for; each is built when a query first needs it.
@@ -58,7 +60,10 @@ struct StoreState {
     tables = []
     tableNumbers = [:]
     rules = RuleBook()
-    for table in description.tables { journal.noteAll(of: table.name) }
+    cuts = CutBook()
+    for table in description.tables where table.name != CutTable.name {
+      journal.noteAll(of: table.name)
+    }
   }
 
   // MARK: tables
@@ -86,12 +91,6 @@ struct StoreState {
   /// So many are found by comparing names: most datastores have no more, and the first dictionary
   /// of strings costs a program's start more than that ever does.
   private static let fewTables = 16
-
-  /// Up to where everything is settled: all of it where nobody else writes, else what it was when
-  /// the base was written.
-  var fence: VersionVector {
-    isAlone ? vector : ground.base?.description.fence ?? VersionVector()
-  }
 
   /// Makes sure that every table of the base has its number.
   mutating func addBaseTables() {
@@ -156,6 +155,7 @@ struct StoreState {
       context: isAlone ? VersionVector() : context(dot.device), isAlone: isAlone)
     var changesRules = false
     var changesAccess = false
+    var changesCuts = false
     for section in delta.sections {
       let number = table(section.table)
       try tables[number].apply(
@@ -163,10 +163,12 @@ struct StoreState {
         &totals)
       if section.table == RuleBook.table { changesRules = true }
       if section.table == AccessTable.name { changesAccess = true }
+      if section.table == CutTable.name { changesCuts = true }
     }
     finish(dot, time: delta.time)
     if changesRules { try readRules() }
     if changesAccess { try readAccess() }
+    if changesCuts { try readCuts() }
   }
 
   private mutating func finish(_ dot: Dot, time: Int64) {
@@ -219,6 +221,7 @@ struct StoreState {
     pendingSize = 0
     finish(delta.dot, time: delta.time)
     if delta.sections.contains(where: { $0.table == RuleBook.table }) { try readRules() }
+    if delta.sections.contains(where: { $0.table == CutTable.name }) { try readCuts() }
   }
 
   /// Whether pending changes say who may do what, or by which rules is merged.

@@ -134,7 +134,16 @@ extension TableState {
       if let last = rows.last, last.row >= row { isSorted = false }
       rows.append((row, index))
     }
-    if !isSorted { rows.sort { $0.row < $1.row } }
+    if !isSorted {
+      rows.sort { ($0.row, $0.undo) < ($1.row, $1.undo) }
+      // A commit that failed may have left two notes of a cell: it was what it had been, and was
+      // written again. The first one says what there was.
+      var last = UInt32.max
+      rows.removeAll { entry in
+        defer { last = entry.row }
+        return entry.row == last
+      }
+    }
     if scope.isAlone || columns[column].rule != .sum && complex.isEmpty {
       emit(column, .put, rows, into: &delta)
       return

@@ -156,7 +156,10 @@ extension TableState {
     _ slot: Int, _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
     var old: [Int: Undo] = [:]
-    for entry in undo where Int(entry.slot) == slot { old[Int(entry.column)] = entry }
+    for entry in undo.reversed() where Int(entry.slot) == slot {
+      // Of two notes of a cell the first one counts.
+      old[Int(entry.column)] = entry
+    }
     try makeComplex(slot, beforePending: old, &ground, rules)
     // It stays so when the changes are taken back.
     pendingRecords[Int(pendingMarks[slot]) - 1].flagsBefore |= Flag.complex | Flag.hidesBase

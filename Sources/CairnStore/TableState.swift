@@ -90,8 +90,13 @@ struct TableState {
 
   init(name: String, base: BaseSnapshot?) {
     self.name = name
-    isCounted = name != RuleBook.table
+    isCounted = TableState.isCounted(name)
     baseTable = base?.tableNumber(name)
+  }
+
+  /// Whether its records count for sizes and limits.
+  static func isCounted(_ name: String) -> Bool {
+    name != RuleBook.table && name != CutTable.name
   }
 
   /// Rows of the table in the base.

@@ -58,8 +58,8 @@ struct PublishedSegmentTests {
       logFailure { _ = try PublishedSegment(bytes, name: "x", datastore: 1) } == .foreign)
     #expect(logFailure { _ = try read(Array("something else".utf8) + bytes) } == .foreign)
     var floor = bytes
-    floor[10] = 2
-    #expect(logFailure { _ = try read(resummed(floor)) } == .needsNewerVersion(2))
+    floor[10] = 3
+    #expect(logFailure { _ = try read(resummed(floor)) } == .needsNewerVersion(3))
     var flags = bytes
     flags[12] = 2
     #expect(logFailure { _ = try read(resummed(flags)) } == .needsNewerVersion(2))

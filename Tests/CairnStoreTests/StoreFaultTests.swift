@@ -212,6 +212,42 @@ struct StoreFaultTests {
     }
     Issue.record("the compaction never came through")
   }
+
+  @Test(arguments: [false, true])
+  func `a field that was set back in a commit that failed is written once by the next`(
+    isLinked: Bool
+  ) throws {
+    let device = try StoreDevice(1, isLinked: isLinked)
+    try device.store.insert("r", ["a": 1, "b": 1])
+    try device.store.insert("deleted", ["a": 1, "b": 1])
+    try device.store.sync()
+    for value in 2..<5 as Range<Int64> {
+      try device.store.insert("new\(value)", ["a": .int(value), "b": .int(value)])
+      try device.store.set("new\(value)", ["a": nil])
+      try device.store.set("r", ["a": .int(value)])
+      try device.store.set("r", ["a": .int(value - 1), "b": .int(value)])
+      if try device.store.get("deleted") != nil { try device.store.delete("deleted") }
+      try device.store.insert("deleted", ["b": .int(value)])
+      device.disk.failAt(operation: device.disk.operations + 1, reason: .io(errno: 5))
+      #expect(refusal { _ = try device.store.sync() } != nil)
+      for id in ["r", "deleted", "new\(value)"] {
+        try device.store.set(id, ["a": .int(value)])
+      }
+      try device.store.sync()
+      try device.reopen()
+      for id in ["r", "deleted", "new\(value)"] {
+        #expect(try device.store.get(id) == ["a": .int(value), "b": .int(value)], "\(id)")
+      }
+    }
+    // A roll-back after that leaves what was committed.
+    try device.store.set("r", ["a": 9])
+    try device.store.set("r", ["a": 4, "b": 9])
+    device.disk.failAt(operation: device.disk.operations + 1, reason: .io(errno: 5))
+    #expect(refusal { _ = try device.store.sync() } != nil)
+    try device.store.set("r", ["a": 10])
+    try device.store.rollBack()
+    #expect(try device.store.get("r") == ["a": 4, "b": 4])
+  }
 }
 
 /// Numbers of steps, collected from within the disk.

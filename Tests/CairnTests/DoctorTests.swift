@@ -343,6 +343,7 @@ import Testing
     #expect(found.map(\.severity) == [.warning, .note])
     #expect(found.first?.message.contains("3 days in the future") == true)
     #expect(found.last?.message.contains("nothing for 200 days") == true)
+    #expect(found.last?.command?.contains("devices --datastore notes --retire ") == true)
   }
 
   @Test func `a damaged list of accounts is found`() async throws {

@@ -66,19 +66,32 @@ final class IdentityBench {
 
   // MARK: meeting
 
+  /// Why the last round of `settle` was not quiet.
+  private(set) var unrest: [String] = []
+
   /// Until nothing happens any more. Returns whether that ever was.
+  ///
+  /// Twice: a round that brings nothing may have told others what somebody has applied.
   @discardableResult
   func settle(_ devices: [Datastore]) async throws -> Bool {
-    for _ in 0..<14 {
-      var isQuiet = true
+    var quietRounds = 0
+    for _ in 0..<24 {
+      unrest = []
       for device in devices {
         clock.advance(by: 7)
         try device.sync()
         let report = try await device.exchange()
         let result = try device.sync()
-        if !report.isIdle || report.isRejoining || result.incorporated > 0 { isQuiet = false }
+        // What was committed just now, a seal for example, nobody else has.
+        if !report.isIdle || report.isRejoining || result.incorporated > 0 || result.committed {
+          unrest.append(
+            "\(device.device): rejoins \(report.isRejoining), applied \(result.incorporated), "
+              + "committed \(result.committed), published \(report.publishedFiles), waiting "
+              + "\(report.waiting.map(\.reason)), problems \(report.problems.map(\.reason))")
+        }
       }
-      if isQuiet { return true }
+      quietRounds = unrest.isEmpty ? quietRounds + 1 : 0
+      if quietRounds == 2 { return true }
     }
     return false
   }
@@ -147,6 +160,9 @@ final class IdentityLife {
     device = try bench.open(name)
     if let other { (acknowledged, pending) = (other.acknowledged, other.acknowledged) }
   }
+
+  /// It is a copy of when this was all that had been done.
+  func restart(from deeds: Deeds) { (acknowledged, pending) = (deeds, deeds) }
 
   /// The records that all use.
   func begin() async throws {

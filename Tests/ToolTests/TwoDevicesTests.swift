@@ -78,6 +78,32 @@ import Testing
     }
   }
 
+  @Test func `a device is retired, and listed as such`() throws {
+    _ = try meet()
+    let list = try json(scratch.succeed("devices", "--json", root: b))
+    let other = try #require(
+      (list["devices"] as? [[String: Any]])?.first { $0["thisDevice"] as? Bool == false })
+    let id = try #require(other["device"] as? String)
+    #expect(other["retired"] as? Bool == false)
+    let text = try scratch.succeed("devices", "--retire", id, root: b)
+    #expect(text.split(separator: "\n").contains { $0.hasPrefix(id) && $0.contains("retired") })
+    #expect(try scratch.cairn("devices", "--retire", "nobody", root: b).status != 0)
+  }
+
+  @Test func `the others are asked what may be forgotten`() throws {
+    _ = try meet()
+    func committed() throws -> Int? {
+      try json(scratch.succeed("status", "--json", root: a))["committed"] as? Int
+    }
+    let before = try #require(try committed())
+    try scratch.succeed("compact", "--forget", "--dry-run", root: a)
+    #expect(try committed() == before)
+    try scratch.succeed("compact", "--forget", root: a)
+    #expect(try committed() == before + 1)
+    for report in try meet() + meet() { #expect((report["problems"] as? [Any])?.isEmpty == true) }
+    #expect(try expectEqualExports().split(separator: "\n").count == 3)
+  }
+
   @Test func `a damaged file in the folder is reported and stops nothing`() throws {
     let name = try #require(
       try scratch.files(below: "folder").first { $0.hasSuffix(".seg") })

@@ -6,15 +6,27 @@ struct DevicesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "devices",
     abstract: "Lists the devices that have published in the shared folder.",
-    discussion: "It reads the folder and changes nothing. A local datastore has one device.")
+    discussion: """
+      It reads the folder and changes nothing. A local datastore has one device. With --retire, a \
+      device that is lost or will never come back is left out, as one commit, which is published: \
+      the others stop waiting for it.
+      """)
+
+  @Option(help: ArgumentHelp("Retires the device of this id.", valueName: "id"))
+  var retire: String?
 
   @OptionGroup var store: StoreOptions
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    let datastore = try store.open(.reading)
+    let datastore = try store.open(retire == nil ? .reading : .writing)
     let devices: [DeviceInfo]
     do {
+      if let retire {
+        try datastore.retireDevice(retire)
+        try datastore.sync()
+        try await datastore.exchange()
+      }
       devices = datastore.manager.isLocal ? [] : try await datastore.devices()
     } catch {
       // The first error says more than what closing might add.
@@ -32,7 +44,8 @@ struct DevicesCommand: AsyncParsableCommand {
   private func json(_ device: DeviceInfo) -> JSON {
     [
       "device": .string(device.id), "user": .string(device.user),
-      "thisDevice": .bool(device.isThisDevice), "published": .count(device.publishedDeltas),
+      "thisDevice": .bool(device.isThisDevice), "retired": .bool(device.isRetired),
+      "published": .count(device.publishedDeltas),
       "merged": .count(device.incorporatedDeltas), "files": .count(device.files),
       "bytes": .count(device.bytes),
       "acknowledged": .object(
@@ -48,7 +61,7 @@ struct DevicesCommand: AsyncParsableCommand {
       "published " + counted(Int(clamping: device.publishedDeltas), "delta"),
       "\(device.incorporatedDeltas) merged here",
       "\(counted(device.files, "file")) of \(device.bytes) bytes",
-      device.isThisDevice ? "this device" : "",
+      device.isThisDevice ? "this device" : device.isRetired ? "retired" : "",
     ]
   }
 }

@@ -36,6 +36,8 @@ struct SyncSummary {
       "waiting for \(file.name)" + (file.bytes > 0 ? ", \(file.bytes) bytes" : "")
         + ": \(file.reason)"
     }
+    // Their reasons begin with that word.
+    lines += exchange.held.map { "\($0.name) \($0.reason)" }
     lines += exchange.problems.map { "problem with \($0.name): \($0.reason)" }
     return lines
   }
@@ -86,12 +88,7 @@ struct SyncSummary {
       ],
       "massDelete": merge.massDelete.map(Self.json) ?? .null,
       "conflicts": .array(merge.conflicts.map(Self.json)),
-      "waiting": .array(
-        exchange.waiting.map {
-          [
-            "name": .string($0.name), "bytes": .count($0.bytes), "reason": .string($0.reason),
-          ]
-        }),
+      "waiting": Self.waitingJSON(exchange.waiting), "held": Self.waitingJSON(exchange.held),
       "problems": .array(
         exchange.problems.map { ["name": .string($0.name), "reason": .string($0.reason)] }),
       "requests": .count(exchange.traffic?.requests ?? exchange.requests),
@@ -107,6 +104,13 @@ struct SyncSummary {
       "deltas": .count(deltas), "files": .count(files), "bytes": .count(bytes),
       "snapshot": .bool(snapshot),
     ]
+  }
+
+  private static func waitingJSON(_ files: [ExchangeReport.Waiting]) -> JSON {
+    .array(
+      files.map {
+        ["name": .string($0.name), "bytes": .count($0.bytes), "reason": .string($0.reason)]
+      })
   }
 
   private static func json(_ held: MassDelete) -> JSON {

@@ -9,7 +9,7 @@ internal import Synchronization
 struct BlobWitnesses: Sendable {
   /// Every head that the folder has was read, and none is old or another history's.
   var isComplete = false
-  /// The other devices' heads, but for those that were retired.
+  /// The other devices' heads, but for those of devices that were left out for good.
   var heads: [Head] = []
   /// Own deltas up to here are published.
   var published: UInt64 = 0

@@ -60,24 +60,29 @@ extension Exchange {
 
   /// What the heads in the folder say, if all of them were read.
   private func witnesses(_ listing: [String: FolderEntry]) -> BlobWitnesses {
-    let authors = store.vector.entries.map(\.device)
+    let (vector, cuts) = (store.vector, store.cuts)
+    let authors = vector.entries.map(\.device)
     return memory.withLock { memory in
       var result = BlobWitnesses(isComplete: memory.forked.isEmpty, published: memory.own.last)
-      let retired = Set(memory.heads.values.flatMap(\.retired) + memory.own.retired)
+      let heads = memory.heads
+      func leftOut(_ device: DeviceID) -> Bool {
+        cuts.isLeftOut(device, seen: vector, word: heads[device]?.acknowledged)
+      }
       for (name, entry) in listing {
         guard let number = FileName.headDevice(name) else { continue }
         let device = DeviceID(rawValue: number)
-        if device == store.device || retired.contains(device) { continue }
+        if device == store.device { continue }
+        // Also of one that was retired: it may say that it is back.
         guard let head = memory.heads[device], memory.versions[name] == entry.version else {
           result.isComplete = false
           continue
         }
-        result.heads.append(head)
+        if !leftOut(device) { result.heads.append(head) }
       }
       // A listing may lack a head for a while: whoever is known to be there has not told then.
       let told = Set(result.heads.map(\.device))
       for device in Array(memory.heads.keys) + authors
-      where device != store.device && !retired.contains(device) && !told.contains(device) {
+      where device != store.device && !told.contains(device) && !leftOut(device) {
         result.isComplete = false
       }
       return result

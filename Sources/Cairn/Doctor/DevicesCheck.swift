@@ -13,11 +13,18 @@ enum DevicesCheck {
   /// A device that said nothing for so long is mentioned.
   private static let silence = 90 * 24 * 60 * minute
 
+  /// When a device last committed something that is in the folder.
+  private struct Spoken {
+    var id: DeviceID
+    var device: String
+    var time: Int64
+  }
+
   static func run(
     _ datastore: ExaminedDatastore, _ folder: any Folder, _ listing: [String: FolderEntry]
   ) async -> [Finding] {
     var findings: [Finding] = []
-    var times: [(device: String, time: Int64)] = []
+    var times: [Spoken] = []
     for entry in listing.values.sorted(by: { $0.name < $1.name }) {
       guard let number = FileName.headDevice(entry.name),
         number != datastore.current?.device
@@ -40,7 +47,8 @@ enum DevicesCheck {
         }
         findings += missing(head, datastore, listing)
         if let time = await lastTime(head, datastore, folder, listing) {
-          times.append((describe(head), time))
+          times.append(
+            Spoken(id: head.device, device: describe(head), time: time))
         }
       } catch {
         findings.append(datastore.finding(name, .warning, error.message, file: entry.name))
@@ -102,7 +110,7 @@ enum DevicesCheck {
   }
 
   private static func clocks(
-    _ times: [(device: String, time: Int64)], _ datastore: ExaminedDatastore
+    _ times: [Spoken], _ datastore: ExaminedDatastore
   ) -> [Finding] {
     let now = datastore.root.machine.clock.now()
     var findings: [Finding] = []
@@ -130,7 +138,9 @@ enum DevicesCheck {
       findings.append(
         datastore.finding(
           name, .note, "\(found.device) has published nothing for \(span(now - found.time)). If it "
-            + "is gone for good, that is no harm; if not, it catches up when it comes back"))
+            + "is gone for good, the others forget nothing until it is retired; if not, it catches "
+            + "up when it comes back",
+          command: datastore.retire(found.id)))
     }
     return findings
   }

@@ -83,6 +83,11 @@ struct ExaminedDatastore: Sendable {
 
   /// The command that salvages what is left. Of what is followed all is in the folder.
   var repair: String { root.command(isFollowed ? "unfollow" : "repair", isFollowed ? nil : id) }
+
+  /// The command that leaves a device out.
+  func retire(_ device: DeviceID) -> String {
+    root.command("devices", on: id, "--retire", device.description)
+  }
   /// The command that exchanges with the folder.
   var sync: String { root.command("sync", on: id) }
 }

@@ -162,6 +162,7 @@ extension ExchangeReport {
     if let more = next.traffic { traffic = traffic?.adding(more) ?? more }
     problems = next.problems + (next.contentProblems == nil ? contentProblems ?? [] : [])
     waiting = next.waiting
+    held = next.held
     ignoredFiles = next.ignoredFiles
     isRejoining = next.isRejoining
     devices = next.devices

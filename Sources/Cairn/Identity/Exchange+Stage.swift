@@ -11,6 +11,8 @@ enum RejoinCause {
   case identity(Head, reason: String)
   /// Another device has two histories, and the store has the other one.
   case fork
+  /// Others go on without something that is here.
+  case cutOff(Cut)
 }
 
 /// The part of a round that feeds the staged store and finds out what only the own one has.
@@ -20,14 +22,15 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     report.isRejoining = true
-    let staging = try staging()
+    let staging = try staging(cause)
     // Of a history that has lost nothing comes in by a snapshot; another choice of tables has no
     // other history.
     let isChoice = following != nil && memory.withLock { $0.forked.isEmpty }
     try await staging.exchange.collect(entries, listing, joins: isChoice, &report)
     try checkOpen()
-    if staging.exchange.memory.withLock({ !$0.forked.isEmpty }) {
-      // The folder shows another history than just before: from the beginning.
+    if mustStartAgain(staging, cause) {
+      let cut = staging.exchange.memory.withLock { $0.cutOff }
+      memory.withLock { $0.foundation = cut }
       stopRejoining()
       report.waiting.append(
         ExchangeReport.Waiting(name: directory, bytes: 0, reason: "the folder has changed"))
@@ -41,6 +44,12 @@ extension Exchange {
       plan = Rejoining(
         staged: staging.exchange.store, device: store.device,
         common: CommonBranch(store.device, through: memory.withLock { $0.own.last }))
+    case .cutOff(let cut):
+      plan = try await cutOffPlan(staging, cut, listing, &report)
+    }
+    if plan?.admitted == nil {
+      // Others' deltas that cuts have left behind since are there once more by their own devices.
+      plan?.admitted = staging.exchange.store.cuts.admitted(of: store.vector)
     }
     plan?.forked = memory.withLock { $0.forked }
     let missing = plan?.missing(store.vector) ?? []
@@ -64,12 +73,27 @@ extension Exchange {
     noteInbox()
   }
 
-  private func staging() throws(CairnError) -> Staging {
+  /// Whether the folder shows another history than just before, or what was put together stands on
+  /// a cut that has to give way to one which came later. (Who gives way itself asks that where it
+  /// looks for the one to give way to.)
+  private func mustStartAgain(_ staging: Staging, _ cause: RejoinCause) -> Bool {
+    let (isForked, isCutOff) = staging.exchange.memory.withLock { memory in
+      (!memory.forked.isEmpty, memory.cutOff != nil)
+    }
+    if case .cutOff = cause { return isForked }
+    return isForked || isCutOff
+  }
+
+  private func staging(_ cause: RejoinCause) throws(CairnError) -> Staging {
     let current = rejoining.withLock { phase -> Staging? in
       if case .staging(let staging) = phase { staging } else { nil }
     }
     if let current { return current }
     let new = try Staging(for: self)
+    let foundation: Cut? =
+      if case .cutOff(let cut) = cause { cut } else { memory.withLock { $0.foundation } }
+    new.exchange.memory.withLock { $0.foundation = foundation }
+    if case .cutOff = cause { new.exchange.store.expectToLeave(store.device) }
     rejoining.withLock { $0 = .staging(new) }
     // It may have been closed just before.
     if store.isClosed { stopRejoining() }
@@ -84,6 +108,7 @@ extension Exchange {
   ) async throws(CairnError) {
     defer { saveHistories() }
     try await readHeads(entries, &report)
+    learnWords()
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.
     let hasAll = memory.withLock { memory in
       memory.heads.values.allSatisfy(\.gaps.isEmpty)
@@ -124,9 +149,13 @@ extension Exchange {
     } catch { throw CairnError(LogError(error, name, at: 0, "published deltas")) }
     var plan = Rejoining(
       staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
+    // Under its new name nobody would apply what it wrote beside a cut.
+    plan.isOnTop = !staging.exchange.store.cuts.cuts.allSatisfy {
+      branch.context.contains($0.dot) || $0.dot.device == head.device && $0.dot.sequence <= common
+    }
     if !hasOwnDeltas(after: common, through: own.last) {
-      plan.carried = try carried(ownFiles, after: common)
-      let have = plan.carried.isEmpty ? common : ownFiles.last?.last ?? common
+      let have: UInt64
+      (plan.carried, have) = try carried(ownFiles, after: common)
       guard hasOwnDeltas(after: have, through: own.last) else {
         report.problems.append(
           ExchangeReport.Problem(
@@ -187,17 +216,18 @@ extension Exchange {
     return branch
   }
 
-  private func hasOwnDeltas(after sequence: UInt64, through last: UInt64) -> Bool {
+  func hasOwnDeltas(after sequence: UInt64, through last: UInt64) -> Bool {
     do throws(StoreError) {
       let found = try store.ownPack(after: sequence, through: last, limit: 1)
       return found != nil || last <= sequence
     } catch { return false }
   }
 
-  /// Own deltas that are in the folder only, under files that the other copy's head does not name.
-  private func carried(
+  /// Own deltas that are in the folder only, under files that the other copy's head does not name,
+  /// as far as they follow one another, and the last of them.
+  func carried(
     _ files: [PublishedBranch.File], after sequence: UInt64
-  ) throws(CairnError) -> [[UInt8]] {
+  ) throws(CairnError) -> (packs: [[UInt8]], last: UInt64) {
     var writer = PackWriter(device: store.device, first: sequence + 1)
     do throws(DecodeError) {
       for file in files
@@ -205,6 +235,6 @@ extension Exchange {
         try writer.append(file.pack, through: file.last, limit: .max)
       }
     } catch { throw CairnError(LogError(error, directory, at: 0, "published deltas")) }
-    return writer.isEmpty ? [] : [writer.bytes()]
+    return (writer.isEmpty ? [] : [writer.bytes()], writer.nextSequence - 1)
   }
 }

@@ -26,7 +26,7 @@ final class Staging: Sendable {
     let directory = Staging.directory(of: exchange.store)
     isLasting =
       exchange.following?.mustRebuild ?? false
-      && exchange.memory.withLock { $0.forked.isEmpty }
+      && exchange.memory.withLock { $0.forked.isEmpty && $0.cutOff == nil }
     if isLasting {
       do throws(CairnError) {
         self.exchange = try Staging.open(directory, for: exchange, isLasting: true)
@@ -46,6 +46,8 @@ final class Staging: Sendable {
     var options = store.options
     // It can be made again at any time, unless it is to be gone on with.
     if !isLasting { options.durability = .none }
+    // Nothing of its own is written there but what is put on top in the end.
+    options.cutsAutomatically = false
     let chosen = options
     let staged = try wrapped { () throws(StoreError) in
       try Store.open(

@@ -211,11 +211,16 @@ extension ObjectStore {
     guard let remote = remotes[route] else { return }
     let published = book.outbox.list(route, where: \.isPublished)
     if published.isEmpty { return }
-    let heads = remote.exchanger.map { $0.memory.withLock { $0.sortedHeads } } ?? []
-    let (own, vector) = (remote.store.device, remote.store.vector)
+    let all = remote.exchanger.map { $0.memory.withLock { $0.sortedHeads } } ?? []
+    let (own, vector, cuts) = (remote.store.device, remote.store.vector, remote.store.cuts)
+    // What a device that was left out has published and nobody has merged never comes.
+    let heads = all.filter {
+      !cuts.isLeftOut($0.device, seen: vector, word: $0.acknowledged)
+    }
     // A device of which nothing is read may have anything.
     let isHeard = vector.entries.allSatisfy { dot in
-      dot.device == own || heads.contains { $0.device == dot.device }
+      dot.device == own || all.contains { $0.device == dot.device }
+        || cuts.isLeftOut(dot.device, seen: vector, word: nil)
     }
     // What a device wrote before it knew of ours is in its deltas up to here.
     let isFollowed = isHeard && book.followed[route]?.vector == vector

@@ -10,6 +10,8 @@ package struct CommonBranch: Sendable {
   package private(set) var context = VersionVector()
   /// The device's last additions.
   private(set) var additions: [FieldName: Run] = [:]
+  /// Whether that is all of them: nobody has looked into the deltas otherwise.
+  package private(set) var knowsAdditions = true
 
   /// A field of a record.
   struct FieldName: Hashable {
@@ -27,10 +29,12 @@ package struct CommonBranch: Sendable {
 
   package init(_ device: DeviceID) { self.device = device }
 
-  /// The branch of a device that keeps its name: what it has published is nobody else's.
+  /// The branch of a device that keeps its name, since what it has published is nobody else's; or
+  /// one whose deltas are not to be had.
   package init(_ device: DeviceID, through last: UInt64) {
     self.device = device
     self.last = last
+    knowsAdditions = last == 0
   }
 
   /// Takes in deltas of a pack, as far as they come next and are not behind `end`.

@@ -22,6 +22,9 @@ package struct Reauthoring: Sendable {
   private var runs: [CommonBranch.FieldName: [CommonBranch.Run]] = [:]
   /// The last delta of the old device that was taken.
   package private(set) var last: UInt64
+  /// An addition goes on from one in the common branch, and how far that had come is not known: it
+  /// would count twice. What came of it is not to be used.
+  package private(set) var isUncertain = false
 
   /// - Parameter author: who the deltas are to be of; the device itself if it keeps its name, and
   ///   only what is not there any more has to be forgotten.
@@ -51,6 +54,7 @@ package struct Reauthoring: Sendable {
 
   /// Takes the next deltas of the old device; those that were taken before are left out.
   package mutating func add(pack: [UInt8]) throws(DecodeError) {
+    if isUncertain { return }
     var reader = try PackReader(pack)
     var delta = Delta()
     var map: [UInt32] = []
@@ -60,8 +64,11 @@ package struct Reauthoring: Sendable {
         throw .malformed("deltas that do not follow one another")
       }
       last += 1
+      // Cuts are about the deltas that they were made with.
+      delta.drop(table: Cut.table)
       delta.dependencies = dependencies(delta)
       if isRenamed { rename(&delta, reader.records) }
+      if isUncertain { return }
       writer.append(delta, heap: reader.heap, names: reader.records, map: &map)
       if writer.byteCount >= Reauthoring.packBytes {
         finished.append(writer.bytes())
@@ -96,9 +103,11 @@ package struct Reauthoring: Sendable {
   private mutating func rename(_ delta: inout Delta, _ names: [RecordName]) {
     let sequence = delta.dot.sequence
     delta.forEachAddition(names) { name, addition in
+      if addition.since <= common.last, !common.knowsAdditions { isUncertain = true }
       runs[name, default: []].append(
         CommonBranch.Run(since: addition.since, last: sequence, total: addition.total))
     }
+    if isUncertain { return }
     for section in delta.sections {
       for column in delta.columns[section.columns] {
         for cell in column.cells {
@@ -163,6 +172,11 @@ extension ListEdit {
   /// With other numbers for the items of lists that began with these deltas.
   package func shifted(_ by: (Dot) -> UInt32) -> ListEdit {
     renamed { $0.index == 0 ? $0 : NodeID($0.dot, $0.index + by($0.dot)) }
+  }
+
+  /// With the names that deltas have now: their devices may have left the ones that they had.
+  package func renamed(dots name: (Dot) -> Dot) -> ListEdit {
+    renamed { NodeID(name($0.dot), $0.index) }
   }
 
   /// With other names for deltas, in the order that these ask for.

@@ -7,9 +7,7 @@ extension Register {
 
   /// Applies an edit to the list that it names; one that is not here any more takes it along.
   package mutating func apply(_ edit: ListEdit, stamp: Stamp, context: VersionVector) {
-    guard let index = lists.firstIndex(where: { $0.concerns(edit) }) ?? open(for: edit) else {
-      return
-    }
+    guard let index = openNamed(edit) else { return }
     lists[index].apply(edit, stamp: stamp, context: context)
   }
 
@@ -27,6 +25,11 @@ extension Register {
   /// Conflicts about items of the visible list.
   func itemConflicts(_ field: String, _ rule: Rule) -> [FieldConflict] {
     visibleList(rule).map { lists[$0].conflicts(field, rule) } ?? []
+  }
+
+  /// The list that an edit names, ready to be edited; nil if it is not here any more.
+  mutating func openNamed(_ edit: ListEdit) -> Int? {
+    lists.firstIndex { $0.concerns(edit) } ?? open(for: edit)
   }
 
   /// Makes the list that an edit names from the value that was put; nil if there is none.

@@ -80,7 +80,9 @@ struct SnapshotRebuild {
           rowCount: count))
     }
     description.recordCount = rows
-    do throws(LogError) { _ = try writer.finish(description: description.encoded()) } catch {
+    do throws(LogError) {
+      _ = try writer.finish(description: description.encoded(), floor: description.floor)
+    } catch {
       throw StoreError(error)
     }
     noteLost(names)

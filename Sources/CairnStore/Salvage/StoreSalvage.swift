@@ -240,6 +240,7 @@ extension StoreSalvage.Work {
       let base = try BaseSnapshot(number: 1, reader: reader, budget: 64 << 20)
       state.adopt(base)
       if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
+      if base.tableNumber(CutTable.name) != nil { try state.readCuts() }
     } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
     losses += rebuild.losses
     unnamed = rebuild.unnamed

@@ -17,12 +17,18 @@ struct SimulateCommand: AsyncParsableCommand {
   @Option(help: "Finds the fewest steps of a seed that still fail.") var shrink: UInt64?
   @Option(help: "Runs the steps in a file.") var replay: String?
   @ArgumentParser.Flag(help: "First runs the lists of steps that failed once.") var fixtures = false
+  @ArgumentParser.Flag(
+    inversion: .prefixedNo,
+    help: "Whether devices are retired and asked to forget, instead of what the seed says.")
+  var retirements: Bool?
   @ArgumentParser.Flag(help: "Says what happens.") var trace = false
   @Option(help: "How many seeds at once.") var jobs = 2
 
   func run() async throws {
     if let shrink {
-      return try await SimulationShrinker(length: steps, patience: nil).run(seed: shrink)
+      return try await SimulationShrinker(
+        length: steps, retirements: retirements, patience: nil
+      ).run(seed: shrink)
     }
     if let replay { return try await SimulationRunner.replay(replay, isTracing: trace) }
     print("simulate: seed \(seed)")
@@ -43,7 +49,8 @@ struct SimulateCommand: AsyncParsableCommand {
       }
       for try await part in group { ledger.merge(part) }
     }
-    try SimulationRunner.close(ledger, isComplete: ledger["seeds"] > 200)
+    try SimulationRunner.close(
+      ledger, retirements: retirements, isComplete: ledger["seeds"] > 200)
   }
 
   private func runFixtures(_ ledger: inout Ledger) async throws {
@@ -56,7 +63,8 @@ struct SimulateCommand: AsyncParsableCommand {
   }
 
   private func lane(_ turns: Turns) async throws -> Ledger {
-    var runner = SimulationRunner(length: steps, isTracing: trace)
+    var runner = SimulationRunner(
+      length: steps, retirements: retirements, isTracing: trace)
     while let number = turns.take() {
       try await runner.run(seed: seed &+ UInt64(number), isRunTwice: number % 20 == 0)
     }

@@ -31,6 +31,7 @@ extension SimulatedWorld {
       took(.clone)
     case .restore: try restore(device)
     case .folderRolledBack: rollBackFolder(device)
+    case .retire, .forget: try changeMembership(step.act, device, random)
     default:
       folder.armed[device.number].append(
         MemoryFolder.Armed(
@@ -63,6 +64,27 @@ extension SimulatedWorld {
     folder.hasTwins = true
     folder.hasRolledBack = true
     folder.took(.folderRolledBack, device.number)
+  }
+
+  /// Somebody retires a device that this one knows, or asks to forget.
+  private func changeMembership(
+    _ act: SimulationStep.Act, _ device: SimulatedDevice, _ random: SeededRandom
+  ) throws {
+    let copy = device.copies[random.below(device.copies.count)]
+    guard let datastore = copy.datastore, !device.isOff else { return }
+    let store = datastore.core
+    let others = store.vector.entries.map(\.device).filter { $0 != store.device }
+    do {
+      if act == .retire {
+        guard !others.isEmpty else { return }
+        try datastore.retireDevice("\(others[random.below(others.count)])")
+      } else {
+        try datastore.askToForget()
+      }
+    } catch { return try copy.excuse(error, act.rawValue) }
+    // Who is left out takes another name.
+    folder.hasTwins = true
+    took(act)
   }
 
   /// Somebody else wants the same datastore.

@@ -6,7 +6,10 @@ import TestSupport
 /// The second phase: nothing fails any more, everybody meets, and all must have the same.
 extension SimulatedWorld {
   static let roundsMax = 8
+  static let roundsWithRetirements = 32
   private static let isTooOld = "can't be compared with what is here"
+  private static let isNowhere = "of the device are nowhere"
+  private static let isLeftTwice = "this device has left its name"
 
   func settle() async throws {
     let random = SeededRandom(profile.seed &+ 3)
@@ -52,23 +55,53 @@ extension SimulatedWorld {
   /// False if a copy of a device is older than what the folder still has of it: it says so, and
   /// publishes nothing; that is a known limit, and such a world does not come to rest.
   private func meet() async throws -> Bool {
-    for _ in 0..<Self.roundsMax {
+    for round in 0..<(profile.retires ? Self.roundsWithRetirements : Self.roundsMax) {
       var isQuiet = true
       obstacles = []
+      held = []
       for device in devices {
         for copy in device.copies {
           if try await !meet(copy, device) { isQuiet = false }
         }
       }
       if isQuiet, isEqual { return true }
+      if profile.retires, round % Self.roundsMax == Self.roundsMax - 1 { try decide() }
     }
+    try checkOwnMarks()
     if folder.hasTwins, obstacles.contains(where: { $0.contains(Self.isTooOld) }) {
       strandedCopies += 1
       return false
     }
+    if profile.retires, obstacles.contains(where: { $0.contains(Self.isLeftTwice) }) {
+      ambiguousNames += 1
+      return false
+    }
+    if profile.retires, obstacles.contains(where: { $0.contains(Self.isNowhere) }) {
+      // The folder has lost files of a device that had them no more itself. They are in its
+      // snapshot, which those who it cut off can't join; that they were cut off was in the files.
+      lostCuts += 1
+      return false
+    }
     throw TortureFailure(
       "no convergence after \(Self.roundsMax) rounds: "
-        + obstacles.joined(separator: "; ") + "; " + vectors)
+        + obstacles.joined(separator: "; ") + "; held: "
+        + held.map { "\($0.device) by \($0.copy.id)" }.joined(separator: ", ") + "; " + vectors)
+  }
+
+  /// Devices have retired each other in a circle: one of them retires all that is held there, as a
+  /// person would.
+  private func decide() throws {
+    for index in histories.indices where !isEqual(index) {
+      let found = held.filter { $0.copy.index == index }
+      guard let first = found.first else { continue }
+      for name in Set(found.filter { $0.copy === first.copy }.map(\.device)).sorted() {
+        do { try first.copy.datastore?.retireDevice(name) } catch {
+          // Its own name of before.
+          try first.copy.demand(error.code == .illegalArgument, "\(name) stays: \(error)")
+        }
+      }
+      decisions += 1
+    }
   }
 
   /// Whether nothing was new to anybody.
@@ -84,17 +117,18 @@ extension SimulatedWorld {
     obstacles +=
       report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
       + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
+    held += report.held.map { (copy, String($0.name.prefix(16))) }
     try copy.commit(allowingMassDelete: true)
     folder.settle()
     count(4)
     return !committed && report.isIdle
   }
 
-  private var isEqual: Bool {
-    histories.indices.allSatisfy { index in
-      let all = devices.map { $0.copies[index].datastore?.core.vector }
-      return all.allSatisfy { $0 == all[0] }
-    }
+  private var isEqual: Bool { histories.indices.allSatisfy(isEqual) }
+
+  private func isEqual(_ index: Int) -> Bool {
+    let all = devices.map { $0.copies[index].datastore?.core.vector }
+    return all.allSatisfy { $0 == all[0] }
   }
 
   private var vectors: String {
@@ -131,6 +165,19 @@ extension SimulatedWorld {
         for mark in device.copies[index].memory.marks where found[mark.id] == nil {
           throw TortureFailure(
             "device \(device.number) committed \(mark.id) with \(mark.dot), and it is nowhere")
+        }
+      }
+    }
+  }
+
+  /// In a world that does not come to rest every device has at least what it has committed itself.
+  private func checkOwnMarks() throws {
+    for device in devices {
+      for copy in device.copies {
+        let found = copy.memory.shown.tables["marks"] ?? [:]
+        for mark in copy.memory.marks {
+          try copy.demand(
+            found[mark.id] != nil, "it committed \(mark.id) with \(mark.dot), and has lost it")
         }
       }
     }

@@ -20,8 +20,16 @@ final class SimulatedWorld: @unchecked Sendable {
   var isTracing = false
   /// Copies that were too old to be told apart.
   var strandedCopies = 0
+  /// Devices that can't give way once more.
+  var ambiguousNames = 0
+  /// Worlds in which the folder has lost a cut that the other side would have to give way to.
+  var lostCuts = 0
+  /// How often somebody had to choose between groups that had retired each other.
+  var decisions = 0
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
+  /// What it held because of a cut, by who wrote it.
+  var held: [(copy: SimulatedCopy, device: String)] = []
   private(set) var time: Int64 = 1_700_000_000_000
   private let start: Int64 = 1_700_000_000_000
   private(set) var events = 0

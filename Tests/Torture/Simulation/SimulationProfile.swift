@@ -26,6 +26,9 @@ struct SimulationProfile: Hashable, Sendable {
   /// Each commit has a record of its own that nobody ever touches again: it must never be lost,
   /// whatever name its delta has in the end.
   var hasMarks = false
+  /// People retire devices and ask to forget. A device may have another name after that, so this is
+  /// only where there are marks.
+  var retires = false
   /// Milliseconds between two steps, on average.
   var pace = 200_000
   /// So many records may others delete at once.
@@ -41,12 +44,13 @@ struct SimulationProfile: Hashable, Sendable {
   static let flags: [(String, any WritableKeyPath<SimulationProfile, Bool> & Sendable)] = [
     ("shared", \.isShared), ("compacts", \.compactsItself), ("tight", \.isTight),
     ("indexes", \.hasIndexes), ("marks", \.hasMarks),
+    ("retires", \.retires),
   ]
 
   init(seed: UInt64) { self.seed = seed }
 
-  /// What a seed makes of everything.
-  init(choosing seed: UInt64) {
+  /// What a seed makes of everything. Whether devices are retired can be said instead.
+  init(choosing seed: UInt64, retirements: Bool? = nil) {
     self.seed = seed
     let random = SeededRandom(seed &* 0x9E37_79B9 &+ 17)
     func pick<T>(_ choices: [T]) -> T { choices[random.below(choices.count)] }
@@ -68,6 +72,9 @@ struct SimulationProfile: Hashable, Sendable {
     hasMarks = !isTight && random.below(3) == 0
     pace = 1_200_000 / devices
     massDelete = pick([2, 5, 50, 50])
+    retires = hasMarks && random.below(3) == 0
+    if let retirements { retires = retirements }
+    if retires { (isTight, hasMarks) = (false, true) }
   }
 
   // MARK: text

@@ -10,6 +10,8 @@ import TestSupport
 /// Runs seeds and keeps the books.
 struct SimulationRunner {
   let length: Int?
+  /// Whether devices are retired, instead of what the seed says.
+  let retirements: Bool?
   let isTracing: Bool
   private(set) var ledger = Ledger("simulate")
 
@@ -20,8 +22,9 @@ struct SimulationRunner {
     var world: SimulatedWorld
   }
 
-  init(length: Int?, isTracing: Bool) {
+  init(length: Int?, retirements: Bool? = nil, isTracing: Bool) {
     self.length = length
+    self.retirements = retirements
     self.isTracing = isTracing
   }
 
@@ -37,17 +40,20 @@ struct SimulationRunner {
   }
 
   mutating func run(seed: UInt64, isRunTwice: Bool) async throws {
-    let script = SimulationScript(seed: seed, length: length)
+    let script = SimulationScript(seed: seed, length: length, retirements: retirements)
     let outcome = await Self.run(script, isTracing: isTracing)
     if isTracing { print(outcome.world.trace.joined(separator: "\n")) }
     if let failure = outcome.failure {
-      let options = length.map { " --steps \($0)" } ?? ""
+      var options = length.map { " --steps \($0)" } ?? ""
+      if let retirements { options += retirements ? " --retirements" : " --no-retirements" }
       let isSame = await Self.run(script).failure == failure
       print("simulate: seed \(seed) fails\(isSame ? ", and again" : ", and not in this way again")")
       print("simulate: \(failure)")
       print("simulate: again with cairn-torture simulate --seed \(seed) --seeds 1\(options)")
       // Fewer steps tell more: as few as can be found in a minute.
-      try await SimulationShrinker(length: length, patience: .seconds(60)).run(seed: seed)
+      try await SimulationShrinker(
+        length: length, retirements: retirements, patience: .seconds(60)
+      ).run(seed: seed)
       throw TortureFailure("seed \(seed): \(failure)\n  less: --shrink \(seed)\(options)")
     }
     if isRunTwice {
@@ -67,6 +73,9 @@ struct SimulationRunner {
     ledger.count("deltas", world.histories.reduce(0) { $0 + $1.deltas.count })
     ledger.count("requests", world.folder.requests)
     ledger.count("worlds with a copy that is too old", world.strandedCopies)
+    ledger.count("worlds with a name that was left twice", world.ambiguousNames)
+    ledger.count("worlds with a cut in a file that the folder has lost", world.lostCuts)
+    ledger.count("worlds in which somebody had to decide", world.decisions)
     for device in world.devices {
       ledger.count("devices")
       for copy in device.copies {
@@ -86,10 +95,13 @@ struct SimulationRunner {
     }
   }
 
-  static func close(_ ledger: Ledger, isComplete: Bool) throws {
+  static func close(_ ledger: Ledger, retirements: Bool?, isComplete: Bool) throws {
     var ledger = ledger
     if isComplete {
-      let expected = SimulationStep.Act.faults.filter { !SimulationScript.withheld.contains($0) }
+      var left = SimulationScript.withheld
+      if retirements == true { left.formUnion([.restore, .folderRolledBack, .massDelete]) }
+      if retirements == false { left.formUnion(SimulationStep.Act.ofMembership) }
+      let expected = SimulationStep.Act.faults.filter { !left.contains($0) }
       ledger.expect(expected.map(\.rawValue))
     }
     // 10 commits and 2 exchanges an hour while it is in use, a quarter of the day.

@@ -16,10 +16,11 @@ struct SimulationScript: Hashable, Sendable {
 
   /// What a seed makes happen. Each seed has its own subset of the faults at rates of its own, for
   /// some faults hide behind others.
-  init(seed: UInt64, length: Int? = nil) {
-    profile = SimulationProfile(choosing: seed)
+  init(seed: UInt64, length: Int? = nil, retirements: Bool? = nil) {
+    profile = SimulationProfile(choosing: seed, retirements: retirements)
     let random = SeededRandom(seed &* 0x2545_F491_4F6C_DD1D &+ 5)
-    let weights = Self.weights(random, hasMarks: profile.hasMarks)
+    var weights = Self.weights(random, hasMarks: profile.hasMarks)
+    if profile.retires { Self.addMembership(to: &weights, SeededRandom(seed &+ 41)) }
     let total = weights.reduce(0) { $0 + $1.weight }
     func act() -> SimulationStep.Act {
       var place = random.below(total)
@@ -62,7 +63,8 @@ struct SimulationScript: Hashable, Sendable {
       (.wait, pick([5, 50])), (.join, pick([0, 4, 12])), (.backup, 20), (.consent, pick([5, 60])),
     ]
     let level = pick([20, 60, 150])
-    for act in SimulationStep.Act.faults where !withheld.contains(act) {
+    for act in SimulationStep.Act.faults
+    where !withheld.contains(act) && !SimulationStep.Act.ofMembership.contains(act) {
       guard random.below(5) < 2 else { continue }
       if needMarks.contains(act), !hasMarks { continue }
       if excludeMarks.contains(act), hasMarks { continue }
@@ -74,6 +76,17 @@ struct SimulationScript: Hashable, Sendable {
       result.append((act, max(1, weight)))
     }
     return result
+  }
+
+  /// What was published by a device that was retired meanwhile, and is only in its backup, it can't
+  /// write once more: there are no backups then.
+  private static func addMembership(
+    to weights: inout [(act: SimulationStep.Act, weight: Int)], _ random: SeededRandom
+  ) {
+    weights.removeAll { [.restore, .folderRolledBack].contains($0.act) }
+    for act in SimulationStep.Act.ofMembership {
+      weights.append((act, [6, 20, 60][random.below(3)]))
+    }
   }
 
   // MARK: text

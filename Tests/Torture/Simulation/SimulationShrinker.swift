@@ -3,12 +3,15 @@
 struct SimulationShrinker {
   /// Steps of the seed, instead of what the seed says.
   let length: Int?
+  /// Whether devices are retired, instead of what the seed says.
+  var retirements: Bool?
   /// For how long it looks; nil is until there is nothing more to leave out.
   let patience: Duration?
   private let start = ContinuousClock.now
 
-  init(length: Int?, patience: Duration?) {
+  init(length: Int?, retirements: Bool? = nil, patience: Duration?) {
     self.length = length
+    self.retirements = retirements
     self.patience = patience
   }
 
@@ -16,7 +19,7 @@ struct SimulationShrinker {
 
   /// Prints what is left, as a list of steps for `simulate --replay`.
   func run(seed: UInt64) async throws {
-    let script = SimulationScript(seed: seed, length: length)
+    let script = SimulationScript(seed: seed, length: length, retirements: retirements)
     guard let failure = await SimulationRunner.run(script).failure else {
       print("simulate: seed \(seed) does not fail")
       return

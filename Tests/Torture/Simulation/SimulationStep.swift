@@ -59,6 +59,10 @@ struct SimulationStep: Hashable, Sendable {
     case folderEmptied = "folder-emptied"
     case folderRolledBack = "folder-rolled-back"
 
+    // What people ask of the devices.
+    case retire = "retire-device"
+    case forget = "ask-to-forget"
+
     /// Work is what a device does by itself; everything else is a fault.
     var isWork: Bool {
       switch self {
@@ -70,6 +74,8 @@ struct SimulationStep: Hashable, Sendable {
     }
 
     static let faults = allCases.filter { !$0.isWork }
+    /// Only where the profile says so.
+    static let ofMembership: [Self] = [.retire, .forget]
     /// By number, for tables.
     static let numbers = Dictionary(
       uniqueKeysWithValues: allCases.enumerated().map { ($1, $0) })

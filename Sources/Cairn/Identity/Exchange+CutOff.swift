@@ -1,0 +1,94 @@
+internal import CairnBytes
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// A device that was retired, or has joined without having seen what others had settled: it takes
+/// over what they have, and commits what of its own they will never apply once more on top.
+extension Exchange {
+  /// Nil, and a line in the report, as long as something for it is not here.
+  func cutOffPlan(
+    _ staging: Staging, _ cut: Cut, _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Rejoining? {
+    let name = FileName.head(device: store.device.rawValue)
+    func wait(_ what: String) {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: name, bytes: 0,
+          reason: "this device was retired, or has joined without having seen what others had "
+            + "settled; it takes that over as soon as \(what)"))
+    }
+    guard let seal = cut.seal, staging.exchange.store.vector.contains(cut.dot) else {
+      let hasNews = inbox.withLock { inbox in
+        !inbox.judged.isSuperset(of: inbox.items.map(\.name))
+      }
+      // The cut came after what was put together in earlier rounds, some of which it cuts off, or
+      // it may have had to give way itself meanwhile: the next sync looks for the one that goes on.
+      if hasNews || staging.isOther(than: cut) { stopRejoining() }
+      wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
+      return nil
+    }
+    if following != nil { return followedPlan(staging, seal) }
+    if let earlier = store.cuts.ambiguousName(of: store.device, seal: seal) {
+      report.problems.append(
+        ExchangeReport.Problem(
+          name: name,
+          reason: "this device has left its name \(earlier.name) for others before, and those "
+            + "were left out in their turn; what it wrote under that name could be there twice, or "
+            + "not at all, if it took over the state behind delta \(cut.dot.sequence) of device "
+            + "\(cut.dot.device): nothing is published, and nothing is lost. Export what only this "
+            + "device has (`cairn export`), and open the datastore anew in another directory"))
+      return nil
+    }
+    let (through, last) = (seal[store.device], store.vector[store.device])
+    try checkOpen()
+    var ownFiles: [PublishedBranch.File] = []
+    let hasAll = hasOwnDeltas(after: through, through: last)
+    if through > 0 || !hasAll {
+      let segments = memory.withLock { $0.own.segments }
+      ownFiles = try await files(segments, of: store.device, listing, &report)
+    }
+    var branch = CommonBranch(store.device)
+    do throws(DecodeError) {
+      for file in ownFiles { try branch.add(pack: file.pack, through: through) }
+    } catch { throw CairnError(LogError(error, name, at: 0, "published deltas")) }
+    // Without them it is not known how far its sums had come there.
+    if branch.last != through { branch = CommonBranch(store.device, through: through) }
+    var plan = Rejoining(
+      staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
+    plan.isOnTop = true
+    plan.admitted = seal
+    plan.leavesName = true
+    if !hasAll {
+      let have: UInt64
+      (plan.carried, have) = try carried(ownFiles, after: through)
+      guard hasOwnDeltas(after: have, through: last) else {
+        wait("its own deltas \(have + 1) to \(last) are in its log or in the folder")
+        return nil
+      }
+    }
+    let isCertain = try wrapped { [plan] () throws(StoreError) in try store.isCertain(plan) }
+    if !isCertain {
+      wait("its own deltas 1 to \(through) are in the folder")
+      return nil
+    }
+    return plan
+  }
+
+  /// Who only follows has written nothing, and no name to leave.
+  private func followedPlan(_ staging: Staging, _ seal: VersionVector) -> Rejoining {
+    var plan = Rejoining(
+      staged: staging.exchange.store, device: store.device, common: CommonBranch(store.device))
+    plan.admitted = seal
+    return plan
+  }
+}
+
+extension Staging {
+  /// Whether what was put together is not for this cut, or has to give way itself.
+  fileprivate func isOther(than cut: Cut) -> Bool {
+    exchange.memory.withLock { $0.cutOff != nil || $0.foundation?.dot != cut.dot }
+  }
+}

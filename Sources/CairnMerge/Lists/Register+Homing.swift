@@ -1,0 +1,40 @@
+/// Edits that are committed once more, on a state that may not have what they name.
+extension Register {
+  /// The edit, with a home for new items that hang on nodes which are not here: the end of the list
+  /// that it names, or of the visible one. Nil if there is no list that they could be put into.
+  ///
+  /// New nodes keep their numbers, so that later edits find them.
+  package func homed(_ edit: ListEdit, _ rule: Rule) -> ListEdit? {
+    var register = self
+    guard let index = register.openNamed(edit) ?? register.openVisible(rule) else { return nil }
+    return register.lists[index].homed(edit)
+  }
+}
+
+extension ListState {
+  fileprivate func homed(_ edit: ListEdit) -> ListEdit {
+    guard edit.chains.contains(where: { !hasHome($0) }), let last = rope.last else { return edit }
+    let end = authors.id(of: last)
+    // Two chains of one delta can't hang on the same side of one node, and what lies between them
+    // has its numbers between theirs: so all of it goes.
+    let isMoved = edit.chains.map { !hasHome($0) || $0.parent == end && $0.side == .right }
+    guard let from = isMoved.firstIndex(of: true), let to = isMoved.lastIndex(of: true) else {
+      return edit
+    }
+    var joined = ListEdit.Chain(parent: end, side: .right, count: 0)
+    for chain in edit.chains[from...to] {
+      joined.moves += chain.moves.map {
+        ListEdit.Move(offset: joined.count + $0.offset, item: $0.item)
+      }
+      joined.count += chain.count
+    }
+    var edit = edit
+    edit.chains.replaceSubrange(from...to, with: [joined])
+    return edit
+  }
+
+  private func hasHome(_ chain: ListEdit.Chain) -> Bool {
+    guard let parent = slot(chain.parent) else { return false }
+    return chain.side == .right || parents[Int(parent)] != ListState.rootParent
+  }
+}

@@ -1,0 +1,67 @@
+package import CairnBytes
+
+/// A name that a device has left to give way to a cut: its deltas up to `common` were there for
+/// all, those behind it are there once more under the next name.
+package struct EarlierName: Hashable, Sendable {
+  package var name: DeviceID
+  package var next: DeviceID
+  package var common: UInt64
+
+  package init(_ name: DeviceID, next: DeviceID, common: UInt64) {
+    self.name = name
+    self.next = next
+    self.common = common
+  }
+
+  /// The next name (8 bytes), then `common` as a varint.
+  package var encoded: [UInt8] {
+    var out: [UInt8] = []
+    out.put(next.rawValue)
+    out.putVarint(common)
+    return out
+  }
+
+  package init(_ name: DeviceID, _ bytes: [UInt8]) throws(DecodeError) {
+    var reader = ByteReader(bytes)
+    self.name = name
+    next = DeviceID(rawValue: try reader.u64())
+    common = try reader.varint()
+    guard reader.isAtEnd else { throw .malformed("bytes after a name") }
+  }
+}
+
+extension CutBook {
+  /// The names that a device has had, the latest first.
+  package func earlierNames(of device: DeviceID) -> [EarlierName] {
+    var names: [EarlierName] = []
+    var name = device
+    while true {
+      let before = earlierNames.values.filter { $0.next == name }
+      guard let found = before.min(by: { $0.name < $1.name }), !names.contains(found) else {
+        return names
+      }
+      names.append(found)
+      name = found.name
+    }
+  }
+
+  /// What a delta is called by those who have seen `seen`: its device may have left the name that
+  /// it was written under, and have written it once more.
+  package func presentName(of dot: Dot, seen: VersionVector) -> Dot {
+    var (found, left) = (dot, 0)
+    while !seen.contains(found), let name = earlierNames[found.device],
+      found.sequence > name.common, left < earlierNames.count
+    {
+      found = Dot(device: name.next, sequence: found.sequence - name.common)
+      left += 1
+    }
+    return found
+  }
+
+  /// A name under which some of a device's deltas would be there twice, or not at all, if it gave
+  /// way to a cut with this seal; nil if all are there once. The seal's group has to have exactly
+  /// what was not written once more.
+  package func ambiguousName(of device: DeviceID, seal: VersionVector) -> EarlierName? {
+    earlierNames(of: device).first { seal[$0.name] != $0.common }
+  }
+}

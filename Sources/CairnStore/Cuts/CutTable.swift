@@ -1,0 +1,142 @@
+package import CairnBytes
+import CairnLog
+package import CairnMerge
+
+/// Cuts and retirements as records of a reserved table: they travel, merge and are snapshotted like
+/// data, so that devices with the same deltas know the same of them.
+///
+///     <device>-<sequence>   a cut: `cut` is its content, `seal` the context of the delta that
+///                           seals it
+///     r-<device>            the device is retired: `at` is since when, `to` which name took its
+///                           place, if its own device says so
+package enum CutTable {
+  static let name = Cut.table
+  static let cut = "cut"
+  static let seal = "seal"
+  static let since = "at"
+  static let successor = "to"
+
+  static func record(_ dot: Dot) -> RecordName {
+    RecordName("\(dot.device)-\(dot.sequence)")
+  }
+
+  static func record(retired device: DeviceID) -> RecordName { RecordName("r-\(device)") }
+
+  /// The cut that a record is of, nil if it is of none.
+  static func dot(_ record: RecordName) -> Dot? {
+    let text = record.text
+    guard let device = DeviceID(hex: String(text.prefix(16))),
+      text.dropFirst(16).first == "-", let sequence = UInt64(text.dropFirst(17)), sequence > 0
+    else { return nil }
+    return Dot(device: device, sequence: sequence)
+  }
+
+  static func retired(_ record: RecordName) -> DeviceID? {
+    let text = record.text
+    return text.hasPrefix("r-") ? DeviceID(hex: String(text.dropFirst(2))) : nil
+  }
+
+  /// Takes a record into the book. What can't be read says nothing.
+  static func read(
+    _ record: RecordName, _ fields: [(String, FieldValue)], into book: inout CutBook
+  ) {
+    if let device = retired(record) {
+      book.retired.insert(device)
+      for case (CutTable.successor, .bytes(let bytes)) in fields {
+        let name = decoded { () throws(DecodeError) in try EarlierName(device, bytes) }
+        if let name { book.earlierNames[device] = name }
+      }
+    }
+    guard let dot = dot(record) else { return }
+    var cut: Cut?
+    var seal: VersionVector?
+    for case (let field, .bytes(let bytes)) in fields {
+      if field == CutTable.cut { cut = decoded { () throws(DecodeError) in try Cut(dot, bytes) } }
+      if field == CutTable.seal {
+        seal = decoded { () throws(DecodeError) in try VersionVector(bytes: bytes) }
+      }
+    }
+    cut?.seal = seal
+    if let cut { book.insert(cut) }
+  }
+
+  private static func decoded<R>(_ body: () throws(DecodeError) -> R) -> R? {
+    do throws(DecodeError) { return try body() } catch { return nil }
+  }
+
+  /// Cuts in what others have written must be whole before any of it counts: who could not read one
+  /// would let through what it keeps out.
+  package static func check(
+    _ delta: Delta, heap: [UInt8], names: [RecordName]
+  ) throws(DecodeError) {
+    if delta.sections.contains(where: { $0.table == name }) {
+      if let error = News(delta, heap: heap, names: names).failure { throw error }
+    }
+  }
+
+  /// Whether a pack says anything of cuts. Only if the name occurs in it, it is decoded.
+  package static func occurs(in pack: [UInt8]) throws(DecodeError) -> Bool {
+    let text = Array(name.utf8)
+    let isThere = (0..<max(0, pack.count - text.count + 1)).contains { start in
+      text.indices.allSatisfy { pack[start + $0] == text[$0] }
+    }
+    guard isThere else { return false }
+    var reader = try PackReader(pack)
+    var delta = Delta()
+    while try reader.next(into: &delta) {
+      if delta.sections.contains(where: { $0.table == name }) { return true }
+    }
+    return false
+  }
+
+  /// What a delta says of cuts.
+  struct News {
+    /// The cut that the delta is.
+    var cut: Cut?
+    /// Cuts that it seals.
+    var seals: [Dot] = []
+    /// Names that devices have left: nothing more is said or written under them.
+    var left: Set<DeviceID> = []
+    /// What can't be read of it.
+    var failure: DecodeError?
+
+    init(_ delta: Delta, heap: [UInt8], names: [RecordName]) {
+      for section in delta.sections where section.table == CutTable.name {
+        for column in delta.columns[section.columns] where column.operation == .put {
+          for cell in column.cells { read(cell, column.field, delta, heap, names) }
+        }
+      }
+      if let context = cut?.context, seals.contains(delta.dot) { cut?.seal = context }
+    }
+
+    private mutating func read(
+      _ cell: Int, _ field: String, _ delta: Delta, _ heap: [UInt8], _ names: [RecordName]
+    ) {
+      let record = names[Int(delta.records[Int(delta.rows[cell])].reference)]
+      let value = Cell(tag: delta.tags[cell], word: delta.words[cell]).value(heap)
+      guard case .bytes(let bytes) = value else { return }
+      if field == CutTable.successor, let device = CutTable.retired(record) {
+        // What can't be read says nothing, as in a record.
+        if CutTable.decoded({ () throws(DecodeError) in try EarlierName(device, bytes) }) != nil {
+          left.insert(device)
+        }
+      }
+      guard let dot = CutTable.dot(record) else { return }
+      do throws(DecodeError) {
+        if field == CutTable.seal {
+          _ = try VersionVector(bytes: bytes)
+          seals.append(dot)
+        }
+        if field == CutTable.cut, dot == delta.dot { cut = try Cut(dot, bytes) }
+      } catch { failure = error }
+    }
+  }
+}
+
+extension SnapshotDescription {
+  /// The oldest version that may read a snapshot of these tables.
+  var floor: UInt16 {
+    let hasCuts = tables.contains { $0.name == CutTable.name && $0.rowCount > 0 }
+    return hasCuts ? FormatVersion.cuts : FormatVersion.floor
+  }
+}

@@ -1,0 +1,180 @@
+import CairnMerge
+
+/// Cuts and seals that were fetched and not applied so far, of this delivery or an earlier one: a
+/// cut and its seal may come in different files, at different times.
+struct CutRumours {
+  var cuts: [Dot: Cut] = [:]
+  /// The context of the delta that seals a cut.
+  var seals: [Dot: VersionVector] = [:]
+  /// What authors had seen when they wrote the last delta of theirs that was looked at.
+  var contexts: [DeviceID: VersionVector] = [:]
+  /// Names that devices have left, as far as that was fetched and not applied: what is known of
+  /// their words is all that will ever be.
+  var left: Set<DeviceID> = []
+
+  /// Forgets what has been applied.
+  mutating func drop(seen: VersionVector) {
+    cuts = cuts.filter { !seen.contains($0.key) }
+    seals = seals.filter { cuts[$0.key] != nil || !seen.contains($0.key) }
+    contexts = contexts.filter { $0.value[$0.key] > seen[$0.key] }
+  }
+}
+
+/// What cuts let through, while a delivery is planned: the book grows with the plan.
+struct DeliveryGate {
+  /// What a delta may do now.
+  enum Answer {
+    case pass
+    /// It is a cut whose members this device is one of: everything else goes first, so that as much
+    /// as possible was there in time.
+    case passLast
+    case hold(Cut)
+  }
+
+  let device: DeviceID
+  private(set) var book: CutBook
+  private(set) var contexts: DeviceContexts
+  let words: CutBook.Words
+  private(set) var rumours: CutRumours
+  /// Cuts still to come that this device can apply as long as it applies nothing beside them that
+  /// does not count.
+  private var ahead: [Cut] = []
+
+  init(_ state: StoreState, words: CutBook.Words, rumours: CutRumours) {
+    device = state.device
+    book = state.cuts
+    contexts = state.allContexts
+    self.words = words
+    self.rumours = rumours
+    self.rumours.drop(seen: state.vector)
+  }
+
+  /// Whether there is anything to decide.
+  var isOpen: Bool { book.isEmpty && rumours.cuts.isEmpty }
+
+  mutating func note(_ news: CutTable.News) {
+    if let cut = news.cut { rumours.cuts[cut.dot] = cut }
+    rumours.left.formUnion(news.left)
+  }
+
+  /// Devices whose words are the last.
+  private var gone: Set<DeviceID> { rumours.left.union(book.earlierNames.keys) }
+
+  /// Looks for seals in deltas of a device that come next, in any pack. Behind a gap nobody knows
+  /// what their author had seen.
+  mutating func noteSeals(_ steps: [DeliveryPlan.Step]) {
+    for step in steps {
+      let author = step.dot.device
+      var context = contexts[author] ?? VersionVector()
+      if let later = rumours.contexts[author], later[author] > context[author] { context = later }
+      guard context[author] + 1 == step.dot.sequence else { continue }
+      for dot in step.dependencies { context.insert(dot) }
+      context.insert(step.dot)
+      rumours.contexts[author] = context
+      for dot in step.news?.seals ?? [] where rumours.seals[dot] == nil {
+        rumours.seals[dot] = context
+      }
+    }
+  }
+
+  func context(_ step: DeliveryPlan.Step) -> VersionVector {
+    var context = contexts[step.dot.device] ?? VersionVector()
+    for dot in step.dependencies { context.insert(dot) }
+    context.insert(step.dot)
+    return context
+  }
+
+  func answer(_ step: DeliveryPlan.Step, seen: VersionVector) -> Answer {
+    if let cut = book.obstacle(to: step.dot, context: context(step), words: words) {
+      return .hold(cut)
+    }
+    if let cut = spoiled(by: step) { return .hold(cut) }
+    guard let cut = step.news?.cut else { return .pass }
+    let sealed = withSeal(cut)
+    guard CutBook.admits(sealed, at: device, seen: seen, words: words) else {
+      return .hold(sealed)
+    }
+    return cut.members.contains(device) ? .passLast : .pass
+  }
+
+  /// All cuts and seals are noted: looks for those that this device is going to apply. Of two that
+  /// exclude each other it is the one that goes on.
+  mutating func lookAhead(seen: VersionVector) {
+    let own = rumours.cuts.values.map(withSeal).filter { cut in
+      !seen.contains(cut.dot) && CutBook.admits(cut, at: device, seen: seen, words: words)
+        && !cut.members.contains(device)
+        && book.cuts.allSatisfy {
+          cut.context.contains($0.dot) || cut.seal?.contains($0.dot) == true
+        }
+        && !isLost(cut)
+    }
+    for cut in own.sorted(by: { Cut.isBefore($0.line, $1.line) })
+    where ahead.allSatisfy({ isBeside($0, cut) }) { ahead.append(cut) }
+  }
+
+  /// Whether a cut can't be sealed any more, because of a sealed one that it excludes: who applied
+  /// it would have to give way at once.
+  private func isLost(_ cut: Cut) -> Bool {
+    let gone = self.gone
+    return rumours.cuts.values.contains { other in
+      let other = withSeal(other)
+      return other.isSealed && !other.context.contains(cut.dot)
+        && other.seal?.contains(cut.dot) != true && !cut.context.contains(other.dot)
+        && CutBook.isLost(cut, to: other, words: words, gone: gone)
+    }
+  }
+
+  /// Whether both can be applied.
+  private func isBeside(_ one: Cut, _ other: Cut) -> Bool {
+    func admits(_ a: Cut, _ b: Cut) -> Bool {
+      b.context.contains(a.dot) || a.members.contains(b.dot.device) && !a.isSealed
+        || CutBook.isCovered(VersionVector([b.dot]), by: a, words)
+    }
+    return admits(one, other) && admits(other, one)
+  }
+
+  private func spoiled(by step: DeliveryPlan.Step) -> Cut? {
+    if ahead.isEmpty { return nil }
+    let context = context(step)
+    return ahead.first { cut in
+      !context.contains(cut.dot) && !(cut.members.contains(step.dot.device) && !cut.isSealed)
+        && !CutBook.isCovered(VersionVector([step.dot]), by: cut, words)
+    }
+  }
+
+  /// The delta counts from here on.
+  mutating func apply(_ step: DeliveryPlan.Step) {
+    let context = context(step)
+    contexts[step.dot.device] = context
+    ahead.removeAll { $0.dot == step.dot }
+    guard let news = step.news else { return }
+    if let cut = news.cut {
+      book.insert(cut)
+      if cut.isSealed { dropReplaced(by: cut) }
+    }
+    for dot in news.seals where dot != step.dot {
+      guard var cut = book.cut(dot), !cut.isSealed else { continue }
+      cut.seal = context
+      book.insert(cut)
+      dropReplaced(by: cut)
+    }
+  }
+
+  private mutating func dropReplaced(by cut: Cut) {
+    for old in book.replaced(by: cut) { book.remove(old.dot) }
+  }
+
+  private func withSeal(_ cut: Cut) -> Cut {
+    var cut = cut
+    if cut.seal == nil { cut.seal = rumours.seals[cut.dot] }
+    return cut
+  }
+
+  /// The cut that this device has to give way to, nil if there is none.
+  func cutOff(seen: VersionVector) -> Cut? {
+    let gone = self.gone
+    return rumours.cuts.values.map(withSeal).filter {
+      book.mustYield(to: $0, seen: seen, words: words, gone: gone)
+    }.min { Cut.isBefore($0.line, $1.line) }
+  }
+}

@@ -1,0 +1,65 @@
+package import CairnMerge
+import Synchronization
+
+/// What the exchange tells a store about others, and what people want of its membership.
+extension Store {
+  /// What other devices say that they have applied; a later word takes an earlier one's place.
+  /// Returns whether any is news.
+  @discardableResult
+  package func learn(_ words: CutBook.Words) -> Bool {
+    state.withLock { guarded in
+      let before = guarded.words
+      for (device, word) in words { guarded.words[device] = word }
+      return guarded.words != before
+    }
+  }
+
+  /// A device for which this store is put together leaves its name for good: a cut that it was to
+  /// apply, and has not, is never sealed.
+  package func expectToLeave(_ device: DeviceID) {
+    state.withLock { _ = $0.rumours.left.insert(device) }
+  }
+
+  /// Leaves a device out from the next sync on: nobody waits for it any more, and what it wrote
+  /// without having seen this does not count. It is done with a commit, as any change.
+  package func retire(_ device: DeviceID) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      try guarded.store.requireWritable()
+      guarded.retiring.insert(device)
+    }
+  }
+
+  /// The devices that are retired, the changes since the last sync included.
+  package var retired: Set<DeviceID> {
+    state.withLock { $0.store.cuts.retired.union($0.retiring) }
+  }
+
+  /// The cuts that this device has applied and that still say something.
+  package var cuts: CutBook { state.withLock { $0.store.cuts } }
+
+  /// Asks for a cut with the next sync, if so many deltas are outside of the fence by then.
+  package func requestCut(from count: UInt64 = 1) {
+    state.withLock { $0.wantsCut = min($0.wantsCut ?? .max, count) }
+  }
+
+  /// Commits names that this device has left.
+  func note(_ names: [EarlierName]) throws(StoreError) {
+    try withState { guarded throws(StoreError) in try guarded.store.note(names) }
+    try sync()
+  }
+
+  /// Adds what is due to the delta that is about to be committed; returns whether that is a cut.
+  func addCuts(_ guarded: inout Guarded) throws(StoreError) -> Bool {
+    guard isLinked, guarded.store.access.isWritable else { return false }
+    return try guarded.store.addCuts(
+      StoreState.CutWish(
+        retiring: guarded.retiring, from: guarded.wantsCut, held: guarded.held,
+        words: guarded.words))
+  }
+
+  /// The fence has moved over enough of what the snapshot remembers to write it anew.
+  func isFenceDue(_ guarded: Guarded) -> Bool {
+    guard isLinked, let base = guarded.store.ground.base?.description else { return false }
+    return guarded.store.fence.total >= base.fence.total + options.cutFrom
+  }
+}

@@ -1,0 +1,139 @@
+import CairnMerge
+
+/// Cuts in the state: reading them, and writing them with a commit.
+extension StoreState {
+  /// What a commit is to do about cuts.
+  struct CutWish {
+    /// Devices that the user has retired since the last commit.
+    var retiring: Set<DeviceID>
+    /// A cut is due if so many deltas are outside of the fence; nil if nobody has asked.
+    var from: UInt64?
+    /// Devices whose deltas can't be applied here: they can't be waited for.
+    var held: Set<DeviceID>
+    /// What others say that they have applied.
+    var words: CutBook.Words
+  }
+
+  private static let limits = Limits(
+    recordBytes: .max, records: .max, datastoreBytes: .max, deltaBytes: .max)
+
+  /// Reads the book from the reserved table.
+  mutating func readCuts() throws(StoreError) {
+    if isAlone { return }
+    var book = CutBook()
+    let number = table(CutTable.name)
+    for (id, place) in try places(in: number) {
+      CutTable.read(id, try tables[number].fields(place, &ground, rules), into: &book)
+    }
+    cuts = book
+  }
+
+  /// Up to where metadata may be forgotten: it follows from the deltas that are here alone.
+  var fence: VersionVector { isAlone ? vector : cuts.fence.meet(vector) }
+
+  /// Adds records for the delta that is about to be committed. Nothing else may be committed
+  /// between this and that delta: the records name it. Returns whether there is a cut among them.
+  mutating func addCuts(_ wish: CutWish) throws(StoreError) -> Bool {
+    let dot = Dot(device: device, sequence: vector[device] + 1)
+    let hasContent = tables.contains(where: \.hasPending)
+    var gone: Set<Dot> = []
+    for cut in ownSealable(wish.words).reversed() where !gone.contains(cut.dot) {
+      var context = vector
+      context.insert(dot)
+      try setCut(cut.dot, CutTable.seal, context)
+      gone.formUnion(cuts.replaced(by: cut).map(\.dot))
+    }
+    let isDue = isCutDue(wish)
+    if isDue {
+      let cut = cuts.proposal(dot, seen: vector, retiring: wish.retiring.union(wish.held))
+      try insert(cut)
+      if cut.isSealed { gone.formUnion(cuts.cuts.map(\.dot)) }
+    }
+    for device in wish.retiring.sorted() where !cuts.retired.contains(device) {
+      try insertCutRecord(
+        CutTable.record(retired: device), [(CutTable.since, .int(Int64(clamping: vector.total)))])
+    }
+    let number = table(CutTable.name)
+    for old in gone.sorted() { try delete(number, CutTable.record(old)) }
+    if hasContent, cuts.retired.contains(device) {
+      // Whoever writes again is back.
+      try delete(number, CutTable.record(retired: device))
+    }
+    return isDue
+  }
+
+  private func isCutDue(_ wish: CutWish) -> Bool {
+    if !wish.retiring.isEmpty || cuts.mustRepeatCut(of: device, words: known(wish.words)) {
+      return true
+    }
+    guard let from = wish.from, cuts.cuts.allSatisfy(\.isSealed) else { return false }
+    return vector.total >= cuts.fence.total &+ from
+  }
+
+  /// The cuts of this device that can be sealed now; others seal theirs.
+  private func ownSealable(_ words: CutBook.Words) -> [Cut] {
+    let own = cuts.cuts.filter { $0.dot.device == device && !$0.isSealed }
+    if own.isEmpty { return [] }
+    let known = known(words)
+    return own.filter { CutBook.isSealable($0, seen: vector, words: known) }
+  }
+
+  /// Words of which all that they contain is here.
+  private func known(_ words: CutBook.Words) -> CutBook.Words {
+    var known: CutBook.Words = [:]
+    for entry in allContexts.entries { known[entry.device] = entry.seen }
+    for (member, word) in words where vector.covers(word) {
+      known[member] = known[member]?.merged(with: word) ?? word
+    }
+    known[device] = vector
+    return known
+  }
+
+  private mutating func insert(_ cut: Cut) throws(StoreError) {
+    var fields: [FieldChange] = [(CutTable.cut, .bytes(cut.encoded))]
+    if let seal = cut.seal {
+      var bytes: [UInt8] = []
+      seal.encode(into: &bytes)
+      fields.append((CutTable.seal, .bytes(bytes)))
+    }
+    try insertCutRecord(CutTable.record(cut.dot), fields)
+  }
+
+  private mutating func insertCutRecord(
+    _ record: RecordName, _ fields: [FieldChange]
+  ) throws(StoreError) {
+    let number = table(CutTable.name)
+    try insert(number, record, count: fields.count, limits: StoreState.limits) { fields[$0] }
+  }
+
+  /// Notes names that this device has left, as retired.
+  mutating func note(_ names: [EarlierName]) throws(StoreError) {
+    for name in names {
+      let record = CutTable.record(retired: name.name)
+      let successor: FieldChange = (CutTable.successor, .bytes(name.encoded))
+      if cuts.retired.contains(name.name) {
+        try update(table(CutTable.name), record, [successor], limits: StoreState.limits)
+      } else {
+        let since: FieldChange = (CutTable.since, .int(Int64(clamping: vector.total)))
+        try insertCutRecord(record, [since, successor])
+      }
+    }
+  }
+
+  private mutating func setCut(
+    _ dot: Dot, _ field: String, _ vector: VersionVector
+  ) throws(StoreError) {
+    var bytes: [UInt8] = []
+    vector.encode(into: &bytes)
+    try update(
+      table(CutTable.name), CutTable.record(dot), [(field, .bytes(bytes))],
+      limits: StoreState.limits)
+  }
+
+  /// The commit has failed: its cuts would name another delta.
+  mutating func dropPendingCuts() {
+    let number = table(CutTable.name)
+    pendingSize -= tables[number].pendingRecords.reduce(0) { $0 + $1.changeSize }
+    tables[number].rollBack()
+  }
+}

@@ -1,0 +1,114 @@
+import CairnMerge
+import CairnStore
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Devices that give way, and files of theirs in the folder that are not what they were.
+@Suite struct RetirementFilesTests {
+  private let bench = IdentityBench(seed: 57)
+
+  @Test func `a device that gives way waits for a file of its own that is damaged just now`()
+    async throws
+  {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    let before = try bench.open("away")
+    try a.add("begin")
+    try await bench.settle([a, b, before])
+    try before.close()
+    // What it publishes now nobody sees before it was retired.
+    bench.use(bench.folder.snapshot(), for: "folder apart")
+    bench.view("apart", of: "away")
+    let apart = try bench.open("away")
+    let name = apart.device
+    for number in 0..<4 {
+      try apart.add("mine\(number)")
+      try await apart.exchange()
+    }
+    // These are in the folder only from here on, and in the snapshot.
+    try apart.compact()
+    try apart.add("last")
+    try apart.close()
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+
+    let own = bench.disk("folder apart").paths().filter { $0.contains("/\(name)") }
+    for path in own {
+      try bench.folder.setBytes(path, try #require(bench.disk("folder apart").bytes(path)))
+    }
+    let files = own.filter { $0.hasSuffix(".seg") }.sorted()
+    try #require(files.count == 4)
+    try bench.folder.corrupt(files[1], 70, xor: 1)
+    bench.use(bench.folder, for: "folder all")
+    bench.view("all", of: "away")
+    let away = try bench.open("away")
+    for _ in 0..<3 {
+      try await away.exchange()
+      try away.sync()
+    }
+    #expect(away.device == name)
+    let all: Set<String> = ["begin", "mine0", "mine1", "mine2", "mine3", "last"]
+    #expect(try away.ids() == all)
+
+    try bench.folder.corrupt(files[1], 70, xor: 1)
+    bench.clock.advance(by: 86_400_000)
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    try bench.expectEqual([a, b, away])
+    #expect(away.device != name)
+    #expect(try a.ids() == all)
+  }
+
+  /// Devices of which `away` was retired, and its files are lost: they are in snapshots only. It
+  /// had added 5 to a field, and all have that.
+  private func withoutFiles() async throws -> (a: Datastore, b: Datastore, away: Datastore) {
+    let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.table("t").setRule(.sum, field: "n")
+    try a.table("t").insert(["n": 10], id: "r")
+    try await bench.settle([a, b, away])
+    try away.table("t").record("r")?.set("n", 15)
+    try away.sync()
+    try await bench.settle([away, a, b])
+    try away.compact()
+    try a.retireDevice(away.device)
+    try await bench.settle([a, b])
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    let seal = a.store.cuts.cuts.first?.seal
+    #expect(seal?[away.store.device] == away.store.vector[away.store.device])
+    let lost = bench.folder.paths().filter {
+      $0.contains("/\(away.device)") && $0.hasSuffix(".seg")
+    }
+    #expect(!lost.isEmpty)
+    for path in lost { try bench.folder.remove(path) }
+    return (a, b, away)
+  }
+
+  @Test func `a device that gives way goes without files that the folder has lost`()
+    async throws
+  {
+    let (a, b, away) = try await withoutFiles()
+    let name = away.device
+    try away.add("mine")
+    try away.table("t").record("r")?.set("text", "of away")
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    try bench.expectEqual([a, b, away])
+    #expect(try a.ids() == ["r", "mine"])
+    // What it adds from here on counts once.
+    try away.table("t").record("r")?.set("n", 16)
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    for device in [a, b, away] { #expect(try device.table("t").record("r")?.int("n") == 16) }
+  }
+
+  @Test func `it waits for them if one of its sums goes on from there`() async throws {
+    let (a, b, away) = try await withoutFiles()
+    let name = away.device
+    try away.table("t").record("r")?.set("n", 16)
+    #expect(try await !bench.settle([away, a, b]))
+    #expect(away.device == name)
+    #expect(bench.unrest.contains { $0.contains("its own deltas 1 to 1 are in the folder") })
+    #expect(try away.table("t").record("r")?.int("n") == 16)
+    for device in [a, b] { #expect(try device.table("t").record("r")?.int("n") == 15) }
+  }
+}

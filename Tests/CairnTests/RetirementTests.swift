@@ -1,0 +1,180 @@
+import CairnBytes
+import CairnLog
+import CairnMerge
+import CairnStore
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Devices around one folder that cut, forget and retire.
+struct RetirementTests {
+  let bench: FolderWorkbench
+
+  init() throws { bench = try FolderWorkbench() }
+
+  private func meet(_ devices: Datastore...) async throws {
+    for _ in 0..<3 {
+      for device in devices {
+        try device.sync()
+        try await device.pull()
+        try await device.exchange()
+      }
+    }
+  }
+
+  @Test func `a retired device is told apart, and nobody waits for it`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let lost = try await bench.publisher("c")
+    try await meet(a, b, lost)
+    try lost.close()
+    try a.retireDevice(lost.device)
+    #expect(a.status.outgoing)
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    #expect(b.store.cuts == a.store.cuts)
+    let devices = try await b.devices()
+    #expect(devices.filter(\.isRetired).map(\.id) == [lost.device])
+    #expect(try b.ids() == ["a", "b", "c"])
+  }
+
+  @Test func `what a retired device brings back is held and resurrects nothing`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let away = try await bench.publisher("c")
+    try await meet(a, b, away)
+    try away.table("t").record("a")?.set("text", "edited")
+    try away.sync()
+    try a.table("t").record("a")?.delete()
+    try a.retireDevice(away.device)
+    try await meet(a, b)
+    try await away.exchange()
+    try await a.pull()
+    let report = try await a.pull()
+    #expect(report.held.count == 1)
+    #expect(report.waiting.isEmpty)
+    #expect(report.isIdle)
+    #expect(try a.ids() == ["b", "c"])
+  }
+
+  @Test func `a retired device returns with its edits under a new name, once each`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let away = try await bench.publisher("c")
+    try a.table("t").setRule(.sum, field: "n")
+    try await meet(a, b, away)
+    try a.table("t").record("b")?.set("n", 10)
+    try await meet(a, b, away)
+    let old = away.device
+    try away.table("t").record("a")?.set("text", "edited")
+    try away.table("t").record("b")?.set("n", 15)
+    try away.add("mine")
+    try await away.exchange()
+    try away.table("t").record("b")?.set("n", 16)
+    try a.table("t").record("a")?.delete()
+    try a.table("t").record("b")?.set("n", 12)
+    try a.retireDevice(old)
+    try await meet(a, b)
+    try await meet(away, a, b)
+    #expect(away.device != old)
+    for device in [a, b, away] {
+      #expect(try device.ids() == ["b", "c", "mine"])
+      #expect(try device.table("t").record("b")?.int("n") == 18)
+    }
+    #expect(a.store.vector == away.store.vector)
+    #expect(b.store.vector == away.store.vector)
+    #expect(try await a.devices().filter(\.isRetired).map(\.id) == [old])
+    let report = try await away.exchange()
+    #expect(report.problems.isEmpty)
+    #expect(report.waiting.isEmpty)
+    #expect(!report.isRejoining)
+  }
+
+  @Test func `who joined without seeing a sealed cut takes it over with its edits`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    try await meet(a, b)
+    try a.askToForget()
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    // It writes before it has heard of anything.
+    let stray = try bench.open("stray")
+    try stray.add("stray")
+    try await stray.exchange()
+    #expect(try await a.pull().held.isEmpty)
+    #expect(try await a.pull().held.count == 1)
+    try await meet(stray, a, b)
+    for device in [a, b, stray] { #expect(try device.ids().contains("stray")) }
+    #expect(try a.ids() == stray.ids())
+    #expect(a.store.vector == stray.store.vector)
+  }
+
+  @Test func `a new device starts from a snapshot that was pruned`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let random = SeededRandom(5)
+    for number in 0..<100 {
+      try a.table("t").insert(["raw": .bytes(random.bytes(4096))], id: RecordID("n\(number)"))
+      try a.sync()
+    }
+    try a.table("t").record("b")?.delete()
+    try await meet(a, b)
+    for number in 0..<200 { try a.add("m\(number)") }
+    try a.askToForget()
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    _ = try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    let new = try bench.open("new")
+    #expect(try await new.pull().fetchedSnapshot)
+    #expect(try new.ids() == a.ids())
+    #expect(new.store.cuts == a.store.cuts)
+    try new.add("mine")
+    try await meet(new, a, b)
+    #expect(try b.ids() == new.ids())
+    #expect(try b.ids().contains("mine"))
+  }
+
+  @Test func `who never published comes in with what it wrote`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let offline = try bench.open("offline")
+    for number in 0..<5 { try offline.add("offline\(number)") }
+    try await meet(a, b)
+    try a.askToForget()
+    try await meet(a, b)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    try await meet(offline, a, b)
+    for device in [a, b, offline] {
+      #expect(try device.ids().isSuperset(of: (0..<5).map { "offline\($0)" }))
+      #expect(device.store.vector == a.store.vector)
+    }
+  }
+
+  @Test func `files that have cuts say that older versions can't read them`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    try await meet(a, b)
+    let before = try bench.segments(a)
+    for name in before {
+      #expect(try bench.read(bench.shared + "/" + name).u16(at: 10) == FormatVersion.floor)
+    }
+    try a.askToForget()
+    try await meet(a, b)
+    let cuts = try bench.segments(a).filter { !before.contains($0) }
+    #expect(!cuts.isEmpty)
+    for name in cuts {
+      let floor = try bench.read(bench.shared + "/" + name).u16(at: 10)
+      #expect(floor == FormatVersion.cuts)
+      // What a version says that knows no cuts.
+      #expect(throws: LogError.self) { try FormatVersion.check(floor: floor, path: name) }
+    }
+    _ = try a.compact()
+    let path = try #require(a.store.snapshotFile()?.path)
+    #expect(try bench.read(path).u16(at: 10) == FormatVersion.cuts)
+  }
+
+  @Test func `only other devices of an account can be retired`() async throws {
+    let a = try await bench.publisher("a")
+    for id in ["", "x", a.device, "0000000000000000"] {
+      #expect(throws: CairnError.self) { try a.retireDevice(id) }
+    }
+    let local = try DatastoreManager(root: bench.root("local")).openOrCreateDatastore("d")
+    #expect(throws: CairnError.self) { try local.retireDevice(a.device) }
+    #expect(throws: CairnError.self) { try local.askToForget() }
+  }
+}
