@@ -151,11 +151,13 @@ struct Given: Sendable, CustomTestStringConvertible {
     return address
   }
 
-  func kind(_ change: (inout ServerSettings) -> Void = { _ in }) -> FolderKind {
+  func kind(
+    on machine: Machine = .real, _ change: (inout ServerSettings) -> Void = { _ in }
+  ) -> FolderKind {
     var settings = ServerSettings.test
     settings.credentials = credentials.map { .given($0) } ?? .none
     change(&settings)
-    return isS3 ? .s3(settings) : .webDAV(settings)
+    return isS3 ? .s3(settings, machine: machine) : .webDAV(settings, machine: machine)
   }
 }
 
