@@ -2,8 +2,8 @@ package import Cairn
 internal import CairnDisk
 internal import Synchronization
 
-/// A source of which it is known afterwards whether it was the one that failed: what credentials and
-/// directories throw looks the same.
+/// A source of which it is known afterwards whether it was the one that failed: what credentials
+/// and directories throw looks the same.
 package final class WatchedSource: FolderSource {
   private let base: any FolderSource
   private let failed = Lock(false)

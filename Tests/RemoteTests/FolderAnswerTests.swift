@@ -71,7 +71,8 @@ import Testing
   func `what passes is tried again, with pauses that grow and are never the same`(
     _ kind: Bench.Kind, _ answer: (status: Int, code: CairnError.Code)
   ) async throws {
-    for act in Bench.Act.allCases {
+    // What is sent in parts is the same request, and nine MiB each time.
+    for act in Bench.Act.allCases where act != .writeParts || answer.status == 503 {
       let bench = try await Bench(kind)
       let first = bench.server.count
       bench.server.handle { asked in

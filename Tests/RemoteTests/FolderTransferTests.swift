@@ -8,8 +8,8 @@ import Testing
 @testable import CairnWebDAV
 @testable import TestServers
 
-/// What a folder of each kind makes of answers that are lost, cut off, late or old, and of transfers
-/// that do not come to their end.
+/// What a folder of each kind makes of answers that are lost, cut off or old, and of transfers that
+/// do not come to their end.
 @Suite struct FolderTransferTests {
   typealias Bench = FolderFailureBench
 

@@ -81,7 +81,9 @@ final class FaultMemory: Sendable {
       }
       return listing.bytes == body ? nil : .answer(status, headers, listing.bytes)
     case .missingFile: return .answer(404)
-    case .emptyFile: return body.isEmpty ? nil : .answer(200, headers.filter { $0.0.lowercased() != "content-range" }, [])
+    case .emptyFile:
+      let kept = headers.filter { $0.0.lowercased() != "content-range" }
+      return body.isEmpty ? nil : .answer(200, kept, [])
     default: return nil
     }
   }

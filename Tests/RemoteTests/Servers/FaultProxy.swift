@@ -44,6 +44,7 @@ final class FaultProxy: Sendable {
   private let faults = Lock<@Sendable (Asked) -> Fault?>({ _ in nil })
   private let taken = Lock<[Fault]>([])
   private let end = Lock<End?>(nil)
+  private let told = Lock(false)
   let memory = FaultMemory()
 
   private struct End {
@@ -69,14 +70,17 @@ final class FaultProxy: Sendable {
     end.withLock { $0 = number.map { End(rest: $0, happen: happen) } }
   }
 
+  /// Somebody has waited as long as was asked for: nobody is told again that there were too many.
+  func noteWaited() { told.withLock { $0 = true } }
+
   /// One request in `every`, by a seed: all kinds of faults in turn, in an order that is another
-  /// one each time. If it costs a wait, only once somebody is told that there were too many.
+  /// one each time.
   func spoil(every: UInt64, seed: UInt64, with kinds: [Fault] = Fault.open) {
     let random = SeededRandom(seed)
     let deck = Lock<[Fault]>([])
     set { [weak self] asked in
       guard let self, random.next() % every == 0 else { return nil }
-      let isTold = retryAfter > 0 && faultsTaken.contains(.tooMany)
+      let isTold = told.withLock { $0 }
       return deck.withLock { deck -> Fault? in
         // What was dealt may never be possible again, or not for long: what is left is dealt anew.
         if deck.count <= 2 { deck += random.shuffled(kinds.filter { !deck.contains($0) }) }
