@@ -79,19 +79,21 @@ extension FaultWorld {
     }
     let name = path.dropFirst(FaultWorld.directory.count + 1)
     let dot = name.lastIndex(of: ".") ?? name.endIndex
-    let scheme = FaultWorld.schemes[random.below(FaultWorld.schemes.count)]
-    try await addStranger(scheme(String(name[..<dot]), String(name[dot...])), bytes)
+    let names = FaultWorld.schemes.map { $0(String(name[..<dot]), String(name[dot...])) }
+    try await addStranger(names, bytes)
     return true
   }
 
   mutating func addForeign() async throws -> Bool {
     let names = [".DS_Store", "desktop.ini", "Thumbs.db", ".stignore", "~lock.x#", "a b.txt"]
-    try await addStranger(names[random.below(names.count)], random.bytes(random.below(300)))
+    try await addStranger(names, random.bytes(random.below(300)))
     return true
   }
 
-  private mutating func addStranger(_ name: String, _ bytes: [UInt8]) async throws {
-    let path = FaultWorld.directory + "/" + name
+  /// A file under one of these names.
+  private mutating func addStranger(_ names: [String], _ bytes: [UInt8]) async throws {
+    let names = names.filter(keeps)
+    let path = FaultWorld.directory + "/" + names[random.below(names.count)]
     _ = try await folder.write(path, bytes)
     strangers[path] = bytes
   }

@@ -34,10 +34,11 @@ struct FaultWorld {
     /// A device that lost what it knew could not bring back what a folder lost: not both at once.
     case folder, devices
 
-    /// Nor may the folder look to such a device as it did when that knew no more: nobody could tell
-    /// that from the truth, and what it wrote would take the place of what it had written.
+    /// Nor may the folder look to such a device as it did when that knew no more, or as if its head
+    /// were damaged: nobody could tell that from the truth, and what it writes from what it knows
+    /// takes the place of what it had written.
     var faults: [FaultProxy.Fault] {
-      let hidden: [FaultProxy.Fault] = [.oldFile, .oldListing, .shortListing]
+      let hidden: [FaultProxy.Fault] = [.oldFile, .oldListing, .shortListing, .emptyFile]
       return FaultProxy.Fault.allCases.filter { self == .folder || !hidden.contains($0) }
     }
 
@@ -73,6 +74,8 @@ struct FaultWorld {
   private var inserted = 0
   private var hasWaited = false
   private let open: @Sendable (Machine) throws -> any Folder
+  /// Which names the server can have.
+  let keeps: @Sendable (String) -> Bool
 
   static let id = "notes"
   private static let rounds = 8...60
@@ -82,13 +85,14 @@ struct FaultWorld {
 
   static func run(
     _ plan: Plan, _ address: String, _ port: UInt16, seed: UInt64,
+    keeps: @escaping @Sendable (String) -> Bool = { _ in true },
     kind: @escaping @Sendable (Machine) -> FolderKind
   ) async throws {
     let proxy = try FaultProxy(to: port, retryAfter: retryAfter)
     let spoilt = address.replacingOccurrences(of: ":\(port)", with: ":\(proxy.server.port)")
     var world = FaultWorld(
       plan: plan, folder: try kind(.real).open(address), random: SeededRandom(seed), proxy: proxy,
-      open: { try kind($0).open(spoilt) })
+      keeps: keeps, open: { try kind($0).open(spoilt) })
     // One place is left for a copy, at least.
     for number in 0..<(2 + Int(seed % 3)) { try world.join("device-\(number)") }
     proxy.spoil(every: 5, seed: seed, with: plan.faults)
@@ -106,10 +110,11 @@ struct FaultWorld {
 
   private init(
     plan: Plan, folder: any Folder, random: SeededRandom, proxy: FaultProxy,
+    keeps: @escaping @Sendable (String) -> Bool,
     open: @escaping @Sendable (Machine) throws -> any Folder
   ) {
-    (self.plan, self.folder, self.random, self.proxy, self.open) =
-      (plan, folder, random, proxy, open)
+    (self.plan, self.folder, self.random, self.proxy) = (plan, folder, random, proxy)
+    (self.keeps, self.open) = (keeps, open)
   }
 
   /// What has not happened yet.

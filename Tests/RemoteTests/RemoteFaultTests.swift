@@ -46,9 +46,9 @@ import Testing
   @Test(arguments: Given.both, [UInt64](7...8))
   func `folders and devices go wrong`(_ given: Given, _ seed: UInt64) async throws {
     for plan in [FaultWorld.Plan.folder, .devices] {
-      try await FaultWorld.run(plan, given.fresh(), given.port, seed: seed) {
-        given.kind(on: $0)
-      }
+      try await FaultWorld.run(
+        plan, given.fresh(), given.port, seed: seed, keeps: { Given.keeps($0, given.name) }
+      ) { given.kind(on: $0) }
     }
   }
 }
