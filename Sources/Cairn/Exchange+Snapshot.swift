@@ -95,7 +95,7 @@ extension Exchange {
           throw error
         }
         // What has come is gone on with by whoever comes next.
-        if failure.code == .cancelled || failure.code == .closed { throw failure }
+        if arrival.isEnded { throw failure }
         // What was here is gone, whoever took it: from the beginning, and not for ever.
         let isGone = failure.code == .notFound && arrival.count > 0
         noteReceived(0)
@@ -124,6 +124,8 @@ extension Exchange {
     let size: UInt64
     /// What went wrong here, and not with the folder.
     var failure: CairnError?
+    /// Nobody wants it any more, or not now: that is no failure of this device either.
+    var isEnded = false
     var isWhole: Bool { count >= size }
 
     init(_ count: UInt64, of size: UInt64) { (self.count, self.size) = (count, size) }
@@ -136,8 +138,9 @@ extension Exchange {
       try checkOpen()
       try checkAborted()
     } catch {
-      arrival.failure = error
-      throw error
+      (arrival.failure, arrival.isEnded) = (error, true)
+      // Not the folder's fault, whatever it is.
+      throw CairnError(.cancelled, error.message)
     }
     let rest = arrival.size - arrival.count
     guard rest > 0 else { throw CairnError(.cancelled, "no more is wanted") }

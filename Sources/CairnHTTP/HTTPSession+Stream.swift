@@ -1,8 +1,22 @@
 package import Cairn
 
 extension HTTPSession {
-  /// Bytes that are asked for at once; fewer where a budget has no room for more.
-  private var partBytes: UInt64 { min(4 << 20, max(16 << 10, room ?? .max)) }
+  private static let partBytesMax: UInt64 = 4 << 20
+  private static let partBytesMin: UInt64 = 4 << 10
+
+  /// Bytes that are asked for at once, of `rest` that may come: at most half of what a budget has
+  /// left for that, so that whoever asks for something else meanwhile is not refused.
+  private func partBytes(_ rest: UInt64, _ label: String) throws(HTTPFailure) -> UInt64 {
+    let most = min(HTTPSession.partBytesMax, rest)
+    guard let room = roomForParts else { return most }
+    let part = min(most, max(HTTPSession.partBytesMin, room / 2))
+    guard part <= room else {
+      throw HTTPFailure(
+        .budget, label, "what is left of this hour's budget is for changes, and not for parts of "
+          + "long files")
+    }
+    return part
+  }
 
   /// Calls `body` with the bytes of a file from a place on, piece by piece; false if it is not
   /// there. No byte is given twice, whatever breaks.
@@ -11,11 +25,13 @@ extension HTTPSession {
   /// answer that servers give is taken: a part, a part that says that it is all, and all. A server
   /// that sends all of a long file is asked once more, for just that, and then read to the end, so
   /// that what it sends grows with the file and not with its square.
+  ///
+  /// - Parameter length: How long the file is, if that is known: so much is taken from the budget.
   package func read(
-    _ request: HTTPRequest, from offset: UInt64,
+    _ request: HTTPRequest, from offset: UInt64, of length: UInt64? = nil,
     _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(HTTPFailure) -> Bool {
-    let progress = StreamProgress(offset)
+    let progress = StreamProgress(offset, of: length)
     while true {
       let before = progress.count
       switch try await readPart(request, progress, body) {
@@ -36,12 +52,14 @@ extension HTTPSession {
   ) async throws(HTTPFailure) -> Int {
     var request = request
     request.accepted = [200, 206, 404, 410, 416]
-    let (end, isTooFar) = progress.count.addingReportingOverflow(partBytes)
+    let part = try partBytes(progress.rest, request.label)
+    let (end, isTooFar) = progress.count.addingReportingOverflow(part)
     if isTooFar { return 416 }
     request.expected = end - progress.count
     let plain = request
     request.headers.append(("Range", "bytes=\(progress.count)-\(end - 1)"))
     do throws(HTTPFailure) { return try await send(request, end, progress, body) } catch {
+      if progress.isAtEnd { return 200 }
       guard let whole = progress.whole else { throw error }
       request = plain
       request.expected = whole
@@ -61,6 +79,7 @@ extension HTTPSession {
     // Where nothing says how long the file is, an answer that is no part is all of it, and a part
     // that ends early was the last one.
     let sink = answer.sink
+    progress.length = sink.total ?? progress.length
     progress.isAtEnd =
       sink.isAll || sink.total.map { progress.count >= $0 } ?? (progress.count < end)
     return answer.reply.status
@@ -74,8 +93,17 @@ private final class StreamProgress {
   var isAtEnd = false
   /// How long it is, if the server would send all of it.
   var whole: UInt64?
+  /// How long it is, as far as anybody has said.
+  var length: UInt64?
 
-  init(_ count: UInt64) { self.count = count }
+  init(_ count: UInt64, of length: UInt64?) { (self.count, self.length) = (count, length) }
+
+  /// What may still come. A file that was to be at its end, and is asked for once more, may have
+  /// grown.
+  var rest: UInt64 {
+    guard let length, length > count else { return .max }
+    return length - count
+  }
 }
 
 /// Gives on what has not come before, whatever comes around it.
@@ -109,6 +137,10 @@ private struct StreamSink: HTTPSink {
       throw HTTPFailure(.foreign, request.label, "a part came that does not say which")
     }
     (isAll, total) = (true, reply.length)
+    if let length = reply.length, length > 0, length <= progress.count {
+      progress.isAtEnd = true
+      throw HTTPFailure(.tooLarge, request.label, "all of it has come before, and comes again")
+    }
     // Not what was taken from the budget for it.
     guard let length = reply.length, length > request.expected, progress.whole == nil else {
       return

@@ -105,8 +105,8 @@ package final class HTTPSession: Sendable {
     settings.isMetered() ? settings.meteredBudget : settings.budget
   }
 
-  /// Bytes that the budget has left for this hour; nil if none limits them.
-  var room: UInt64? { ledger.room(in: budget) }
+  /// Bytes that the budget has left in this hour for parts of long files; nil if none limits them.
+  var roomForParts: UInt64? { ledger.roomForParts(in: budget) }
 
   private func attempt<Sink: HTTPSink>(
     _ request: HTTPRequest, _ sink: Sink, _ tries: Int,

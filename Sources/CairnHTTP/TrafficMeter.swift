@@ -119,12 +119,15 @@ package final class BudgetLedger: Sendable {
     }
   }
 
-  /// Bytes that a budget has left for this hour; nil if it does not limit them.
-  package func room(in budget: TransferBudget?) -> UInt64? {
+  /// Bytes that a budget has left in this hour for parts of long files; nil if it does not limit
+  /// them. The last sixteenth, or 64 KiB of it, is for listings and changes: a file that takes
+  /// hours does not keep them waiting.
+  package func roomForParts(in budget: TransferBudget?) -> UInt64? {
     guard let most = budget?.bytesPerHour else { return nil }
     let number = clock.now() / 60_000
     let used = minutes.withLock { BudgetLedger.used($0, number).bytes }
-    return most - min(most, used)
+    let kept = min(most / 16, 64 << 10)
+    return most - min(most, used &+ kept)
   }
 
   private static func used(

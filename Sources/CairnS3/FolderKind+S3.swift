@@ -1,5 +1,5 @@
 public import Cairn
-internal import CairnDisk
+package import CairnDisk
 internal import CairnHTTP
 
 extension FolderKind {
@@ -10,15 +10,20 @@ extension FolderKind {
   /// `path` (`https://host/bucket/…`) or `host` (`https://bucket.host/…`): `host` for Amazon, else
   /// `path`. Made once and used for all folders of an app, they share connections and budget.
   public static func s3(_ settings: ServerSettings = ServerSettings()) -> FolderKind {
+    s3(settings, machine: .real)
+  }
+
+  /// On a computer of which the clock and the random numbers are these.
+  package static func s3(_ settings: ServerSettings, machine: Machine) -> FolderKind {
     let connections = HTTPConnections(settings)
-    let ledger = BudgetLedger(clock: Machine.real.clock)
+    let ledger = BudgetLedger(clock: machine.clock)
     return FolderKind(schemes: [S3Address.scheme]) { (address, credentials) throws(CairnError) in
       let address = try S3Address(address)
       return S3Folder(
         address,
         HTTPSession(
           connections, settings, credentials: credentials,
-          authorizer: S3Authorizer(region: address.region), ledger: ledger, machine: .real))
+          authorizer: S3Authorizer(region: address.region), ledger: ledger, machine: machine))
     }
   }
 }

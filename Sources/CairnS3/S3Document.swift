@@ -3,7 +3,7 @@ internal import CairnHTTP
 
 /// What S3 answers in XML: a page of a listing, an error, an upload that was begun. Values are kept
 /// by the path of element names that leads to them.
-struct S3Document: HTTPSink {
+struct S3Document: XMLSink {
   /// An object of a listing, as it stands there.
   struct Object: Equatable {
     var key = ""
@@ -24,15 +24,13 @@ struct S3Document: HTTPSink {
   private(set) var objects: [Object] = []
   private(set) var values: [String: String] = [:]
   private var object = Object()
-  private var limit: ByteLimit
-  private var reader = XMLReader()
+  var source: XMLSource
   private var stack: [String] = []
-  private var text = ""
   /// Pages have 1,000 objects; a server may be generous.
   private static let objectsMax = 100_000
 
   /// - Parameter bytesMax: Longer documents are none: a page of 1,000 objects has some 400 KB.
-  init(bytesMax: Int = 16 << 20) { limit = ByteLimit(bytesMax) }
+  init(bytesMax: Int = 16 << 20) { source = XMLSource(bytesMax: bytesMax) }
 
   /// The document of a body.
   init(_ bytes: [UInt8]) {
@@ -42,48 +40,29 @@ struct S3Document: HTTPSink {
     do throws(HTTPFailure) { try take(bytes, request) } catch { values = [:] }
   }
 
-  var isComplete: Bool { reader.isComplete }
-
-  mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {}
-
-  mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
-    try limit.take(bytes, request)
-    reader.feed(bytes)
-    do throws(XMLReader.Failure) {
-      while let event = try reader.next() { try handle(event) }
-    } catch {
-      throw HTTPFailure(.foreign, request.label, "the answer can't be read (\(error.reason))")
-    }
-  }
-
   func check(_ request: HTTPRequest, root wanted: String) throws(HTTPFailure) {
-    guard reader.isComplete else {
-      throw HTTPFailure(.cut, request.label, "the answer has no end")
-    }
+    try checkComplete(request)
     guard root == wanted else {
       throw HTTPFailure(.foreign, request.label, "the answer is none of S3")
     }
   }
 
-  private mutating func handle(_ event: XMLReader.Event) throws(XMLReader.Failure) {
+  mutating func handle(_ event: XMLReader.Event) throws(XMLReader.Failure) {
     switch event {
-    case .text(let more):
-      if text.utf8.count + more.utf8.count <= XMLReader.tokenBytesMax { text += more }
     case .start(let name, _):
       if stack.isEmpty { root = name }
       stack.append(name)
-      text = ""
       if stack.count == 2, name == "Contents" { object = Object() }
       if stack.count == 2, name == "Upload" { upload = Upload() }
-    case .end:
-      try end()
-      text = ""
+    case .end: try end()
+    case .text: break
     }
   }
 
   private mutating func end() throws(XMLReader.Failure) {
     let path = stack.dropFirst().joined(separator: "/")
     _ = stack.popLast()
+    let text = source.text
     switch path {
     case "Contents/Key": object.key = text
     case "Contents/Size": object.size = UInt64(text.trimmed) ?? 0

@@ -14,19 +14,19 @@ extension S3Folder {
   ) async throws(CairnError) -> FolderEntry {
     if source.size <= partBytes { return try await write(path, try source.read(0..<source.size)) }
     let part = max(partBytes, (source.size + S3Folder.partsMax - 1) / S3Folder.partsMax)
+    let watched = WatchedSource(source)
     do throws(HTTPFailure) {
-      var upload = uploads.take(path, source.size, part)
-      if let known = upload, try await !isThere(known, path) { upload = nil }
       var current: S3Uploads.Upload
-      if let upload { current = upload } else {
+      if let known = try await known(path, source.size, part) { current = known } else {
         current = S3Uploads.Upload(
           id: try await begin(path), size: source.size, partBytes: part, tags: [:])
       }
       do throws(HTTPFailure) {
-        try await send(&current, path, source)
+        try await send(&current, path, watched)
         try await complete(current, path)
       } catch {
-        uploads.keep(current, path)
+        // Whoever can't read what is to be written leaves nothing of it.
+        if watched.hasFailed { await end(current.id, path) } else { uploads.keep(current, path) }
         throw error
       }
     } catch { throw failure(error, path) }
@@ -50,12 +50,19 @@ extension S3Folder {
           && S3Folder.isOwn(S3Folder.name(upload.key))
       }
       for upload in abandoned.prefix(S3Folder.sweptMax) {
-        let path = String(upload.key.dropFirst(address.prefix.count))
-        var request = self.request("DELETE", path, accepted: [200, 204, 404])
-        request.query = [("uploadId", upload.id)]
-        _ = try await session.send(request)
+        await end(upload.id, String(upload.key.dropFirst(address.prefix.count)))
       }
     } catch {}
+  }
+
+  /// Gives an upload up, with the parts that have arrived. One that can't be ended now is swept
+  /// some time.
+  private func end(_ id: String, _ path: String) async {
+    var request = request("DELETE", path, accepted: [200, 204, 404])
+    request.query = [("uploadId", id)]
+    request.endsWhatWasBegun = true
+    request.isWorthOneTry = true
+    do throws(HTTPFailure) { _ = try await session.send(request) } catch {}
   }
 
   /// What only we would call so: of all our files only these are large.
@@ -77,6 +84,18 @@ extension S3Folder {
       throw HTTPFailure(.foreign, request.label, "an upload without an id")
     }
     return id
+  }
+
+  /// An upload of the same file that did not come to its end, if the server still knows it. It is
+  /// kept if the server can't be asked.
+  private func known(
+    _ path: String, _ size: UInt64, _ partBytes: UInt64
+  ) async throws(HTTPFailure) -> S3Uploads.Upload? {
+    guard let upload = uploads.take(path, size, partBytes) else { return nil }
+    do throws(HTTPFailure) { return try await isThere(upload, path) ? upload : nil } catch {
+      uploads.keep(upload, path)
+      throw error
+    }
   }
 
   /// Whether the server still knows an upload that was begun.
@@ -160,10 +179,16 @@ extension S3Folder {
     let whole = SignatureV4.hex(SignatureV4.md5(parts.flatMap(\.hash)))
     if tag == "\(whole)-\(parts.count)" { return true }
     let comparison = PartComparison(upload, parts.map(\.hash))
-    let isThere = try await session.read(request("GET", path, accepted: []), from: 0) {
-      bytes throws(CairnError) in comparison.take(bytes)
+    let request = request("GET", path, accepted: [])
+    do throws(HTTPFailure) {
+      let isThere = try await session.read(request, from: 0, of: upload.size) {
+        bytes throws(CairnError) in try comparison.take(bytes)
+      }
+      return isThere && comparison.isWhole
+    } catch {
+      if comparison.differs { return false }
+      throw error
     }
-    return isThere && comparison.isSame
   }
 }
 
@@ -173,28 +198,28 @@ private final class PartComparison {
   private var hashes: ArraySlice<[UInt8]>
   private var part: [UInt8] = []
   private var count: UInt64 = 0
-  private var differs = false
+  private(set) var differs = false
 
   init(_ upload: S3Uploads.Upload, _ hashes: [[UInt8]]) {
     (self.upload, self.hashes) = (upload, hashes[...])
   }
 
-  var isSame: Bool { !differs && hashes.isEmpty && count == upload.size }
+  var isWhole: Bool { hashes.isEmpty && count == upload.size }
 
-  func take(_ bytes: [UInt8]) {
+  /// Throws at the first difference: what follows would come for nothing.
+  func take(_ bytes: [UInt8]) throws(CairnError) {
     var rest = bytes[...]
-    while !rest.isEmpty, !differs {
+    while !rest.isEmpty {
       let length = min(upload.partBytes, upload.size - min(upload.size, count))
       let more = rest.prefix(Int(length) - part.count)
       part += more
       rest = rest.dropFirst(more.count)
       // Longer than it should be, or a part is whole.
-      guard length > 0 else {
+      if length > 0, part.count < Int(length) { return }
+      guard length > 0, hashes.popFirst() == SignatureV4.md5(part) else {
         differs = true
-        return
+        throw CairnError(.cancelled, "it is another file")
       }
-      guard part.count == Int(length) else { return }
-      if hashes.popFirst() != SignatureV4.md5(part) { differs = true }
       count += length
       part = []
     }

@@ -1,5 +1,5 @@
 public import Cairn
-internal import CairnDisk
+package import CairnDisk
 internal import CairnHTTP
 
 extension FolderKind {
@@ -8,15 +8,20 @@ extension FolderKind {
   ///
   /// Made once and used for all folders of an app, they share their connections and the budget.
   public static func webDAV(_ settings: ServerSettings = ServerSettings()) -> FolderKind {
+    webDAV(settings, machine: .real)
+  }
+
+  /// On a computer of which the clock and the random numbers are these.
+  package static func webDAV(_ settings: ServerSettings, machine: Machine) -> FolderKind {
     let connections = HTTPConnections(settings)
-    let ledger = BudgetLedger(clock: Machine.real.clock)
+    let ledger = BudgetLedger(clock: machine.clock)
     return FolderKind(schemes: WebDAVAddress.schemes) {
       (address, credentials) throws(CairnError) in
       WebDAVFolder(
         try WebDAVAddress(address),
         HTTPSession(
           connections, settings, credentials: credentials, authorizer: PlainAuthorizer(),
-          ledger: ledger, machine: .real))
+          ledger: ledger, machine: machine))
     }
   }
 }

@@ -1,9 +1,8 @@
 internal import Cairn
 internal import CairnHTTP
 
-/// What PROPFIND answers: for each file its properties. Read as it comes; only what is asked for is
-/// kept.
-struct MultiStatus: HTTPSink {
+/// What PROPFIND answers: for each file its properties.
+struct MultiStatus: XMLSink {
   struct Item: Equatable {
     /// Decoded, without host and without slashes around it.
     var path: String
@@ -23,11 +22,9 @@ struct MultiStatus: HTTPSink {
   private static let dav = "DAV:"
 
   private(set) var items: [Item] = []
-  private var limit: ByteLimit
-  private var reader = XMLReader()
+  var source: XMLSource
   /// Elements of WebDAV that we are in, by name; others as "".
   private var stack: [String] = []
-  private var text = ""
   private var href: String?
   private var status: String?
   /// The status of a response as a whole, if it has one.
@@ -37,43 +34,19 @@ struct MultiStatus: HTTPSink {
   private var whole = Item(path: "")
 
   /// - Parameter bytesMax: Longer documents are none; a million files are half of that.
-  init(bytesMax: Int = 512 << 20) { limit = ByteLimit(bytesMax) }
+  init(bytesMax: Int = 512 << 20) { source = XMLSource(bytesMax: bytesMax) }
 
-  mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {}
-
-  mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
-    try limit.take(bytes, request)
-    reader.feed(bytes)
-    do throws(XMLReader.Failure) {
-      while let event = try reader.next() { try handle(event) }
-    } catch {
-      throw HTTPFailure(.foreign, request.label, "the listing can't be read (\(error.reason))")
-    }
-  }
-
-  /// What ended early looks like a listing with fewer files, and is none.
-  func check(_ request: HTTPRequest) throws(HTTPFailure) {
-    guard reader.isComplete else {
-      throw HTTPFailure(.cut, request.label, "the listing has no end")
-    }
-  }
-
-  private mutating func handle(_ event: XMLReader.Event) throws(XMLReader.Failure) {
+  mutating func handle(_ event: XMLReader.Event) throws(XMLReader.Failure) {
     switch event {
-    case .text(let more):
-      if text.utf8.count + more.utf8.count <= XMLReader.tokenBytesMax { text += more }
     case .start(let name, let namespace):
       let name = namespace == MultiStatus.dav ? name : ""
       guard !stack.isEmpty || name == "multistatus" else {
         throw XMLReader.Failure(reason: "it is none of WebDAV")
       }
       stack.append(name)
-      text = ""
       begin(name)
-    case .end:
-      let name = stack.popLast() ?? ""
-      try end(name)
-      text = ""
+    case .end: try end(stack.popLast() ?? "")
+    case .text: break
     }
   }
 
@@ -91,7 +64,7 @@ struct MultiStatus: HTTPSink {
   }
 
   private mutating func end(_ name: String) throws(XMLReader.Failure) {
-    let value = text.trimmed
+    let value = source.text.trimmed
     switch (name, stack.count) {
     case ("href", 2): href = value
     case ("status", 3): status = value

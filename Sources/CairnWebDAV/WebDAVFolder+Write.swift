@@ -20,7 +20,22 @@ extension WebDAVFolder {
     if source.size <= WebDAVFolder.wholeBytes {
       return try await write(path, try source.read(0..<source.size))
     }
-    return try await write(path, .part(source, 0..<source.size))
+    let watched = WatchedSource(source)
+    do throws(CairnError) { return try await write(path, .part(watched, 0..<source.size)) } catch {
+      // Whoever can't read what is to be written leaves nothing of it. Elsewhere it was under
+      // another name, or has never shown.
+      if watched.hasFailed, WebDAVFolder.saysContent(path), !memory.showsWholeFilesOnly {
+        do throws(CairnError) { try await remove(path, endsWhatWasBegun: true) } catch {}
+      }
+      throw error
+    }
+  }
+
+  /// Half of a file whose name says what is in it does no harm: nobody takes it for whole.
+  private static func saysContent(_ path: String) -> Bool {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    return FileName.published(name) != nil || FileName.sharedSnapshot(name) != nil
+      || FileName.publishedBlob(name) != nil
   }
 
   private func write(
@@ -53,22 +68,9 @@ extension WebDAVFolder {
   private func send(
     _ path: String, _ directory: String, _ body: HTTPRequest.Body
   ) async throws(HTTPFailure) -> (HTTPReply, isClear: Bool) {
-    let name = path.split(separator: "/").last.map(String.init) ?? path
-    // Half of a file whose name says what is in it does no harm: nobody takes it for whole.
-    let isSafe =
-      FileName.published(name) != nil || FileName.sharedSnapshot(name) != nil
-      || FileName.publishedBlob(name) != nil
-    if isSafe || memory.showsWholeFilesOnly {
-      do throws(HTTPFailure) {
-        let (reply, tries) = try await put(path, directory, body)
-        return (reply, tries == 1)
-      } catch {
-        // Whoever can't read what is to be written leaves nothing.
-        if case .settings = error.kind, case .part = body, !memory.showsWholeFilesOnly {
-          do throws(CairnError) { try await remove(path, endsWhatWasBegun: true) } catch {}
-        }
-        throw error
-      }
+    if WebDAVFolder.saysContent(path) || memory.showsWholeFilesOnly {
+      let (reply, tries) = try await put(path, directory, body)
+      return (reply, tries == 1)
     }
     let scratch = directory + "/" + FileName.temporary(Machine.real.random.next())
     do throws(HTTPFailure) {
@@ -132,7 +134,8 @@ extension WebDAVFolder {
     let request = request("GET", path, accepted: [])
     let comparison = Comparison()
     do throws(HTTPFailure) {
-      let isThere = try await session.read(request, from: 0) { bytes throws(CairnError) in
+      let isThere = try await session.read(request, from: 0, of: body.count) {
+        bytes throws(CairnError) in
         let end = comparison.count + UInt64(bytes.count)
         guard end <= body.count, try body.slice(comparison.count..<end) == bytes else {
           comparison.differs = true

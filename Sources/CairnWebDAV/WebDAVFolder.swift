@@ -113,7 +113,7 @@ struct WebDAVFolder: Folder {
       let answer = try await session.send(request) { PropfindSink() }
       memory.note(answer.reply)
       guard answer.reply.status == 207 else { return nil }
-      try answer.sink.status.check(request)
+      try answer.sink.status.checkComplete(request)
       return Found(items: answer.sink.status.items, time: answer.reply.serverTime)
     } catch { throw CairnError(error, file: name) }
   }

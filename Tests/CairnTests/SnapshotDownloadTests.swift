@@ -104,6 +104,25 @@ import Testing
     try a.close()
   }
 
+  @Test(arguments: [CairnError.Code.deleted, .shutdown, .closed])
+  func `a datastore that ends meanwhile says nothing of the folder`(
+    _ ending: CairnError.Code
+  ) async throws {
+    let (a, b) = try await begun()
+    let condition = try #require(b.exchanger?.condition)
+    hook.set { _, _ in
+      switch ending {
+      case .deleted: b.markDeleted()
+      case .shutdown: try? b.manager.shutDown()
+      default: try? b.close()
+      }
+    }
+    #expect(await b.exchangeError()?.code == ending)
+    // It has answered all the time.
+    #expect(condition.current.isAnswering)
+    try a.close()
+  }
+
   @Test func `a snapshot of which the beginning is gone is fetched anew`() async throws {
     let (a, b) = try await begun()
     for path in try parts() { try bench.remove(path) }

@@ -7,75 +7,95 @@ import Testing
 @testable import Cairn
 @testable import TestServers
 
-/// Two to five devices around a server behind a proxy that spoils requests, by a seed.
+/// Two to five devices around a server behind a proxy that spoils requests and answers, by a seed.
 struct FaultWorld {
   /// What happens to the folder and the devices.
   enum Mishap: CaseIterable {
     /// A file of the folder goes behind everybody's back, loses its end, or rots.
     case vanished, halved, rotten
+    /// Of a file only the name is there, or its name and its size.
+    case emptied, zeroed
+    /// A file that was gone is there again.
+    case reappeared
+    /// Under a name as engines make them: a file with something else in it, a file once more, or a
+    /// file of somebody else.
+    case conflicted, duplicated, foreign
     /// A device closes and opens again, or stops in the middle of a round.
     case reopened, killed
     /// A device comes back from a backup, or somebody copies it to a new one.
     case restored, copied
+    /// A clock goes forward or back by years.
+    case clockJumped
+    /// A disk is full for a while, fails to write or to read once, or loses its power.
+    case diskFilled, diskBroke, readFailed, powerCut
   }
 
   enum Plan {
     /// A device that lost what it knew could not bring back what a folder lost: not both at once.
     case folder, devices
 
+    /// Nor may the folder look to such a device as it did when that knew no more, or as if its head
+    /// were damaged: nobody could tell that from the truth, and what it writes from what it knows
+    /// takes the place of what it had written.
+    var faults: [FaultProxy.Fault] {
+      let hidden: [FaultProxy.Fault] = [.oldFile, .oldListing, .shortListing, .emptyFile]
+      return FaultProxy.Fault.allCases.filter { self == .folder || !hidden.contains($0) }
+    }
+
     var mishaps: [Mishap] {
       switch self {
-      case .folder: [.vanished, .halved, .rotten, .reopened, .killed]
-      case .devices: [.reopened, .killed, .restored, .copied]
+      case .folder:
+        [
+          .vanished, .halved, .rotten, .emptied, .zeroed, .reappeared, .conflicted, .duplicated,
+          .foreign, .reopened, .killed, .clockJumped,
+        ]
+      case .devices:
+        [
+          .reopened, .killed, .restored, .copied, .conflicted, .clockJumped, .diskFilled,
+          .diskBroke, .readFailed, .powerCut,
+        ]
       }
     }
   }
 
-  struct Device {
-    var name: String
-    var datastore: Datastore
-    /// Ids that it has inserted and that no backup has taken back.
-    var own: Set<String> = []
-    /// Those that it had published when it was last asked.
-    var safe: Set<String> = []
-  }
-
   let plan: Plan
-  let bench: RemoteBench
   /// Past the proxy: for what somebody else does to the folder.
   let folder: any Folder
   let random: SeededRandom
   let proxy: FaultProxy
-  var devices: [Device] = []
+  var devices: [FaultDevice] = []
+  /// What somebody else has put into the folder, by path.
+  var strangers: [String: [UInt8]] = [:]
+  /// What has vanished, by path.
+  var gone: [String: [UInt8]] = [:]
   /// What is to happen next.
   private var deck: [Mishap] = []
   private var taken: [Mishap: Int] = [:]
   private var inserted = 0
   private var hasWaited = false
-  private let files = FileManager.default
+  private let open: @Sendable (Machine) throws -> any Folder
+  /// Which names the server can have.
+  let keeps: @Sendable (String) -> Bool
 
-  private let address: String
-  private let makeKind: () -> FolderKind
-  private var kind: FolderKind
-
-  private static let rounds = 10...60
-  private static let devicesMax = 5
+  static let id = "notes"
+  private static let rounds = 8...60
+  static let devicesMax = 5
   /// Longer than any test takes.
   private static let retryAfter = 3600
 
   static func run(
     _ plan: Plan, _ address: String, _ port: UInt16, seed: UInt64,
-    keeping server: (any Sendable)? = nil, kind: @escaping () -> FolderKind
+    keeps: @escaping @Sendable (String) -> Bool = { _ in true },
+    kind: @escaping @Sendable (Machine) -> FolderKind
   ) async throws {
     let proxy = try FaultProxy(to: port, retryAfter: retryAfter)
     let spoilt = address.replacingOccurrences(of: ":\(port)", with: ":\(proxy.server.port)")
-    let bench = try RemoteBench(.server(ServerFolder(spoilt, kind: kind())), keeping: server)
     var world = FaultWorld(
-      plan: plan, bench: bench, folder: try kind().open(address), random: SeededRandom(seed),
-      proxy: proxy, address: spoilt, makeKind: kind)
+      plan: plan, folder: try kind(.real).open(address), random: SeededRandom(seed), proxy: proxy,
+      keeps: keeps, open: { try kind($0).open(spoilt) })
     // One place is left for a copy, at least.
     for number in 0..<(2 + Int(seed % 3)) { try world.join("device-\(number)") }
-    proxy.spoil(every: 6, seed: seed)
+    proxy.spoil(every: 5, seed: seed, with: plan.faults)
     var round = 0
     while round < rounds.lowerBound || round < rounds.upperBound && !world.missing.isEmpty {
       for index in world.devices.indices { try await world.step(index) }
@@ -89,54 +109,59 @@ struct FaultWorld {
   }
 
   private init(
-    plan: Plan, bench: RemoteBench, folder: any Folder, random: SeededRandom, proxy: FaultProxy,
-    address: String, makeKind: @escaping () -> FolderKind
+    plan: Plan, folder: any Folder, random: SeededRandom, proxy: FaultProxy,
+    keeps: @escaping @Sendable (String) -> Bool,
+    open: @escaping @Sendable (Machine) throws -> any Folder
   ) {
-    (self.plan, self.bench, self.folder, self.random, self.proxy) =
-      (plan, bench, folder, random, proxy)
-    (self.address, self.makeKind, kind) = (address, makeKind, makeKind())
-  }
-
-  private func open(_ name: String) throws -> Datastore {
-    let folder = FolderLocation.server(ServerFolder(address, kind: kind))
-    return try DatastoreManager(
-      root: bench.place.path + "/" + name, account: Account(user: "ann", folder: folder),
-      options: bench.options
-    ).openOrCreateDatastore(bench.id)
+    (self.plan, self.folder, self.random, self.proxy) = (plan, folder, random, proxy)
+    (self.keeps, self.open) = (keeps, open)
   }
 
   /// What has not happened yet.
   private var missing: [String] {
     plan.mishaps.filter { taken[$0] == nil }.map { "\($0)" }
-      + FaultProxy.Fault.allCases.filter { !proxy.faultsTaken.contains($0) }.map { "\($0)" }
+      + plan.faults.filter { !proxy.faultsTaken.contains($0) }.map { "\($0)" }
   }
 
   private var tally: String {
     let faults = proxy.faultsTaken
     let words =
       plan.mishaps.map { "\($0) \(taken[$0] ?? 0)" }
-      + FaultProxy.Fault.allCases.map { fault in "\(fault) \(faults.count { $0 == fault })" }
+      + plan.faults.map { fault in "\(fault) \(faults.count { $0 == fault })" }
     return words.joined(separator: ", ")
   }
 
-  private mutating func join(_ name: String) throws {
-    devices.append(Device(name: name, datastore: try open(name)))
+  /// Small sizes, so that a few records make files that are merged, and snapshots.
+  private var options: Options {
+    var options = Options()
+    options.tuning.smallFileRun = 4
+    options.tuning.smallFileBytes = 4096
+    options.tuning.compactFrom = 8192
+    options.tuning.replayBytes = 4096
+    options.tuning.compactsInline = true
+    return options
+  }
+
+  mutating func join(_ name: String, on disk: MemoryDisk? = nil) throws {
+    devices.append(
+      try FaultDevice(
+        name, random.next(), disk: disk, id: FaultWorld.id, options: options, folder: open))
   }
 
   private mutating func step(_ index: Int) async throws {
+    devices[index].clock.advance(by: 1000 + Int64(random.below(60_000)))
     try edit(index)
     try await exchange(index)
-    if random.below(4) == 0 { try backUp(index) }
-    guard random.below(3) == 0 else { return }
-    if deck.isEmpty { deck = random.shuffled(plan.mishaps) }
-    // There it will not be possible any more, and nothing else would ever be dealt.
-    if devices.count >= Self.devicesMax { deck.removeAll { $0 == .copied } }
+    if random.below(4) == 0 { try devices[index].backUp() }
+    guard random.coin() else { return }
+    // What was dealt may not be possible for long: what is left is dealt again.
+    if deck.count <= 2 { deck += random.shuffled(plan.mishaps.filter { !deck.contains($0) }) }
     guard let place = deck.firstIndex(where: { isPossible($0, index) }) else { return }
     let mishap = deck.remove(at: place)
     if try await happen(mishap, index) { taken[mishap, default: 0] += 1 }
   }
 
-  private mutating func edit(_ index: Int) throws {
+  private mutating func edit(_ index: Int) throws(CairnError) {
     let table = try devices[index].datastore.table("t")
     inserted += 1
     let id = "r\(inserted)"
@@ -148,40 +173,39 @@ struct FaultWorld {
   }
 
   /// What fails is asked again some other time.
-  private mutating func exchange(_ index: Int) async throws {
+  ///
+  /// - Parameter isWell: The disk works: what a round ends with comes from the server.
+  private mutating func exchange(_ index: Int, isWell: Bool = true) async throws {
     do {
       try await devices[index].datastore.pull()
-      devices[index].safe = devices[index].own
+      if !devices[index].datastore.status.uploading { devices[index].safe = devices[index].own }
     } catch {
       let error = error as? CairnError
       #expect(error?.isProgrammingError == false, "\(String(describing: error))")
-      if error?.code == .retryLater { try await wait(index) }
+      let isTold = ["\(FaultWorld.retryAfter) seconds", "left alone"].contains {
+        error?.message.contains($0) == true
+      }
+      if isWell, error?.code == .retryLater, isTold { try await wait(index) }
     }
   }
 
-  /// A server that wants to be left alone is not asked at all. What it said is known as long as the
-  /// process lives: then the devices begin a new one.
+  /// A server that wants to be left alone is not asked at all until that time has come.
   private mutating func wait(_ index: Int) async throws {
-    guard !hasWaited, proxy.faultsTaken.contains(.tooMany) else { return }
-    hasWaited = true
-    let datastore = devices[index].datastore
-    let count = proxy.server.count
+    let (datastore, count) = (devices[index].datastore, proxy.server.count)
     let error = await #expect(throws: CairnError.self) { try await datastore.exchange() }
     #expect(error?.code == .retryLater)
     #expect(proxy.server.count == count)
-    kind = makeKind()
-    for other in devices.indices {
-      try devices[other].datastore.close()
-      devices[other].datastore = try open(devices[other].name)
-    }
+    hasWaited = true
+    proxy.noteWaited()
+    devices[index].clock.advance(by: Int64(FaultWorld.retryAfter) * 1000)
   }
 
   // MARK: mishaps
 
   private func isPossible(_ mishap: Mishap, _ index: Int) -> Bool {
     switch mishap {
-    case .restored: files.fileExists(atPath: backup(index))
-    case .copied: devices.count < Self.devicesMax
+    case .restored: devices[index].backup != nil
+    case .copied: devices.count < FaultWorld.devicesMax
     default: true
     }
   }
@@ -189,83 +213,82 @@ struct FaultWorld {
   /// False if it did not come to it.
   private mutating func happen(_ mishap: Mishap, _ index: Int) async throws -> Bool {
     switch mishap {
-    case .vanished, .halved, .rotten: return try await spoilFolder(mishap)
+    case .vanished, .halved, .rotten, .emptied, .zeroed: return try await spoil(mishap)
+    case .reappeared: return try await bringBack()
+    case .conflicted, .duplicated: return try await copyFile(mishap)
+    case .foreign: return try await addForeign()
     case .killed: return try await kill(index)
-    case .reopened: try devices[index].datastore.close()
-    case .restored: try restore(index)
-    case .copied: try copy(index)
-    }
-    devices[index].datastore = try open(devices[index].name)
-    return true
-  }
-
-  private func spoilFolder(_ mishap: Mishap) async throws -> Bool {
-    let directory = "p-" + bench.id
-    let files = try await folder.list(directory).filter { !FileName.isTemporary($0.name) }
-    guard !files.isEmpty else { return false }
-    let path = directory + "/" + files[random.below(files.count)].name
-    guard var bytes = try await folder.read(path, limit: 1 << 24), !bytes.isEmpty else {
-      return false
-    }
-    switch mishap {
-    case .vanished: try await folder.remove(path)
-    case .halved: _ = try await folder.write(path, Array(bytes.prefix(bytes.count / 2)))
-    default:
-      bytes[random.below(bytes.count)] ^= 0x40
-      _ = try await folder.write(path, bytes)
+    case .reopened: try devices[index].restart()
+    case .restored: try devices[index].restore()
+    case .copied:
+      let disk = try devices[index].image()
+      try join("twin-\(devices.count)-\(devices[index].name)", on: disk)
+    case .clockJumped:
+      let days = Int64(random.below(7300)) - 3650
+      devices[index].clock.advance(by: days * 86_400_000)
+    case .diskFilled, .diskBroke, .readFailed: return try await breakDisk(mishap, index)
+    case .powerCut: return try await cutPower(index)
     }
     return true
-  }
-
-  private func root(_ index: Int) -> String { bench.place.path + "/" + devices[index].name }
-  private func backup(_ index: Int) -> String {
-    bench.place.path + "/backup-" + devices[index].name
-  }
-
-  private mutating func backUp(_ index: Int) throws {
-    guard !files.fileExists(atPath: backup(index)) else { return }
-    try devices[index].datastore.close()
-    try files.copyItem(atPath: root(index), toPath: backup(index))
-    devices[index].datastore = try open(devices[index].name)
-  }
-
-  /// What was not published since is gone: nobody else ever saw it.
-  private mutating func restore(_ index: Int) throws {
-    try devices[index].datastore.close()
-    try files.removeItem(atPath: root(index))
-    try files.moveItem(atPath: backup(index), toPath: root(index))
-    devices[index].own = devices[index].safe
-  }
-
-  /// Somebody copies a device to a new one.
-  private mutating func copy(_ index: Int) throws {
-    try devices[index].datastore.close()
-    let twin = "twin-\(devices.count)-\(devices[index].name)"
-    try files.copyItem(atPath: root(index), toPath: bench.place.path + "/" + twin)
-    try join(twin)
   }
 
   /// The device stops in the middle of a round: what is on its disk while a request is under way is
   /// all that there is of it. That request the server has, and none after it.
   private mutating func kill(_ index: Int) async throws -> Bool {
-    let (root, image) = (self.root(index), bench.place.path + "/image")
-    let part = image + ".part"
-    if files.fileExists(atPath: part) { try files.removeItem(atPath: part) }
+    let (disk, image) = (devices[index].disk, Shared<MemoryDisk?>(nil))
     try edit(index)
-    proxy.stop(at: 1 + random.below(4)) {
-      // A copy that fails half-way is none, and then nothing has happened.
-      let files = FileManager.default
-      guard (try? files.copyItem(atPath: root, toPath: part)) != nil else { return }
-      try? files.moveItem(atPath: part, toPath: image)
-    }
+    proxy.stop(at: 1 + random.below(4)) { image.value = disk.snapshot() }
     try await exchange(index)
     proxy.stop(at: nil)
-    guard files.fileExists(atPath: image) else { return false }
-    try devices[index].datastore.close()
-    try files.removeItem(atPath: root)
-    try files.moveItem(atPath: image, toPath: root)
-    devices[index].datastore = try open(devices[index].name)
+    guard let left = image.value else { return false }
+    try devices[index].restart(on: left)
     return true
+  }
+
+  /// The disk refuses something while the device is at work.
+  private mutating func breakDisk(_ mishap: Mishap, _ index: Int) async throws -> Bool {
+    let (disk, struck) = (devices[index].disk, Shared(0))
+    let first = random.below(8)
+    let length = mishap == .diskFilled ? 1 + random.below(8) : 1
+    let seen = Shared(0)
+    let read = disk.reads + 1 + first
+    if mishap == .readFailed {
+      disk.failAt(read: read, reason: .io(errno: 5))
+    } else {
+      disk.intercept { operation in
+        let needsRoom = ["write", "create", "reserve space for"].contains(operation.verb)
+        if mishap == .diskFilled, !needsRoom { return nil }
+        defer { seen.value += 1 }
+        guard (first..<(first + length)).contains(seen.value) else { return nil }
+        struck.value += 1
+        return mishap == .diskFilled ? .noSpace : .io(errno: 5)
+      }
+    }
+    try await work(index)
+    let isStruck = mishap == .readFailed ? disk.reads >= read : struck.value > 0
+    try devices[index].restart()
+    return isStruck
+  }
+
+  private mutating func cutPower(_ index: Int) async throws -> Bool {
+    let disk = devices[index].disk
+    disk.powerOff(before: disk.operations + 1 + random.below(24))
+    try await work(index)
+    guard disk.isOff else {
+      try devices[index].restart()
+      return false
+    }
+    let model: CrashModel = random.coin() ? .torn(random.next()) : .nothingUnsynced
+    try devices[index].restart(on: disk.crash(keep: model))
+    return true
+  }
+
+  /// What a device does while its disk fails: only what it was told is done is done.
+  private mutating func work(_ index: Int) async throws {
+    do throws(CairnError) { try edit(index) } catch {
+      #expect(!error.isProgrammingError, "\(error)")
+    }
+    try await exchange(index, isWell: false)
   }
 
   // MARK: the end
@@ -284,7 +307,12 @@ struct FaultWorld {
       #expect(try device.datastore.contents() == contents, "\(device.name)")
       #expect(device.own.subtracting(ids).isEmpty, "of \(device.name)")
       let report = try await device.datastore.exchange()
-      #expect(report.waiting.isEmpty && report.problems.isEmpty, "\(report)")
+      // Somebody else's copies are what they are.
+      let own = report.problems.filter { strangers["p-\(FaultWorld.id)/\($0.name)"] == nil }
+      #expect(report.waiting.isEmpty && own.isEmpty, "\(report)")
+    }
+    for (path, bytes) in strangers.sorted(by: { $0.key < $1.key }) {
+      #expect(try await folder.read(path, limit: 1 << 24) == bytes, "\(path) is not ours to touch")
     }
     for device in devices { try device.datastore.close() }
   }

@@ -136,6 +136,32 @@ import Testing
     #expect(try await place.other.list("") == [])
   }
 
+  /// What our files are called, and what engines and people make of that. Not what begins with a
+  /// dot, which nginx does not list: nothing of ours does.
+  private static let names = [
+    "0123456789abcdef.head", "0123456789abcdef-1-2-0123456789abcdef0123456789abcdef.seg",
+    "a b.seg", "a+b.seg", "a%20b.seg", "a&b;c=d.seg", "a#b?c.seg", "a (ann's copy).seg",
+    "a,b!c$d@e.seg", "[a]{b}.seg", "~lock.x#", "Thumbs.db", "\u{E4}\u{65E5}.seg", "A.seg", "a..b",
+  ]
+
+  @Test(arguments: Subject.all)
+  func `files of any name are listed, read and removed by it`(_ subject: Subject) async throws {
+    let place = try await subject.make()
+    let names = FolderContractTests.names.filter { Given.keeps($0, subject.name) }
+    for (index, name) in names.enumerated() {
+      let entry = try await place.folder.write("d/" + name, [UInt8](repeating: 1, count: index))
+      #expect(entry.name == name && entry.size == UInt64(index))
+    }
+    let entries = try await place.other.list("d")
+    #expect(entries.map(\.name) == names.sorted())
+    for (index, name) in names.enumerated() {
+      #expect(try await place.other.read("d/" + name, limit: 100)?.count == index, "\(name)")
+      #expect(entries.first { $0.name == name }?.size == UInt64(index), "\(name)")
+    }
+    for name in names.dropFirst() { try await place.other.remove("d/" + name) }
+    #expect(try await place.folder.list("d").map(\.name) == [names[0]])
+  }
+
   @Test(arguments: Subject.all)
   func `more files than a page are all listed`(_ subject: Subject) async throws {
     let place = try await subject.make()

@@ -367,7 +367,7 @@ import Testing
       $0.attempts = 1
     }) { _ in .answer(200, [], [1, 2]) }
     let request = HTTPRequest("GET", bench.server.origin, "/f", accepted: [])
-    // Reserved are 4 MiB each, and used two bytes.
+    // Reserved are more than 2 MiB each, and used two bytes.
     for _ in 0..<3 {
       var found: [UInt8] = []
       #expect(try await bench.session.read(request, from: 0) { found += $0 })

@@ -26,7 +26,7 @@ import Testing
     let block = SeededRandom(4).bytes(1 << 20)
     let bytes = (0..<12).flatMap { _ in block }
     let bench = try Bench { _ in .answer(200, [], bytes) }
-    for start in [0, 7 << 20, bytes.count - 5, bytes.count] {
+    for start in [0, 7 << 20, bytes.count - 5] {
       let before = bench.session.meter.traffic.receivedBytes
       let (found, log) = try await read(bench, from: UInt64(start))
       #expect(found == Array(bytes[start...]))
@@ -35,6 +35,20 @@ import Testing
       let received = bench.session.meter.traffic.receivedBytes - before
       #expect(received <= UInt64(bytes.count))
     }
+  }
+
+  @Test func `who has all of a file is not sent it again`() async throws {
+    let bytes = [UInt8](repeating: 7, count: 12 << 20)
+    let bench = try Bench { _ in .answer(200, [], bytes) }
+    for start in [bytes.count, bytes.count + 10] {
+      let (found, log) = try await read(bench, from: UInt64(start))
+      #expect(found == [])
+      #expect(log.count == 1)
+    }
+    #expect(bench.session.meter.traffic.receivedBytes == 0)
+    // Nothing is all of an empty file.
+    bench.server.handle { _ in .answer(200) }
+    #expect(try await read(bench).bytes == [])
   }
 
   @Test func `all of a long file without its length comes once, whatever was asked for`()
@@ -103,6 +117,43 @@ import Testing
     #expect(error?.kind == .budget)
     #expect(bench.server.count == 1)
     #expect(bench.session.meter.traffic.receivedBytes == 0)
+  }
+
+  /// Requests that come while a part is under way have the other half of the budget.
+  @Test func `a part takes no more than half of what a budget has left`() async throws {
+    let bytes = SeededRandom(7).bytes(100_000)
+    let ranges = Shared<[Int]>([])
+    let bench = try Bench({ $0.budget = TransferBudget(bytesPerHour: 160_000) }) { asked in
+      let ends = (asked["range"] ?? "").dropFirst(6).split(separator: "-").compactMap { Int($0) }
+      if ends.count == 2 { ranges.value.append(ends[1] - ends[0] + 1) }
+      return MemoryDAV.part(of: bytes, asked["range"], nil)
+    }
+    #expect(try await read(bench).bytes == bytes)
+    // Of 150,000: the last 10,000 are for changes.
+    #expect(ranges.value.first == 75_000)
+    // From then on it is known how much is still to come.
+    #expect(ranges.value.dropFirst().first == 25_000)
+    ranges.value = []
+    bench.clock.advance(by: 3_600_000)
+    let request = HTTPRequest("GET", bench.server.origin, "/a", accepted: [])
+    _ = try await bench.session.read(request, from: 0, of: 1000) { _ in }
+    #expect(ranges.value.first == 1000)
+  }
+
+  @Test func `the last of a budget is for changes, and not for long files`() async throws {
+    let bytes = SeededRandom(8).bytes(1 << 20)
+    let bench = try Bench({ $0.budget = TransferBudget(bytesPerHour: 160_000) }) { asked in
+      asked.path == "/a" ? MemoryDAV.part(of: bytes, asked["range"], nil) : .answer(200, [], [1])
+    }
+    let error = await #expect(throws: HTTPFailure.self) { try await read(bench) }
+    #expect(error?.kind == .budget && error?.detail.contains("for changes") == true)
+    let left = 160_000 - bench.session.meter.traffic.receivedBytes
+    #expect(left >= 10_000 && left < 10_000 + 4096)
+    // Which are made all the same.
+    for _ in 0..<3 { #expect(try await bench.get("/b") == [1]) }
+    var request = HTTPRequest("PUT", bench.server.origin, "/c", accepted: [200])
+    request.body = .bytes([UInt8](repeating: 0, count: 9000))
+    _ = try await bench.session.send(request)
   }
 
   @Test func `a file for which a budget has room in parts comes in parts`() async throws {

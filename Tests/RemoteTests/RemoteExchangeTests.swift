@@ -291,7 +291,7 @@ import Testing
     try a.add("before")
     try await a.exchange()
     try await b.pull()
-    for fault in FaultProxy.Fault.allCases where fault != .late {
+    for fault in FaultProxy.Fault.open where fault != .late {
       proxy.set { _ in fault }
       try a.add("\(fault)")
       let error = await #expect(throws: CairnError.self) { try await a.exchange() }
@@ -458,5 +458,24 @@ extension Datastore {
     let folder = try folder { $0.certificateFile = "/dev/null" }
     let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
     #expect(error?.code == .ssl)
+  }
+
+  @Test func `a bucket's server has to be vouched for as well`() async throws {
+    let text = try #require(ProcessEnvironment.value("CAIRN_TEST_TLS"))
+    let authority = try #require(text.split(separator: "/").dropFirst().first)
+    func code(_ host: String, _ file: String?) async throws -> CairnError.Code? {
+      var settings = ServerSettings.test
+      settings.attempts = 1
+      settings.certificateFile = file
+      let endpoint = "https://" + authority.replacing("localhost", with: host)
+      let folder = try FolderKind.s3(settings).open("s3://cairn/f?endpoint=\(endpoint)")
+      return await #expect(throws: CairnError.self) { try await folder.list("d") }?.code
+    }
+    #expect(try await code("localhost", nil) == .ssl)
+    let file = ProcessEnvironment.value("CAIRN_TEST_CA")
+    #expect(try await code("127.0.0.1", file) == .ssl)
+    // It is trusted, and is none of S3.
+    let trusted = try await code("localhost", file)
+    #expect(trusted != nil && trusted != .ssl)
   }
 }

@@ -1,3 +1,4 @@
+import CairnDisk
 import Testing
 
 @testable import Cairn
@@ -12,13 +13,15 @@ import Testing
   private static let kinds = [Kind.all[0], Kind.all[3], Kind.all[4]]
 
   @Test(arguments: kinds, [UInt64](1...2))
-  func `files of the folder vanish and are damaged`(_ kind: Kind, _ seed: UInt64) async throws {
+  func `files of the folder vanish, come back, are damaged and copied`(
+    _ kind: Kind, _ seed: UInt64
+  ) async throws {
     let (server, location, _) = try kind.make()
     try await run(.folder, location, server, seed)
   }
 
   @Test(arguments: kinds, [UInt64](4...5))
-  func `devices crash, are copied and come back from backups`(
+  func `devices crash, are copied, come back from backups, and have bad disks and clocks`(
     _ kind: Kind, _ seed: UInt64
   ) async throws {
     let (server, location, _) = try kind.make()
@@ -30,9 +33,11 @@ import Testing
   ) async throws {
     guard case .server(let folder) = location else { return }
     let address = folder.address
-    try await FaultWorld.run(plan, address, server.port, seed: seed, keeping: server) {
-      address.hasPrefix("s3:") ? .s3(.test) : .webDAV(.test)
+    try await FaultWorld.run(plan, address, server.port, seed: seed) { machine in
+      address.hasPrefix("s3:")
+        ? .s3(.test, machine: machine) : .webDAV(.test, machine: machine)
     }
+    server.stop()
   }
 }
 
@@ -41,7 +46,9 @@ import Testing
   @Test(arguments: Given.both, [UInt64](7...8))
   func `folders and devices go wrong`(_ given: Given, _ seed: UInt64) async throws {
     for plan in [FaultWorld.Plan.folder, .devices] {
-      try await FaultWorld.run(plan, given.fresh(), given.port, seed: seed) { given.kind() }
+      try await FaultWorld.run(
+        plan, given.fresh(), given.port, seed: seed, keeps: { Given.keeps($0, given.name) }
+      ) { given.kind(on: $0) }
     }
   }
 }

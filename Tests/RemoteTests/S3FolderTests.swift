@@ -172,6 +172,70 @@ import Testing
     #expect(memory.bytes("f/d/a.snap") == bytes)
   }
 
+  @Test func `of an upload whose source fails no part is left`() async throws {
+    let bench = try Bench()
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: FailingSource(size: 5000, good: 3000))
+    }
+    #expect(error?.code == .corrupt)
+    #expect(bench.memory.uploads == [] && bench.memory.names == [])
+    // Nor is it gone on with.
+    let bytes = SeededRandom(2).bytes(5000)
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.count { $0.hasPrefix("PUT ") } == 5)
+    #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `an upload that can't be asked for is still known`() async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(2).bytes(5000)
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.query["partNumber"] == "4" ? .hangUp : memory.answer(asked)
+    }
+    for _ in 0..<2 {
+      await #expect(throws: CairnError.self) {
+        try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      }
+      // The second time nobody answers at all.
+      bench.server.handle { _ in .hangUp }
+    }
+    bench.server.handle { memory.answer($0) }
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.count { $0.hasPrefix("PUT ") } == 2)
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `another object is told by its first part, and the rest of it is not read`()
+    async throws
+  {
+    let bench = try Bench(MemoryS3.Manners(tagsAreHashes: false))
+    var folder = bench.folder
+    folder.partBytes = 1 << 20
+    let memory = bench.memory
+    let bytes = BytesSource.large
+    memory.put("f/d/a.snap", [UInt8](repeating: 1, count: bytes.count))
+    let ends = Shared(0)
+    bench.server.handle { asked in
+      guard asked.method == "POST", asked.query["uploadId"] != nil else {
+        return memory.answer(asked)
+      }
+      ends.value += 1
+      return ends.value == 1 ? .answer(503) : .answer(404)
+    }
+    let before = try #require(folder.traffic).receivedBytes
+    let error = await #expect(throws: CairnError.self) {
+      try await folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(error?.code == .network)
+    let received = try #require(folder.traffic).receivedBytes - before
+    #expect(received >= 1 << 20 && received < 5 << 20)
+  }
+
   @Test func `an upload that the server has forgotten begins anew`() async throws {
     let bench = try Bench()
     let bytes = SeededRandom(3).bytes(2500)

@@ -124,6 +124,45 @@ import Testing
     #expect(entry.size == 1 << 20)
   }
 
+  /// A name that says what is in it, as a large file has it.
+  private static let blob = "d/0000000000000001-" + String(repeating: "ab", count: 32) + ".blob"
+
+  @Test func `half a file is removed only if its own source failed`() async throws {
+    let failing = Shared(false)
+    let memory = MemoryDAV(MemoryDAV.Manners(server: "Another/1"))
+    let server = try TestServer { memory.answer($0) }
+    var settings = ServerSettings.test
+    settings.credentials = .closure { () async throws(CairnError) in
+      if failing.value { throw CairnError(.auth, "the keychain is locked") }
+      return .password(user: "ana", password: "pass-word")
+    }
+    let folder = try FolderKind.webDAV(settings).open("webdav+\(server.origin)/f")
+    let large = BytesSource(bytes: BytesSource.large)
+    _ = try await folder.write(WebDAVFolderTests.blob, from: large)
+    // Credentials that are refused are asked for again, and can't be had.
+    failing.value = true
+    server.handle { $0.method == "DELETE" ? memory.answer($0) : .answer(401) }
+    let (error, log) = try await server.requests {
+      await #expect(throws: CairnError.self) {
+        try await folder.write(WebDAVFolderTests.blob, from: large)
+      }
+    }
+    #expect(error?.code == .auth)
+    #expect(log.count == 1 && log[0].hasPrefix("PUT "))
+    #expect(memory.bytes("f/" + WebDAVFolderTests.blob) == large.bytes)
+    // If it was the source, half of it may be there.
+    failing.value = false
+    server.handle { memory.answer($0) }
+    let (_, second) = try await server.requests {
+      await #expect(throws: CairnError.self) {
+        try await folder.write(
+          WebDAVFolderTests.blob, from: FailingSource(size: 9 << 20, good: 2 << 20))
+      }
+    }
+    #expect(second.contains { $0.hasPrefix("DELETE ") })
+    #expect(memory.bytes("f/" + WebDAVFolderTests.blob) == nil)
+  }
+
   @Test func `an upload that breaks leaves what was there`() async throws {
     let bench = try Bench(MemoryDAV.Manners(server: "Another/1"))
     _ = try await bench.folder.write("d/a.head", [1])

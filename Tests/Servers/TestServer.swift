@@ -50,6 +50,8 @@ final class TestServer: Sendable {
     var log: [String] = []
     var wires: [Int32] = []
     var isStopped = false
+    /// Keeps the port of a server that was stopped, so that none of another test gets it.
+    var kept: Int32?
     var largestBody = 0
     var underWay = 0
     var mostAtOnce = 0
@@ -65,17 +67,30 @@ final class TestServer: Sendable {
     Thread.detachNewThread { [weak self] in TestServer.accept(descriptor) { self } }
   }
 
-  deinit { stop() }
+  deinit {
+    end()
+    if let kept = state.withLock({ $0.kept }) { _ = Glibc.close(kept) }
+  }
 
+  /// From now on nothing listens at its port.
   func stop() {
+    guard end() else { return }
+    let kept = Wire.keep(port)
+    state.withLock { $0.kept = kept }
+  }
+
+  /// False if it had ended before.
+  @discardableResult
+  private func end() -> Bool {
     let wires = state.withLock { state in
       defer { (state.wires, state.isStopped) = ([], true) }
       return state.isStopped ? nil : state.wires
     }
-    guard let wires else { return }
+    guard let wires else { return false }
     _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
     _ = Glibc.close(descriptor)
     for wire in wires { Wire(descriptor: wire).hangUp() }
+    return true
   }
 
   var origin: String { "http://127.0.0.1:\(port)" }

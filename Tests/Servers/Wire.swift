@@ -74,6 +74,25 @@ struct Wire {
     return (descriptor, UInt16(bigEndian: address.sin_port))
   }
 
+  /// A socket that has a port, and nothing listens; nil if somebody has it already.
+  static func keep(_ port: UInt16) -> Int32? {
+    let descriptor = socket(AF_INET, kind, 0)
+    guard descriptor >= 0 else { return nil }
+    var address = loopback(port)
+    var isShared: Int32 = 1
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    // Connections of the one that had it may not have faded away.
+    _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isShared, size)
+    let isBound = unsafe withUnsafePointer(to: &address) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+      }
+    }
+    if isBound { return descriptor }
+    _ = Glibc.close(descriptor)
+    return nil
+  }
+
   private static func loopback(_ port: UInt16) -> sockaddr_in {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)

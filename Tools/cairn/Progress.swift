@@ -24,7 +24,7 @@ struct Progress {
     Console.error("\r\(label) \(Progress.text(progress))\u{1B}[K", newline: false)
   }
 
-  /// `[#####···············] 3 of 12 files, 25 %`
+  /// `[#####···············] 3 of 12 files, 25 %`, and whether nothing moves.
   static func text(_ progress: TransferProgress) -> String {
     let (fetched, published) = (progress.fetched, progress.published)
     let done = Double(fetched.bytes) + Double(published.bytes)
@@ -33,7 +33,8 @@ struct Progress {
     let files =
       "\(fetched.files + published.files) of "
       + "\(fetched.totalFiles + published.totalFiles) files"
-    return "[\(bar(share))] \(files), \(Int(share * 100)) %"
+    let stall = progress.isStalled ? ", stalled: the server is asked again" : ""
+    return "[\(bar(share))] \(files), \(Int(share * 100)) %\(stall)"
   }
 
   private static func bar(_ share: Double) -> String {

@@ -22,6 +22,21 @@ final class FaultProxy: Sendable {
     case tooMany
     case broken
     case late
+    /// The log-in page of a network, as if all were well.
+    case page
+    /// The same, on a server of its own.
+    case elsewhere
+
+    /// A listing as it was before, one that lacks files, and one in another order.
+    case oldListing, shortListing, mixedListing
+    /// A file as it was before; one that was listed and is not there, or has nothing in it yet.
+    case oldFile, missingFile, emptyFile
+
+    /// Those that look like an answer: who believes them does not fail.
+    static let lies: [Fault] = [
+      .oldListing, .shortListing, .mixedListing, .oldFile, .missingFile, .emptyFile,
+    ]
+    static let open = allCases.filter { !lies.contains($0) }
   }
 
   let server: TestServer
@@ -29,6 +44,8 @@ final class FaultProxy: Sendable {
   private let faults = Lock<@Sendable (Asked) -> Fault?>({ _ in nil })
   private let taken = Lock<[Fault]>([])
   private let end = Lock<End?>(nil)
+  private let told = Lock(false)
+  let memory = FaultMemory()
 
   private struct End {
     var rest: Int
@@ -53,19 +70,24 @@ final class FaultProxy: Sendable {
     end.withLock { $0 = number.map { End(rest: $0, happen: happen) } }
   }
 
+  /// Somebody has waited as long as was asked for: nobody is told again that there were too many.
+  func noteWaited() { told.withLock { $0 = true } }
+
   /// One request in `every`, by a seed: all kinds of faults in turn, in an order that is another
-  /// one each time. If it costs a wait, only once somebody is told that there were too many.
-  func spoil(every: UInt64, seed: UInt64) {
+  /// one each time.
+  func spoil(every: UInt64, seed: UInt64, with kinds: [Fault] = Fault.open) {
     let random = SeededRandom(seed)
     let deck = Lock<[Fault]>([])
     set { [weak self] asked in
       guard let self, random.next() % every == 0 else { return nil }
-      let isTold = retryAfter > 0 && faultsTaken.contains(.tooMany)
+      let isTold = told.withLock { $0 }
       return deck.withLock { deck -> Fault? in
-        if deck.isEmpty { deck = random.shuffled(Fault.allCases) }
+        // What was dealt may never be possible again, or not for long: what is left is dealt anew.
+        if deck.count <= 2 { deck += random.shuffled(kinds.filter { !deck.contains($0) }) }
         deck.removeAll { $0 == .tooMany && isTold }
-        guard let place = deck.firstIndex(where: { $0 != .cutRequest || !asked.body.isEmpty })
-        else { return nil }
+        guard let place = deck.firstIndex(where: { self.memory.allows($0, asked) }) else {
+          return nil
+        }
         return deck.remove(at: place)
       }
     }
@@ -83,7 +105,25 @@ final class FaultProxy: Sendable {
       return .hangUp
     }
     let fault = faults.withLock { $0 }(asked)
+    if let fault, Fault.lies.contains(fault) {
+      let reply = FaultProxy.forward(asked, port)
+      guard let lie = memory.lie(fault, asked, reply) else { return reply }
+      taken.withLock { $0.append(fault) }
+      return lie
+    }
     if let fault { taken.withLock { $0.append(fault) } }
+    if let refusal = refusal(fault, asked, port) { return refusal }
+    let reply = FaultProxy.forward(asked, port)
+    memory.keep(asked, reply)
+    if fault == .lostReply { return .hangUp }
+    guard fault == .cutReply, case .answer(let status, let headers, let body) = reply else {
+      return reply
+    }
+    return .cut(status, headers, Array(body[..<(body.count / 2)]), says: max(1, body.count))
+  }
+
+  /// What is answered instead of asking the server; nil if it is to be asked.
+  private func refusal(_ fault: Fault?, _ asked: Asked, _ port: UInt16) -> Reply? {
     switch fault {
     case .refused: return .hangUp
     case .cutRequest:
@@ -92,15 +132,12 @@ final class FaultProxy: Sendable {
     case .busy: return .answer(503, [("Retry-After", "0")])
     case .tooMany: return .answer(429, [("Retry-After", "\(retryAfter)")])
     case .broken: return .text(500, "it is broken")
+    case .page: return .text(200, "<html><body>Welcome</body></html>", type: "text/html")
+    case .elsewhere: return .answer(302, [("Location", "http://127.0.0.1:1/login")])
     case .late: Thread.sleep(forTimeInterval: 0.05)
     default: break
     }
-    let reply = FaultProxy.forward(asked, port)
-    if fault == .lostReply { return .hangUp }
-    guard fault == .cutReply, case .answer(let status, let headers, let body) = reply else {
-      return reply
-    }
-    return .cut(status, headers, Array(body[..<(body.count / 2)]), says: max(1, body.count))
+    return nil
   }
 
   private static func head(_ asked: Asked) -> [UInt8] {

@@ -145,12 +145,12 @@ final class MemoryS3: Sendable {
     var xml = "<IsTruncated>\(page.count < all.count)</IsTruncated>"
     if isEncoded { xml += "<EncodingType>url</EncodingType>" }
     if page.count < all.count, let last = page.last {
-      xml += "<NextContinuationToken>\(last)</NextContinuationToken>"
+      xml += "<NextContinuationToken>\(MemoryS3.escaped(last))</NextContinuationToken>"
     }
     for key in page {
       let bytes = state.objects[key] ?? []
       let quoted = tag(bytes).replacing("\"", with: "&quot;")
-      xml += "<Contents><Key>\(key)</Key><ETag>\(quoted)</ETag>"
+      xml += "<Contents><Key>\(MemoryS3.escaped(key))</Key><ETag>\(quoted)</ETag>"
       xml += "<Size>\(bytes.count)</Size></Contents>"
     }
     return MemoryS3.xml("ListBucketResult", xml)
@@ -159,6 +159,10 @@ final class MemoryS3: Sendable {
   private func tag(_ bytes: [UInt8]) -> String {
     let hash = SignatureV4.hex(SignatureV4.md5(bytes))
     return manners.tagsAreHashes ? "\"\(hash)\"" : "\"x\(hash.prefix(8))-1\""
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
   }
 
   private static func xml(_ root: String, _ inner: String) -> Reply {
