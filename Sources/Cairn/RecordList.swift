@@ -35,7 +35,7 @@ public struct RecordList: Sendable {
       let items = try wrapped { () throws(StoreError) in
         try store.listItems(table: record.table.id, id: record.id.name, field: field)
       }
-      return items?.map(Value.init) ?? []
+      return items?.map { Value($0) } ?? []
     }
   }
 

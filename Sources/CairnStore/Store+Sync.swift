@@ -99,18 +99,29 @@ extension Store {
   }
 
   func commit(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
-    guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
+    guard guarded.store.hasPending else { return nil }
     try prepareTail(&guarded)
-    let collected: (Delta, TableState.CommitScope)?
+    var delta = guarded.tail.draft.take() ?? Delta()
+    let dot = try commit(&delta, &guarded)
+    // That of a large one is given back.
+    if delta.rows.count <= LogTail.draftCellsKept { guarded.tail.draft = delta }
+    return dot
+  }
+
+  private func commit(
+    _ delta: inout Delta, _ guarded: inout Guarded
+  ) throws(StoreError) -> Dot? {
+    let collected: TableState.CommitScope?
     do throws(StoreError) {
       collected = try guarded.store.collect(
-        time: machine.clock.now(), dictionaryCount: guarded.tail.encoder.recordCount)
+        into: &delta, time: machine.clock.now(),
+        dictionaryCount: guarded.tail.encoder.recordCount)
     } catch {
       // Some records may have got numbers that the segment does not know.
       guarded.tail.mustRotate = true
       throw error
     }
-    guard let (delta, scope) = collected else {
+    guard let scope = collected else {
       // Nothing of the pending changes makes a difference.
       guarded.store.rollBack()
       return nil
@@ -128,7 +139,7 @@ extension Store {
     try append(.delta, delta.dot, &guarded)
     let last = guarded.tail.segments.count - 1
     guarded.tail.segments[last].lastOwn = delta.dot.sequence
-    do throws(StoreError) { try guarded.store.commit(delta, scope) } catch {
+    do throws(StoreError) { try guarded.store.commit(&delta, scope) } catch {
       throw endTorn(&guarded, error)
     }
     return delta.dot

@@ -3,10 +3,8 @@ import CairnBytes
 /// Items as bytes: the columns that cells of deltas have, too.
 enum ListItemsCoding {
   static func encode(_ items: ListItems, into out: inout [UInt8]) {
-    var delta = Delta()
-    delta.tags = items.tags
-    delta.words = items.words
-    ColumnCoding.encode(delta, 0..<items.count, heap: items.heap, into: &out)
+    ColumnCoding.encode(
+      items.tags, items.words, 0..<items.count, time: 0, heap: items.heap, into: &out)
   }
 
   /// Reads `count` items; lists and absent values are refused.
@@ -38,6 +36,7 @@ enum ListItemsCoding {
     _ count: Int, _ reader: inout ByteReader
   ) throws(DecodeError) -> [FieldValue] {
     if count == 0 { return [] }
+    if let texts = try texts(count, &reader) { return texts }
     let delta = try columns(count, &reader)
     var values: [FieldValue] = []
     values.reserveCapacity(count)
@@ -47,6 +46,38 @@ enum ListItemsCoding {
     }
     return values
   }
+
+  /// The items if they all are text, nil if there is other than that: straight from their bytes,
+  /// as this is how a text is read that was typed.
+  private static func texts(
+    _ count: Int, _ reader: inout ByteReader
+  ) throws(DecodeError) -> [FieldValue]? {
+    guard !reader.isAtEnd, reader.bytes[reader.offset] == CellTag.string else { return nil }
+    var lengths = reader
+    _ = try lengths.u8()
+    guard count <= max(1, lengths.remaining) else {
+      throw .malformed("a column of one type that takes no bytes")
+    }
+    reader = lengths
+    try reader.skipVarints(count)
+    var values: [FieldValue] = []
+    values.reserveCapacity(count)
+    for _ in 0..<count {
+      let length = try lengths.varint()
+      guard length <= UInt64(Cell.heapLengthMax) else { throw .limit }
+      let range = try reader.skip(Int(length))
+      if length == 1, reader.bytes[range.lowerBound] < 0x80 {
+        values.append(letters[Int(reader.bytes[range.lowerBound])])
+      } else {
+        guard let text = reader.bytes.text(range) else { throw .malformed("text is not UTF-8") }
+        values.append(.string(text))
+      }
+    }
+    return values
+  }
+
+  /// The texts of one byte.
+  private static let letters = (0..<128).map { FieldValue.string(String(UnicodeScalar(UInt8($0)))) }
 
   /// The cells of `count` items, whose words say where in the reader's bytes text and bytes are.
   private static func columns(

@@ -7,9 +7,8 @@ extension Register {
 
   /// Applies an edit to the list that it names; one that is not here any more takes it along.
   package mutating func apply(_ edit: ListEdit, stamp: Stamp, context: VersionVector) {
-    guard let index = lists.firstIndex(where: { $0.concerns(edit) }) ?? open(for: edit) else {
-      return
-    }
+    guard let index = lists.indices.first(where: { lists[$0].concerns(edit) }) ?? open(for: edit)
+    else { return }
     lists[index].apply(edit, stamp: stamp, context: context)
   }
 
@@ -121,13 +120,13 @@ extension Register {
     }
   }
 
-  /// Runs `body` on the visible list, and tells it whether other values compete with it; nil if
+  /// Runs `body` on the visible list, and tells it whether other values compete with it; not if
   /// that is none which was opened.
-  package mutating func withVisibleList<R>(
-    _ rule: Rule, _ body: (inout ListState, _ isContested: Bool) -> R
-  ) -> R? {
-    guard let index = visibleList(rule) else { return nil }
-    return body(&lists[index], entries.count > 1)
+  package mutating func withVisibleList(
+    _ rule: Rule, _ body: (inout ListState, _ isContested: Bool) -> Void
+  ) {
+    guard let index = visibleList(rule) else { return }
+    body(&lists[index], entries.count > 1)
   }
 
   // MARK: join
@@ -168,10 +167,32 @@ extension Register {
 }
 
 extension Register {
-  /// Runs `body` on the list that began with a delta; nil if there is none that was opened.
-  package mutating func withList<R>(root: Dot, _ body: (inout ListState) -> R) -> R? {
-    guard let index = lists.firstIndex(where: { $0.hasRoot(root) }) else { return nil }
-    return body(&lists[index])
+  /// Runs `body` on the list that began with a delta; not if there is none that was opened.
+  package mutating func withList(root: Dot, _ body: (inout ListState) -> Void) {
+    guard let index = lists.indices.first(where: { lists[$0].hasRoot(root) }) else { return }
+    body(&lists[index])
+  }
+}
+
+extension Register {
+  /// What is pending in the list that began with a delta, as an edit. False if there is nothing to
+  /// say, or no such list.
+  mutating func collectList(root: Dot, into edit: inout ListEdit) -> Bool {
+    for index in lists.indices where lists[index].hasRoot(root) {
+      if lists[index].collect(into: &edit) { return true }
+      lists[index].rollBack()
+      return false
+    }
+    return false
+  }
+
+  mutating func commitList(
+    root: Dot, _ edit: ListEdit, stamp: Stamp, context: VersionVector
+  ) {
+    for index in lists.indices where lists[index].hasRoot(root) {
+      lists[index].commit(edit, stamp: stamp, context: context)
+      return
+    }
   }
 }
 
@@ -179,7 +200,7 @@ extension RecordState {
   /// Lists that were opened and not edited are values again. Before a state is written.
   package mutating func closeLists() {
     for (field, register) in fields where !register.lists.isEmpty {
-      fields[field]?.closeUntouched()
+      fields.update(field) { $0.closeUntouched() }
     }
   }
 }
