@@ -25,8 +25,8 @@ struct PendingList {
   var isGone = false
   /// Whether a commit has found something to say about it, and what: until that is in the delta.
   var hasChange = false
-  var edit = ListEdit()
-  var splices = ListSplices()
+  var edit: ListEdit?
+  var splices: ListSplices?
   /// The cell of the delta that says it.
   var cell: Int?
 

@@ -42,19 +42,20 @@ extension Store {
   @discardableResult
   package func sync(packs: [[UInt8]] = []) throws(StoreError) -> SyncOutcome {
     try checkPoison()
-    var outcome = SyncOutcome()
     let packs = options.followed.map { chosen(packs, $0) } ?? packs
     let mark = durableMark
-    let target = try withState { guarded throws(StoreError) -> LogPosition? in
+    let (outcome, target) = try withState {
+      guarded throws(StoreError) -> (SyncOutcome, LogPosition?) in
+      var outcome = SyncOutcome()
       outcome.committed = try commit(&guarded)
       // What was recovered shows like everything else, and a power cut could still take it.
       if options.durability == .full { try settleDoubt(&guarded) }
       if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
       outcome.summary = Store.summaryIfChanged(&guarded)
-      guard let segment = guarded.tail.segment else { return nil }
+      guard let segment = guarded.tail.segment else { return (outcome, nil) }
       let end = LogPosition(segment: segment.header.number, end: segment.end)
       // Also what an earlier sync has written that then failed: this one vouches for all of it.
-      return end > mark && guarded.tail.hasWritten ? end : nil
+      return (outcome, end > mark && guarded.tail.hasWritten ? end : nil)
     }
     if let target {
       try settleDurability(target)
@@ -104,7 +105,7 @@ extension Store {
     var delta = guarded.tail.draft.take() ?? Delta()
     let dot = try commit(&delta, &guarded)
     // That of a large one is given back.
-    if delta.rows.count <= LogTail.draftCellsKept { guarded.tail.draft = delta }
+    if delta.rows.count <= LogTail.draftCellsKept { guarded.tail.draft = consume delta }
     return dot
   }
 

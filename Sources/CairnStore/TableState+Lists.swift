@@ -239,17 +239,17 @@ extension TableState {
       splices = list.collectSplices()
       if splices == nil { list.rollBack() }
     }
-    guard let splices else { return false }
     pendingLists[index].splices = splices
-    return true
+    return splices != nil
   }
 
   private mutating func collectEdit(_ index: Int) -> Bool {
     let key = pendingLists[index].key
-    if pendingLists[index].edit.isEmpty { swap(&pendingLists[index].edit, &spareEdit) }
-    return complex.collectList(
-      Int(key.slot), fieldNames[Int(key.column)], root: key.root,
-      into: &pendingLists[index].edit)
+    var edit = spareEdit.take() ?? ListEdit()
+    let hasChange = complex.collectList(
+      Int(key.slot), fieldNames[Int(key.column)], root: key.root, into: &edit)
+    pendingLists[index].edit = consume edit
+    return hasChange
   }
 
   /// Appends a column for each field with edited lists.
@@ -295,13 +295,11 @@ extension TableState {
     delta.rows.append(row(of: pendingLists[index].key))
     delta.tags.append(CellTag.none)
     delta.words.append(0)
-    if pendingLists[index].edit.isEmpty {
-      delta.splices.append(cell, pendingLists[index].splices)
+    if let splices = pendingLists[index].splices.take() {
+      delta.splices.append(cell, splices)
       return .splice
     }
-    var edit = ListEdit()
-    swap(&edit, &pendingLists[index].edit)
-    delta.edits.append(cell, edit)
+    if let edit = pendingLists[index].edit.take() { delta.edits.append(cell, edit) }
     return .edit
   }
 

@@ -42,7 +42,7 @@ struct TableState {
   /// Committed lists with pending edits; each knows its number here.
   var pendingLists: [PendingList] = []
   /// The memory of the edit that was committed last.
-  var spareEdit = ListEdit()
+  var spareEdit: ListEdit?
   /// Rows of the base that have a slot, by block: 64 rows a word.
   var shadows: [UInt32: [UInt64]] = [:]
 
