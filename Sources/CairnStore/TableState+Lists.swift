@@ -151,13 +151,13 @@ extension TableState {
       set(slot, column, cell, stamp: stamp)
       return
     }
-    if !isComplex(slot) {
+    let wasPlain = !isComplex(slot)
+    if wasPlain {
       if pendingMarks[slot] == 0 {
         try makeComplex(slot, &ground, rules)
       } else {
         try makePendingComplex(slot, &ground, rules)
       }
-      refresh(slot, &ground, rules)
     }
     let rule = columns[column].rule
     let field = fieldNames[column]
@@ -165,6 +165,8 @@ extension TableState {
     complex.update(slot) { state in
       state.fields.update(field) { isOpen = $0.openVisible(rule) != nil }
     }
+    // Once it is open, or the list would be written out as a value only to be thrown away.
+    if wasPlain { refresh(slot, &ground, rules) }
     if isOpen { set(slot, column, TableState.listInState, stamp: StampTable.settled) }
   }
 

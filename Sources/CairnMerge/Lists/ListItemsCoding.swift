@@ -67,7 +67,7 @@ enum ListItemsCoding {
       guard length <= UInt64(Cell.heapLengthMax) else { throw .limit }
       let range = try reader.skip(Int(length))
       if length == 1, reader.bytes[range.lowerBound] < 0x80 {
-        values.append(letters[Int(reader.bytes[range.lowerBound])])
+        values.append(FieldValue.letters[Int(reader.bytes[range.lowerBound])])
       } else {
         guard let text = reader.bytes.text(range) else { throw .malformed("text is not UTF-8") }
         values.append(.string(text))
@@ -75,9 +75,6 @@ enum ListItemsCoding {
     }
     return values
   }
-
-  /// The texts of one byte.
-  private static let letters = (0..<128).map { FieldValue.string(String(UnicodeScalar(UInt8($0)))) }
 
   /// The cells of `count` items, whose words say where in the reader's bytes text and bytes are.
   private static func columns(
