@@ -173,11 +173,8 @@ package struct DeltaEncoder: Sendable {
     case .edit:
       for cell in cells {
         part.clear()
-        let place = delta.edits.place(cell)
-        // Every cell has one, and a copy of it would cost as much as writing it does.
-        guard delta.edits.has(cell, at: place) else { continue }
         let devices = ListEditCoding.encode(
-          delta.edits.values[place], dot: delta.dot, into: &part)
+          delta.edits[cell] ?? ListEdit(), dot: delta.dot, into: &part)
         out.putVarint(devices.count)
         for device in devices { put(device: device, into: &out) }
         out.putBlob(part)

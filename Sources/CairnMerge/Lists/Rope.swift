@@ -69,17 +69,8 @@ package struct Rope: Sendable {
     if end > leaves.count {
       leaves.append(contentsOf: repeatElement(RopeBlocks.none, count: end - leaves.count))
     }
-    if slots.count < 8 {
-      for place in Int(slots.lowerBound)..<end { leaves[place] = leaf }
-    } else {
-      fill(Int(slots.lowerBound)..<end, with: leaf)
-    }
-  }
-
-  /// A leaf that is split hands over a few thousand slots.
-  private mutating func fill(_ places: Range<Int>, with leaf: UInt32) {
-    unsafe leaves.withUnsafeMutableBufferPointer {
-      unsafe $0.extracting(places).update(repeating: leaf)
-    }
+    // A leaf that is split hands over thousands: a span is filled eight at a time.
+    var places = leaves.mutableSpan
+    for place in Int(slots.lowerBound)..<end { places[place] = leaf }
   }
 }
