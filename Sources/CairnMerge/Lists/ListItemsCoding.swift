@@ -31,28 +31,25 @@ enum ListItemsCoding {
     return items
   }
 
-  /// Reads `count` items as values.
-  static func values(
-    _ count: Int, _ reader: inout ByteReader
-  ) throws(DecodeError) -> [FieldValue] {
-    if count == 0 { return [] }
-    if let texts = try texts(count, &reader) { return texts }
+  /// Reads `count` items, and hands them out one by one.
+  static func forEachValue(
+    _ count: Int, _ reader: inout ByteReader, _ body: (FieldValue) -> Void
+  ) throws(DecodeError) {
+    if count == 0 { return }
+    if try forEachText(count, &reader, body) { return }
     let delta = try columns(count, &reader)
-    var values: [FieldValue] = []
-    values.reserveCapacity(count)
     for index in delta.tags.indices {
       let cell = Cell(tag: delta.tags[index], word: delta.words[index])
-      values.append(cell.value(reader.bytes) ?? .bool(false))
+      body(cell.value(reader.bytes) ?? .bool(false))
     }
-    return values
   }
 
-  /// The items if they all are text, nil if there is other than that: straight from their bytes,
-  /// as this is how a text is read that was typed.
-  private static func texts(
-    _ count: Int, _ reader: inout ByteReader
-  ) throws(DecodeError) -> [FieldValue]? {
-    guard !reader.isAtEnd, reader.bytes[reader.offset] == CellTag.string else { return nil }
+  /// The same if all items are text, straight from their bytes: this is how a text is read that was
+  /// typed. False, and nothing read, if there is other than that.
+  private static func forEachText(
+    _ count: Int, _ reader: inout ByteReader, _ body: (FieldValue) -> Void
+  ) throws(DecodeError) -> Bool {
+    guard !reader.isAtEnd, reader.bytes[reader.offset] == CellTag.string else { return false }
     var lengths = reader
     _ = try lengths.u8()
     guard count <= max(1, lengths.remaining) else {
@@ -60,20 +57,18 @@ enum ListItemsCoding {
     }
     reader = lengths
     try reader.skipVarints(count)
-    var values: [FieldValue] = []
-    values.reserveCapacity(count)
     for _ in 0..<count {
       let length = try lengths.varint()
       guard length <= UInt64(Cell.heapLengthMax) else { throw .limit }
       let range = try reader.skip(Int(length))
       if length == 1, reader.bytes[range.lowerBound] < 0x80 {
-        values.append(FieldValue.letters[Int(reader.bytes[range.lowerBound])])
+        body(FieldValue.letters[Int(reader.bytes[range.lowerBound])])
       } else {
         guard let text = reader.bytes.text(range) else { throw .malformed("text is not UTF-8") }
-        values.append(.string(text))
+        body(.string(text))
       }
     }
-    return values
+    return true
   }
 
   /// The cells of `count` items, whose words say where in the reader's bytes text and bytes are.

@@ -113,10 +113,15 @@ package struct ListState: Sendable {
   package func values(_ rule: Rule) -> [FieldValue] {
     var result: [FieldValue] = []
     result.reserveCapacity(count)
-    rope.forEachRun { slots, isVisible in
-      if isVisible { for slot in slots { result.append(value(ofItem: item(of: slot), rule)) } }
-    }
+    forEachShown(rule) { result.append($0) }
     return result
+  }
+
+  /// The same one by one.
+  package func forEachShown(_ rule: Rule, _ body: (FieldValue) -> Void) {
+    rope.forEachRun { slots, isVisible in
+      if isVisible { for slot in slots { body(value(ofItem: item(of: slot), rule)) } }
+    }
   }
 
   /// The item that has its place at a node.

@@ -28,7 +28,7 @@ struct ListStateSkim {
     self.count = Int(count)
   }
 
-  mutating func values() throws(DecodeError) -> [FieldValue] {
-    try ListItemsCoding.values(count, &reader)
+  mutating func forEachValue(_ body: (FieldValue) -> Void) throws(DecodeError) {
+    try ListItemsCoding.forEachValue(count, &reader, body)
   }
 }
