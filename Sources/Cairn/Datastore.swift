@@ -222,7 +222,7 @@ public final class Datastore: Sendable {
     var result = SyncResult(outcome) { [store] table, field in
       ResolutionRule(store.rule(table: table, field: field))
     }
-    result.massDelete = exchanger?.condition.current.massDelete
+    result.massDelete = exchanger?.condition.massDelete
     return result
   }
 

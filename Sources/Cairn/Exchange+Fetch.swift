@@ -208,6 +208,9 @@ extension Exchange {
   /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it. What
   /// would delete too much at once stays there, unless that is allowed.
   func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncOutcome {
+    if hasNothingForSync {
+      return try wrapped { () throws(StoreError) in try store.sync() }
+    }
     defer { noteInbox() }
     if let outcome = try rejoinIfReady() {
       blobs?.noteWhole()
@@ -248,6 +251,12 @@ extension Exchange {
       outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
     }
     return outcome
+  }
+
+  /// The rule while somebody types: a sync commits, and that is all. Whoever fetches something
+  /// meanwhile says so by itself.
+  private var hasNothingForSync: Bool {
+    !isRejoining && condition.isCalm && inbox.withLock { $0.isEmpty }
   }
 
   private func merge(_ part: SyncOutcome, into outcome: inout SyncOutcome) {

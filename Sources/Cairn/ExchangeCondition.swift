@@ -27,6 +27,14 @@ final class ExchangeCondition: Sendable {
 
   var current: State { state.withLock { $0 } }
 
+  /// What other devices delete at once, and what waits for consent therefore.
+  var massDelete: MassDelete? { state.withLock { $0.massDelete } }
+
+  /// Whether nothing that was fetched waits for a sync.
+  var isCalm: Bool {
+    state.withLock { !$0.hasIncoming && !$0.isBlocked && $0.massDelete == nil }
+  }
+
   /// What is called after changes, under no lock of this.
   func onChange(_ tell: @escaping @Sendable () -> Void) { listener.withLock { $0.call = tell } }
 

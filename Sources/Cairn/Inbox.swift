@@ -42,6 +42,9 @@ struct Inbox: Sendable {
   /// Whether there is anything that a sync may be able to use.
   var hasNews: Bool { snapshot != nil || free.contains { !blocked.contains($0.name) } }
 
+  /// Whether there is nothing at all, nor was at the last sync.
+  var isEmpty: Bool { items.isEmpty && snapshot == nil && held.isEmpty && judged.isEmpty }
+
   /// Items that wait for nobody's consent.
   var free: [Item] { held.isEmpty ? items : items.filter { !held.contains($0.name) } }
 

@@ -32,10 +32,14 @@ public struct RecordList: Sendable {
   /// - Throws: `badType` if the field holds something else by now; `closed`.
   public var values: [Value] {
     get throws(CairnError) {
-      let items = try wrapped { () throws(StoreError) in
-        try store.listItems(table: record.table.id, id: record.id.name, field: field)
+      var values: [Value] = []
+      _ = try wrapped { () throws(StoreError) in
+        try store.forEachListItem(
+          table: record.table.id, id: record.id.name, field: field,
+          count: { values.reserveCapacity($0) }
+        ) { values.append(Value($0)) }
       }
-      return items?.map(Value.init) ?? []
+      return values
     }
   }
 

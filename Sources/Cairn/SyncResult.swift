@@ -67,6 +67,9 @@ public struct SyncResult: Sendable {
     committed = outcome.committed != nil
     incorporated = outcome.appliedCount
     newDevice = outcome.newDevice?.description
+    (changes, conflicts) = ([], [])
+    // The rule while somebody types.
+    if outcome.changed.isEmpty, outcome.conflicts.isEmpty { return }
     changes = outcome.changed.map {
       Change(table: $0.table, id: RecordID($0.id), isDeleted: $0.isDeleted)
     }

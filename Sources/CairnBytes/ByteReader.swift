@@ -137,6 +137,21 @@ package struct ByteReader: Sendable {
     return offset..<(offset + count)
   }
 
+  /// Passes over so many varints, whatever they say: eight bytes at a time.
+  package mutating func skipVarints(_ count: Int) throws(DecodeError) {
+    var left = count
+    while left > 8, remaining >= 8 {
+      // A varint's last byte is the one without the highest bit.
+      left -= (~bytes.u64(at: offset) & 0x8080_8080_8080_8080).nonzeroBitCount
+      offset += 8
+    }
+    while left > 0 {
+      guard offset < end else { throw .truncated }
+      if bytes[offset] < 0x80 { left -= 1 }
+      offset += 1
+    }
+  }
+
   /// A length as a varint, then that many bytes.
   @inlinable @inline(always)
   package mutating func blob() throws(DecodeError) -> Range<Int> {

@@ -96,11 +96,19 @@ extension [UInt8] {
   }
 
   /// Overwrites bytes that are already there.
+  @inlinable @inline(always)
   package mutating func set(_ value: UInt32, at offset: Int) {
-    for i in 0..<4 { self[offset + i] = UInt8(truncatingIfNeeded: value >> UInt32(8 * i)) }
+    precondition(offset >= 0 && offset &+ 4 <= count)
+    unsafe withUnsafeMutableBytes {
+      unsafe $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt32.self)
+    }
   }
 
+  @inlinable @inline(always)
   package mutating func set(_ value: UInt64, at offset: Int) {
-    for i in 0..<8 { self[offset + i] = UInt8(truncatingIfNeeded: value >> UInt64(8 * i)) }
+    precondition(offset >= 0 && offset &+ 8 <= count)
+    unsafe withUnsafeMutableBytes {
+      unsafe $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
+    }
   }
 }

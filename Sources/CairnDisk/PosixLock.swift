@@ -12,14 +12,13 @@ final class PosixLock: DiskLock {
   private let path: String
   private let descriptor: Int32
   private let file: FileIdentity
-  private let owner: pid_t
+  private let owner = ProcessMark()
   private let isOver = Atomic<Bool>(false)
 
   private init(path: String, descriptor: Int32, file: FileIdentity) {
     self.path = path
     self.descriptor = descriptor
     self.file = file
-    owner = getpid()
   }
 
   deinit { unlock() }
@@ -50,7 +49,7 @@ final class PosixLock: DiskLock {
     closeDescriptor(descriptor)
   }
 
-  var isOwn: Bool { getpid() == owner }
+  var isOwn: Bool { owner.isOwn }
 
   var isInPlace: Bool {
     var status = stat()
@@ -88,7 +87,7 @@ final class PosixLock: DiskLock {
   private func writeProcess() {
     // Always as long, so that nothing of a longer one stays: cutting the file would cost more than
     // the rest of the lock.
-    let digits = "\(owner)"
+    let digits = "\(owner.process)"
     let text = Array((digits + String(repeating: " ", count: 19 - digits.utf8.count) + "\n").utf8)
     _ = unsafe text.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
   }

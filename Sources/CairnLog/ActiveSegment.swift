@@ -17,6 +17,7 @@ package struct ActiveSegment {
   private var scratch: [UInt8] = []
 
   private static let allocationMin = 64 << 10
+  private static let emptyHeader = [UInt8](repeating: 0, count: FrameFormat.headerSize)
 
   /// Creates the file with its header, durable with its name.
   package static func create(
@@ -83,7 +84,7 @@ package struct ActiveSegment {
     _ kind: FrameKind, device: UInt64, sequence: UInt64, payload: [UInt8], durableThrough: Int
   ) {
     scratch.removeAll(keepingCapacity: true)
-    scratch.append(contentsOf: repeatElement(0, count: FrameFormat.headerSize))
+    scratch.append(contentsOf: ActiveSegment.emptyHeader)
     let packed =
       payload.count >= FrameFormat.packFrom
       && LZ4.pack(payload, 0..<payload.count, into: &scratch)
@@ -99,8 +100,7 @@ package struct ActiveSegment {
     let seed = FrameFormat.seed(base: seedBase, offset: UInt64(end))
     let checksum = Frame.checksum(scratch, at: 0, storedLength: storedLength, seed: seed)
     scratch.set(checksum, at: FrameFormat.checksumOffset)
-    scratch.append(
-      contentsOf: repeatElement(0, count: FrameFormat.padded(scratch.count) - scratch.count))
+    for _ in scratch.count..<FrameFormat.padded(scratch.count) { scratch.append(0) }
   }
 
   private mutating func write() throws(LogError) {

@@ -9,35 +9,49 @@ package enum ColumnCoding {
   package static func encode(
     _ delta: Delta, _ cells: Range<Int>, heap: [UInt8], into out: inout [UInt8]
   ) {
+    encode(delta.tags, delta.words, cells, time: delta.time, heap: heap, into: &out)
+  }
+
+  /// Cells that are no delta's. `time` is what dates count from.
+  static func encode(
+    _ tags: [UInt8], _ words: [UInt64], _ cells: Range<Int>, time: Int64, heap: [UInt8],
+    into out: inout [UInt8]
+  ) {
     guard let first = cells.first else { return }
-    let tag = delta.tags[first]
+    let tag = tags[first]
     // A cell never takes less than a bit, so that few bytes can't stand for many cells.
-    if cells.count == 1 || tag >= CellTag.int && cells.allSatisfy({ delta.tags[$0] == tag }) {
+    if cells.count == 1 || tag >= CellTag.int && cells.allSatisfy({ tags[$0] == tag }) {
       out.put(tag)
-    } else if cells.allSatisfy({ isBool(delta.tags[$0]) }) {
-      putBits(delta, cells, into: &out)
+    } else if cells.allSatisfy({ isBool(tags[$0]) }) {
+      putBits(tags, cells, into: &out)
     } else {
       out.put(mixed)
-      for cell in cells { out.put(delta.tags[cell]) }
+      for cell in cells { out.put(tags[cell]) }
     }
-    putIntegers(delta, cells, CellTag.int, from: 0, into: &out)
-    putIntegers(delta, cells, CellTag.date, from: delta.time, into: &out)
-    putDoubles(delta, cells, into: &out)
-    for cell in cells where CellTag.isHeap(delta.tags[cell]) {
-      out.putVarint(delta.words[cell] & 0xFF_FFFF)
+    if cells.count == 1, CellTag.isHeap(tag) {
+      // A letter that was typed.
+      out.putVarint(words[first] & 0xFF_FFFF)
+      out.put(heap, Cell.heapRange(words[first]))
+      return
     }
-    for cell in cells where CellTag.isHeap(delta.tags[cell]) {
-      out.put(heap, Cell.heapRange(delta.words[cell]))
+    putIntegers(tags, words, cells, CellTag.int, from: 0, into: &out)
+    putIntegers(tags, words, cells, CellTag.date, from: time, into: &out)
+    putDoubles(tags, words, cells, into: &out)
+    for cell in cells where CellTag.isHeap(tags[cell]) {
+      out.putVarint(words[cell] & 0xFF_FFFF)
+    }
+    for cell in cells where CellTag.isHeap(tags[cell]) {
+      out.put(heap, Cell.heapRange(words[cell]))
     }
   }
 
   private static func isBool(_ tag: UInt8) -> Bool { tag == CellTag.no || tag == CellTag.yes }
 
-  private static func putBits(_ delta: Delta, _ cells: Range<Int>, into out: inout [UInt8]) {
+  private static func putBits(_ tags: [UInt8], _ cells: Range<Int>, into out: inout [UInt8]) {
     out.put(bits)
     var byte: UInt8 = 0
     for (index, cell) in cells.enumerated() {
-      if delta.tags[cell] == CellTag.yes { byte |= 1 << UInt8(index & 7) }
+      if tags[cell] == CellTag.yes { byte |= 1 << UInt8(index & 7) }
       if index & 7 == 7 || index == cells.count - 1 {
         out.put(byte)
         byte = 0
@@ -47,18 +61,21 @@ package enum ColumnCoding {
 
   /// Each as the difference to the one before it.
   private static func putIntegers(
-    _ delta: Delta, _ cells: Range<Int>, _ tag: UInt8, from start: Int64, into out: inout [UInt8]
+    _ tags: [UInt8], _ words: [UInt64], _ cells: Range<Int>, _ tag: UInt8, from start: Int64,
+    into out: inout [UInt8]
   ) {
     var previous = start
-    for cell in cells where delta.tags[cell] == tag {
-      let number = Int64(bitPattern: delta.words[cell])
+    for cell in cells where tags[cell] == tag {
+      let number = Int64(bitPattern: words[cell])
       out.putZigzag(number &- previous)
       previous = number
     }
   }
 
-  private static func putDoubles(_ delta: Delta, _ cells: Range<Int>, into out: inout [UInt8]) {
-    let words = cells.lazy.filter { delta.tags[$0] == CellTag.double }.map { delta.words[$0] }
+  private static func putDoubles(
+    _ tags: [UInt8], _ words: [UInt64], _ cells: Range<Int>, into out: inout [UInt8]
+  ) {
+    let words = cells.lazy.filter { tags[$0] == CellTag.double }.map { words[$0] }
     if words.isEmpty { return }
     guard let exponent = Decimal10.exponent(words) else {
       out.put(Decimal10.raw)

@@ -1,3 +1,5 @@
+import CairnBytes
+
 /// The changes of one commit, in columns: what is written to logs and exchanged.
 ///
 /// Records are listed once a table, then each field has a column of (record, cell). Text, bytes and
@@ -19,15 +21,15 @@ package struct Delta: Sendable {
   /// Names of the records that this delta is the first of its scope to mention, in order.
   package var newNames: [RecordName] = []
   /// By index in `records`: the deletes that this change's incarnation was born after.
-  package var born: [Int: [Dot]] = [:]
+  package var born = SparseMap<[Dot]>()
   /// By cell: the running totals that a plain put of a summed field covers.
-  package var covered: [Int: [RunningTotal]] = [:]
+  package var covered = SparseMap<[RunningTotal]>()
   /// By cell: the author's running total after an addition.
-  package var totals: [Int: Addition] = [:]
+  package var totals = SparseMap<Addition>()
   /// By cell: what an edit of a list does.
-  package var edits: [Int: ListEdit] = [:]
+  package var edits = SparseMap<ListEdit>()
   /// By cell: what is done to a list that nobody else edits.
-  package var splices: [Int: ListSplices] = [:]
+  package var splices = SparseMap<ListSplices>()
 
   package init() {}
 
@@ -106,19 +108,19 @@ package struct Delta: Sendable {
 
   /// Empties everything and keeps the memory: deltas are decoded by the thousand.
   package mutating func removeAll() {
-    dependencies.removeAll(keepingCapacity: true)
-    sections.removeAll(keepingCapacity: true)
-    records.removeAll(keepingCapacity: true)
-    columns.removeAll(keepingCapacity: true)
-    rows.removeAll(keepingCapacity: true)
-    tags.removeAll(keepingCapacity: true)
-    words.removeAll(keepingCapacity: true)
-    newNames.removeAll(keepingCapacity: true)
-    if !born.isEmpty { born.removeAll() }
-    if !covered.isEmpty { covered.removeAll() }
-    if !totals.isEmpty { totals.removeAll() }
-    if !edits.isEmpty { edits.removeAll() }
-    if !splices.isEmpty { splices.removeAll() }
+    dependencies.clear()
+    sections.clear()
+    records.clear()
+    columns.clear()
+    rows.clear()
+    tags.clear()
+    words.clear()
+    newNames.clear()
+    born.removeAll()
+    covered.removeAll()
+    totals.removeAll()
+    edits.removeAll()
+    splices.removeAll()
   }
 
   package var isEmpty: Bool { records.isEmpty }

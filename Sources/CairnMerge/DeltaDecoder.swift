@@ -94,7 +94,9 @@ package struct DeltaDecoder: Sendable {
     for index in firstRecord..<delta.records.count
     where delta.records[index].flags & Delta.Flags.born != 0 {
       let dots = try reader.count(minimumSize: 2)
-      for _ in 0..<dots { delta.born[index, default: []].append(try dot(&reader)) }
+      var born: [Dot] = []
+      for _ in 0..<dots { born.append(try dot(&reader)) }
+      if !born.isEmpty { delta.born[index] = born }
     }
     let firstColumn = delta.columns.count
     let columns = try reader.count(minimumSize: 3)
@@ -219,9 +221,9 @@ package struct DeltaDecoder: Sendable {
     case .putCovering:
       for cell in cells {
         let count = try reader.count(minimumSize: 4)
-        for _ in 0..<count {
-          delta.covered[cell, default: []].append(try running(&reader))
-        }
+        var covered: [RunningTotal] = []
+        for _ in 0..<count { covered.append(try running(&reader)) }
+        if count > 0 { delta.covered[cell] = covered }
       }
     case .add:
       for cell in cells {

@@ -3,9 +3,11 @@ import CairnBytes
 /// Writes deltas one after another into one scope (a log segment or a pack): names, devices and
 /// records are written in full where the scope first mentions them and by number after that.
 package struct DeltaEncoder: Sendable {
-  private var names: [String: Int] = [:]
+  private var names = NameNumbers()
   private var devices: [DeviceID] = []
   private var lastTime: Int64 = 0
+  /// What has to be measured before it is written.
+  private var part: [UInt8] = []
   /// How many records the scope's dictionary holds; the next new record gets this number.
   package private(set) var recordCount: UInt32 = 0
 
@@ -13,7 +15,7 @@ package struct DeltaEncoder: Sendable {
 
   /// Goes on in a scope that was read up to its end.
   package init(resuming decoder: DeltaDecoder) {
-    for (index, name) in decoder.names.enumerated() { names[name] = index }
+    names = NameNumbers(decoder.names)
     devices = decoder.devices
     lastTime = decoder.lastTime
     recordCount = UInt32(decoder.records.count)
@@ -40,12 +42,12 @@ package struct DeltaEncoder: Sendable {
   }
 
   private mutating func put(name: String, into out: inout [UInt8]) {
-    if let index = names[name] {
+    if let index = names.number(name) {
       out.putVarint(index)
     } else {
       out.putVarint(names.count)
       out.putString(name)
-      names[name] = names.count
+      names.add(name)
     }
   }
 
@@ -164,18 +166,18 @@ package struct DeltaEncoder: Sendable {
       }
     case .splice:
       for cell in cells {
-        var bytes: [UInt8] = []
-        ListSplicesCoding.encode(delta.splices[cell] ?? ListSplices(), into: &bytes)
-        out.putBlob(bytes)
+        part.clear()
+        ListSplicesCoding.encode(delta.splices[cell] ?? ListSplices(), into: &part)
+        out.putBlob(part)
       }
     case .edit:
       for cell in cells {
-        var bytes: [UInt8] = []
+        part.clear()
         let devices = ListEditCoding.encode(
-          delta.edits[cell] ?? ListEdit(), dot: delta.dot, into: &bytes)
+          delta.edits[cell] ?? ListEdit(), dot: delta.dot, into: &part)
         out.putVarint(devices.count)
         for device in devices { put(device: device, into: &out) }
-        out.putBlob(bytes)
+        out.putBlob(part)
       }
     }
   }

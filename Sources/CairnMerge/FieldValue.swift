@@ -22,6 +22,11 @@ package enum FieldValue: Sendable {
   }
 }
 
+extension FieldValue {
+  /// The texts of one byte: lists of what people type are read by the hundred thousand.
+  static let letters = (0..<128).map { FieldValue.string(String(UnicodeScalar(UInt8($0)))) }
+}
+
 extension FieldValue: Hashable {
   package static func == (a: FieldValue, b: FieldValue) -> Bool {
     switch (a, b) {

@@ -50,7 +50,13 @@ package enum ListCoding {
     case CellTag.int: return .int(try reader.zigzag())
     case CellTag.double: return .double(Double(bitPattern: try reader.u64()))
     case CellTag.date: return .date(try reader.zigzag())
-    case CellTag.string: return .string(try reader.string())
+    case CellTag.string:
+      let range = try reader.blob()
+      if range.count == 1, reader.bytes[range.lowerBound] < 0x80 {
+        return FieldValue.letters[Int(reader.bytes[range.lowerBound])]
+      }
+      guard let text = reader.bytes.text(range) else { throw .malformed("text is not UTF-8") }
+      return .string(text)
     case CellTag.bytes:
       let range = try reader.blob()
       return .bytes([UInt8](reader.bytes[range]))

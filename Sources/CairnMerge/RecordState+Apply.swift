@@ -17,7 +17,7 @@ extension RecordState {
       }
     case .write(let field, .edit(let edit)):
       // It lives and dies with the list that it edits.
-      fields[field]?.apply(edit, stamp: stamp, context: context)
+      fields.update(field) { $0.apply(edit, stamp: stamp, context: context) }
     case .write(let field, let write):
       var register = register(field)
       register.cover(with: write, by: stamp.dot.device, context: context)

@@ -8,10 +8,11 @@ package struct RecordState: Hashable, Sendable {
   /// The inserts that are alive, in commit order.
   package var presences: [Presence]
   /// The fields with anything to remember; no register is empty.
-  package var fields: [String: Register]
+  package var fields: RecordFields
 
   package init(
-    tombstones: [Tombstone] = [], presences: [Presence] = [], fields: [String: Register] = [:]
+    tombstones: [Tombstone] = [], presences: [Presence] = [],
+    fields: RecordFields = [:]
   ) {
     self.tombstones = tombstones
     self.presences = presences

@@ -132,12 +132,26 @@ package enum RecordStateCoding {
     return try ListStateSkim(reader)
   }
 
-  /// The items of a field's list, nil if it takes the whole state to tell.
+  /// The items of a field's list one by one, after their count; false, and nothing is called, if it
+  /// takes the whole state to tell.
+  package static func forEachListItem(
+    of field: String, _ bytes: [UInt8], _ range: Range<Int>, count: (Int) -> Void,
+    _ body: (FieldValue) -> Void
+  ) throws(DecodeError) -> Bool {
+    guard var list = try onlyList(of: field, bytes, range) else { return false }
+    count(list.count)
+    try list.forEachValue(body)
+    return true
+  }
+
+  /// The same in an array, or nil.
   package static func listItems(
     of field: String, _ bytes: [UInt8], _ range: Range<Int>
   ) throws(DecodeError) -> [FieldValue]? {
-    guard var list = try onlyList(of: field, bytes, range) else { return nil }
-    return try list.values()
+    var items: [FieldValue] = []
+    let isThere = try forEachListItem(
+      of: field, bytes, range, count: { items.reserveCapacity($0) }, { items.append($0) })
+    return isThere ? items : nil
   }
 
   /// How many items a field's list has, nil if it takes the whole state to tell.

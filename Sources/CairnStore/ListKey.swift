@@ -23,14 +23,12 @@ struct PendingList {
   /// What they count with in the pending delta.
   var size = 0
   var isGone = false
-  /// What `collect` has found to say about it.
-  var change: ListChange?
+  /// Whether a commit has found something to say about it, and what: until that is in the delta.
+  var hasChange = false
+  var edit: ListEdit?
+  var splices: ListSplices?
+  /// The cell of the delta that says it.
+  var cell: Int?
 
   init(key: ListKey) { self.key = key }
-}
-
-/// What a commit says about a list.
-enum ListChange {
-  case splices(ListSplices)
-  case edit(ListEdit)
 }

@@ -15,6 +15,9 @@ struct LogTail {
   /// Segments on disk: number and first own sequence that they may hold.
   var segments: [SegmentInfo] = []
   var scratch: [UInt8] = []
+  /// The memory of the delta that was committed last.
+  var draft: Delta?
+  static let draftCellsKept = 1024
   /// This process has written to the log.
   var hasWritten = false
   /// What an earlier process wrote and nothing vouches for.

@@ -46,13 +46,31 @@ extension Store {
   package func listItems(
     table: String, id: RecordName, field: String
   ) throws(StoreError) -> [FieldValue]? {
+    var items: [FieldValue] = []
+    let isThere = try forEachListItem(
+      table: table, id: id, field: field, count: { items.reserveCapacity($0) }
+    ) { items.append($0) }
+    return isThere ? items : nil
+  }
+
+  /// The same one by one, after their count, in one with the store's order: `body` must not use the
+  /// store. False if the field is absent.
+  package func forEachListItem(
+    table: String, id: RecordName, field: String, count: (Int) -> Void,
+    _ body: (FieldValue) -> Void
+  ) throws(StoreError) -> Bool {
     try withState { guarded throws(StoreError) in
       let number = guarded.store.table(table)
-      guard let (place, column) = try guarded.store.find(number, id, field) else { return nil }
-      let items = try guarded.store.tables[number].listItems(
-        place, column, &guarded.store.ground)
-      if let items { return items }
-      return try self.items(place, column, id, field, number, &guarded.store)
+      guard let (place, column) = try guarded.store.find(number, id, field) else { return false }
+      let isDone = try guarded.store.tables[number].forEachListItem(
+        place, column, &guarded.store.ground, count: count, body)
+      if isDone { return true }
+      guard let items = try items(place, column, id, field, number, &guarded.store) else {
+        return false
+      }
+      count(items.count)
+      for item in items { body(item) }
+      return true
     }
   }
 

@@ -46,19 +46,20 @@ extension Store {
   @discardableResult
   package func sync(packs: [[UInt8]] = []) throws(StoreError) -> SyncOutcome {
     try checkPoison()
-    var outcome = SyncOutcome()
     let packs = options.followed.map { chosen(packs, $0) } ?? packs
     let mark = durableMark
-    let target = try withState { guarded throws(StoreError) -> LogPosition? in
+    let (outcome, target) = try withState {
+      guarded throws(StoreError) -> (SyncOutcome, LogPosition?) in
+      var outcome = SyncOutcome()
       outcome.committed = try commit(&guarded)
       // What was recovered shows like everything else, and a power cut could still take it.
       if options.durability == .full { try settleDoubt(&guarded) }
       if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
       outcome.summary = Store.summaryIfChanged(&guarded)
-      guard let segment = guarded.tail.segment else { return nil }
+      guard let segment = guarded.tail.segment else { return (outcome, nil) }
       let end = LogPosition(segment: segment.header.number, end: segment.end)
       // Also what an earlier sync has written that then failed: this one vouches for all of it.
-      return end > mark && guarded.tail.hasWritten ? end : nil
+      return (outcome, end > mark && guarded.tail.hasWritten ? end : nil)
     }
     if let target {
       try settleDurability(target)
@@ -118,18 +119,29 @@ extension Store {
 
   /// Without any cut.
   func commitPending(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
-    guard guarded.store.tables.contains(where: \.hasPending) else { return nil }
+    guard guarded.store.hasPending else { return nil }
     try prepareTail(&guarded)
-    let collected: (Delta, TableState.CommitScope)?
+    var delta = guarded.tail.draft.take() ?? Delta()
+    let dot = try commit(&delta, &guarded)
+    // That of a large one is given back.
+    if delta.rows.count <= LogTail.draftCellsKept { guarded.tail.draft = consume delta }
+    return dot
+  }
+
+  private func commit(
+    _ delta: inout Delta, _ guarded: inout Guarded
+  ) throws(StoreError) -> Dot? {
+    let collected: TableState.CommitScope?
     do throws(StoreError) {
       collected = try guarded.store.collect(
-        time: machine.clock.now(), dictionaryCount: guarded.tail.encoder.recordCount)
+        into: &delta, time: machine.clock.now(),
+        dictionaryCount: guarded.tail.encoder.recordCount)
     } catch {
       // Some records may have got numbers that the segment does not know.
       guarded.tail.mustRotate = true
       throw error
     }
-    guard let (delta, scope) = collected else {
+    guard let scope = collected else {
       // Nothing of the pending changes makes a difference.
       guarded.store.rollBack()
       return nil
@@ -147,7 +159,7 @@ extension Store {
     try append(.delta, delta.dot, &guarded)
     let last = guarded.tail.segments.count - 1
     guarded.tail.segments[last].lastOwn = delta.dot.sequence
-    do throws(StoreError) { try guarded.store.commit(delta, scope) } catch {
+    do throws(StoreError) { try guarded.store.commit(&delta, scope) } catch {
       throw endTorn(&guarded, error)
     }
     return delta.dot

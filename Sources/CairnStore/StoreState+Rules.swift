@@ -29,7 +29,7 @@ extension StoreState {
     rules = change.rules
     for number in changed {
       setRules(number)
-      for slot in tables[number].complex.keys.sorted() {
+      for slot in tables[number].complex.slots {
         tables[number].settle(slot, &ground, rules, &totals)
         let id = tables[number].ids[slot]
         journal.note(id, table: tables[number].name, isLocal: totals.reporting == 0)

@@ -179,17 +179,21 @@ struct StoreState {
 
   // MARK: commit
 
-  /// The delta of everything pending, nil if there is nothing to say.
+  /// Whether there is anything to commit.
+  var hasPending: Bool {
+    for number in tables.indices where tables[number].hasPending { return true }
+    return false
+  }
+
+  /// The delta of everything pending, in one that is emptied first; nil if there is nothing to say.
   mutating func collect(
-    time now: Int64, dictionaryCount: UInt32
-  ) throws(StoreError) -> (Delta, TableState.CommitScope)? {
-    guard tables.contains(where: \.hasPending) else { return nil }
+    into delta: inout Delta, time now: Int64, dictionaryCount: UInt32
+  ) throws(StoreError) -> TableState.CommitScope? {
+    delta.removeAll()
+    guard hasPending else { return nil }
     let dot = Dot(device: device, sequence: vector[device] + 1)
-    var context = isAlone ? VersionVector() : vector
-    if !isAlone { context.insert(dot) }
     var scope = TableState.CommitScope(
-      dot: dot, context: context, isAlone: isAlone, dictionaryCount: dictionaryCount)
-    var delta = Delta()
+      dot: dot, isAlone: isAlone, dictionaryCount: dictionaryCount)
     delta.dot = dot
     // Somebody's clock may have reached the end of time.
     delta.time = max(ownTime == .max ? ownTime : ownTime + 1, now)
@@ -197,7 +201,7 @@ struct StoreState {
     for number in tables.indices where tables[number].hasPending {
       try tables[number].collect(into: &delta, &scope, &ground, rules)
     }
-    return delta.isEmpty ? nil : (delta, scope)
+    return delta.isEmpty ? nil : scope
   }
 
   /// What was seen since the own last delta.
@@ -209,14 +213,15 @@ struct StoreState {
 
   /// The delta is in the log: pending changes are committed ones.
   mutating func commit(
-    _ delta: Delta, _ scope: TableState.CommitScope
+    _ delta: inout Delta, _ scope: TableState.CommitScope
   ) throws(StoreError) {
     for dependency in delta.dependencies { see(dependency, by: device) }
     see(delta.dot, by: device)
     let stamp = Stamp(dot: delta.dot, time: delta.time)
     let number = isAlone ? StampTable.settled : ground.stamps.add(stamp)
     for index in tables.indices where tables[index].hasPending {
-      try tables[index].commit(delta, stampNumber: number, stamp: stamp, scope, &ground, rules)
+      try tables[index].commit(
+        &delta, stampNumber: number, stamp: stamp, seen: vector, scope, &ground, rules)
     }
     pendingSize = 0
     finish(delta.dot, time: delta.time)

@@ -71,10 +71,14 @@ extension TableState {
     }
     try makeComplex(slot, &ground, rules)
     if flags & Delta.Flags.delete != 0 {
-      complex[slot]?.apply(.delete, stamp: author.stamp, context: author.context, born: [])
+      complex.update(slot) {
+        $0.apply(.delete, stamp: author.stamp, context: author.context, born: [])
+      }
     }
     if flags & Delta.Flags.insert != 0 {
-      complex[slot]?.apply(.insert, stamp: author.stamp, context: author.context, born: born)
+      complex.update(slot) {
+        $0.apply(.insert, stamp: author.stamp, context: author.context, born: born)
+      }
     }
     if flags & Delta.Flags.born != 0 { pendingBorn[slot] = born }
   }
@@ -118,9 +122,12 @@ extension TableState {
       } else {
         write = .put(value, covered: delta.covered[index] ?? [])
       }
-      complex[slot]?.apply(
-        .write(field: column.field, write), stamp: author.stamp, context: author.context,
-        born: pendingBorn[slot] ?? [])
+      let born = pendingBorn[slot] ?? []
+      complex.update(slot) {
+        $0.apply(
+          .write(field: column.field, write), stamp: author.stamp, context: author.context,
+          born: born)
+      }
       refreshed.insert(slot)
     }
   }

@@ -6,7 +6,6 @@ extension TableState {
   /// What commits have to know of the store.
   struct CommitScope {
     var dot: Dot
-    var context: VersionVector
     var isAlone: Bool
     /// Records in the segment's dictionary; grows with each new one.
     var dictionaryCount: UInt32
@@ -220,16 +219,19 @@ extension TableState {
   }
 
   /// The delta is on disk: what was pending is committed.
+  ///
+  /// - Parameter seen: all deltas that were here before it.
   mutating func commit(
-    _ delta: Delta, stampNumber: UInt32, stamp: Stamp, _ scope: CommitScope,
-    _ ground: inout Ground, _ rules: RuleBook
+    _ delta: inout Delta, stampNumber: UInt32, stamp: Stamp, seen: VersionVector,
+    _ scope: CommitScope, _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
-    let section = delta.sections.first { $0.table == name }
-    if !scope.isAlone, let section {
-      try commitComplex(delta, section, stamp: stamp, scope, &ground, rules)
+    if !scope.isAlone, mayNeedStates(delta),
+      let section = delta.sections.first(where: { $0.table == name })
+    {
+      try commitComplex(delta, section, stamp: stamp, seen: seen, &ground, rules)
     }
-    commitLists(stamp: stamp, context: scope.context, isAlone: scope.isAlone)
-    let written = Set(undo.map { Int($0.slot) })
+    commitLists(&delta, stamp: stamp, seen: seen)
+    let shown = recordsToShow()
     for old in undo {
       let slot = Int(old.slot)
       if columns[Int(old.column)].stamp(slot) == StampTable.pending {
@@ -240,19 +242,41 @@ extension TableState {
       if presences[pending.slot] == StampTable.pending { presences[pending.slot] = stampNumber }
       pendingMarks[pending.slot] = 0
     }
-    let slots = pendingRecords.filter {
-      isComplex($0.slot) && ($0.inserted || $0.deleted || written.contains($0.slot))
-    }.map(\.slot)
     freeReplacedLists()
     forgetPending()
-    for slot in slots { refresh(slot, &ground, rules) }
+    for slot in shown { refresh(slot, &ground, rules) }
+  }
+
+  /// Records with a full state, other than those of which only lists were edited.
+  private func recordsToShow() -> [Int] {
+    if complex.isEmpty { return [] }
+    var written: Set<Int> = []
+    for old in undo { written.insert(Int(old.slot)) }
+    var slots: [Int] = []
+    for pending in pendingRecords where isComplex(pending.slot) {
+      if pending.inserted || pending.deleted || written.contains(pending.slot) {
+        slots.append(pending.slot)
+      }
+    }
+    return slots
+  }
+
+  /// Whether the delta may have something for `commitComplex`.
+  private func mayNeedStates(_ delta: Delta) -> Bool {
+    if !delta.totals.isEmpty { return true }
+    for pending in pendingRecords {
+      if pending.deleted || isComplex(pending.slot) && !hasOnlyLists(pending.slot) { return true }
+    }
+    return false
   }
 
   /// Deletes, sums and everything on records in conflict goes through the full state.
   private mutating func commitComplex(
-    _ delta: Delta, _ section: Delta.Section, stamp: Stamp, _ scope: CommitScope,
+    _ delta: Delta, _ section: Delta.Section, stamp: Stamp, seen: VersionVector,
     _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
+    var context = seen
+    context.insert(stamp.dot)
     var needed = Set(
       pendingRecords.filter { $0.deleted || isComplex($0.slot) && !hasOnlyLists($0.slot) }
         .map(\.slot))
@@ -279,10 +303,10 @@ extension TableState {
       let flags = delta.records[index].flags
       let born = delta.born[index] ?? []
       if flags & Delta.Flags.delete != 0 {
-        complex[slot]?.apply(.delete, stamp: stamp, context: scope.context, born: [])
+        complex.update(slot) { $0.apply(.delete, stamp: stamp, context: context, born: []) }
       }
       if flags & Delta.Flags.insert != 0 {
-        complex[slot]?.apply(.insert, stamp: stamp, context: scope.context, born: born)
+        complex.update(slot) { $0.apply(.insert, stamp: stamp, context: context, born: born) }
       }
     }
     for column in delta.columns[section.columns] where column.operation.hasValues {
@@ -290,9 +314,11 @@ extension TableState {
         let row = delta.rows[cell]
         guard let slot = slotOfRow[row], needed.contains(slot) else { continue }
         let change = write(delta, column, cell, ground.heap)
-        complex[slot]?.apply(
-          .write(field: column.field, change), stamp: stamp,
-          context: scope.context, born: delta.born[Int(row)] ?? [])
+        let born = delta.born[Int(row)] ?? []
+        complex.update(slot) {
+          $0.apply(
+            .write(field: column.field, change), stamp: stamp, context: context, born: born)
+        }
       }
     }
   }

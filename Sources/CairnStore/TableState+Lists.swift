@@ -28,14 +28,27 @@ extension TableState {
     guard cell.tag == CellTag.editedList else { return nil }
     if cell.word != TableState.listInState.word { return body(&lists[Int(cell.word)], false) }
     let rule = columns[column].rule
-    return complex[slot]?.fields[fieldNames[column]]?.withVisibleList(rule, body)
+    let field = fieldNames[column]
+    var result: R?
+    complex.update(slot) { state in
+      state.fields.update(field) { register in
+        register.withVisibleList(rule) { list, isContested in result = body(&list, isContested) }
+      }
+    }
+    return result
   }
 
   /// Runs `body` on a list with pending edits, whether or not it is visible now.
-  private mutating func withPending<R>(_ key: ListKey, _ body: (inout ListState) -> R) -> R? {
+  private mutating func withPending(_ key: ListKey, _ body: (inout ListState) -> Void) {
     let (slot, column) = (Int(key.slot), Int(key.column))
-    if key.root == Stamp.settled.dot { return withList(slot, column, body) }
-    return complex[slot]?.fields[fieldNames[column]]?.withList(root: key.root, body)
+    if key.root == Stamp.settled.dot {
+      _ = withList(slot, column, body)
+      return
+    }
+    let field = fieldNames[column]
+    complex.update(slot) { state in
+      state.fields.update(field) { $0.withList(root: key.root, body) }
+    }
   }
 
   mutating func addList(_ list: ListState) -> Cell {
@@ -138,17 +151,23 @@ extension TableState {
       set(slot, column, cell, stamp: stamp)
       return
     }
-    if !isComplex(slot) {
+    let wasPlain = !isComplex(slot)
+    if wasPlain {
       if pendingMarks[slot] == 0 {
         try makeComplex(slot, &ground, rules)
       } else {
         try makePendingComplex(slot, &ground, rules)
       }
-      refresh(slot, &ground, rules)
     }
     let rule = columns[column].rule
-    guard complex[slot]?.fields[fieldNames[column]]?.openVisible(rule) != nil else { return }
-    set(slot, column, TableState.listInState, stamp: StampTable.settled)
+    let field = fieldNames[column]
+    var isOpen = false
+    complex.update(slot) { state in
+      state.fields.update(field) { isOpen = $0.openVisible(rule) != nil }
+    }
+    // Once it is open, or the list would be written out as a value only to be thrown away.
+    if wasPlain { refresh(slot, &ground, rules) }
+    if isOpen { set(slot, column, TableState.listInState, stamp: StampTable.settled) }
   }
 
   /// Gives a record with pending changes its full state, as it was before them.
@@ -206,64 +225,97 @@ extension TableState {
   /// Finds out what there is to say about committed lists with pending edits.
   mutating func collectLists(isAlone: Bool) {
     for index in pendingLists.indices {
-      pendingLists[index].change = nil
+      pendingLists[index].hasChange = false
+      pendingLists[index].cell = nil
       if pendingLists[index].isGone { continue }
-      let slot = Int(pendingLists[index].key.slot)
-      let change = withPending(pendingLists[index].key) { list -> ListChange? in
-        let change =
-          isAlone
-          ? list.collectSplices().map(ListChange.splices) : list.collect().map(ListChange.edit)
-        if change == nil { list.rollBack() }
-        return change
-      }
-      guard case let change?? = change else {
+      guard isAlone ? collectSplices(index) : collectEdit(index) else {
         pendingLists[index].isGone = true
         continue
       }
-      pendingLists[index].change = change
-      if pendingMarks[slot] != 0 { pendingRecords[Int(pendingMarks[slot]) - 1].row = 0 }
+      pendingLists[index].hasChange = true
+      let mark = pendingMarks[Int(pendingLists[index].key.slot)]
+      if mark != 0 { pendingRecords[Int(mark) - 1].row = 0 }
     }
   }
 
+  private mutating func collectSplices(_ index: Int) -> Bool {
+    var splices: ListSplices?
+    withPending(pendingLists[index].key) { list in
+      splices = list.collectSplices()
+      if splices == nil { list.rollBack() }
+    }
+    pendingLists[index].splices = splices
+    return splices != nil
+  }
+
+  private mutating func collectEdit(_ index: Int) -> Bool {
+    let key = pendingLists[index].key
+    var edit = spareEdit.take() ?? ListEdit()
+    let hasChange = complex.collectList(
+      Int(key.slot), fieldNames[Int(key.column)], root: key.root, into: &edit)
+    pendingLists[index].edit = consume edit
+    return hasChange
+  }
+
   /// Appends a column for each field with edited lists.
-  func addListColumns(into delta: inout Delta) {
-    if pendingLists.isEmpty { return }
-    var rows = pendingLists.compactMap { list in
-      list.change.map { change in
-        (
-          column: Int(list.key.column),
-          row: pendingRecords[Int(pendingMarks[Int(list.key.slot)]) - 1].row,
-          root: list.key.root, change: change
-        )
-      }
+  mutating func addListColumns(into delta: inout Delta) {
+    if pendingLists.count > 1 {
+      addSortedListColumns(into: &delta)
+    } else if !pendingLists.isEmpty, pendingLists[0].hasChange {
+      let operation = addListCell(0, into: &delta)
+      addListColumn(0, operation, delta.tags.count - 1, into: &delta)
     }
-    if rows.count > 1 {
-      rows.sort { ($0.column, $0.row, $0.root) < ($1.column, $1.row, $1.root) }
-    }
-    var index = 0
-    while index < rows.count {
-      let column = rows[index].column
+  }
+
+  private mutating func addSortedListColumns(into delta: inout Delta) {
+    let lists = pendingLists.indices.filter { pendingLists[$0].hasChange }
+      .map { (index: $0, key: pendingLists[$0].key, row: row(of: pendingLists[$0].key)) }
+      .sorted { ($0.key.column, $0.row, $0.key.root) < ($1.key.column, $1.row, $1.key.root) }
+    var next = 0
+    while next < lists.count {
+      let started = next
       let first = delta.tags.count
       var operation = Delta.Operation.edit
       // A second list of the same field, when the rule has changed meanwhile, gets another column.
-      while index < rows.count, rows[index].column == column,
-        delta.tags.count == first || rows[index].row != rows[index - 1].row
+      while next < lists.count, lists[next].key.column == lists[started].key.column,
+        delta.tags.count == first || lists[next].row != lists[next - 1].row
       {
-        switch rows[index].change {
-        case .splices(let splices):
-          operation = .splice
-          delta.splices[delta.tags.count] = splices
-        case .edit(let edit): delta.edits[delta.tags.count] = edit
-        }
-        delta.rows.append(rows[index].row)
-        delta.tags.append(CellTag.none)
-        delta.words.append(0)
-        index += 1
+        operation = addListCell(lists[next].index, into: &delta)
+        next += 1
       }
-      delta.columns.append(
-        Delta.Column(
-          field: fieldNames[column], operation: operation, cells: first..<delta.tags.count))
+      addListColumn(lists[started].index, operation, first, into: &delta)
     }
+  }
+
+  /// The row in the delta of the record that a list is in.
+  @inline(__always)
+  private func row(of key: ListKey) -> UInt32 {
+    pendingRecords[Int(pendingMarks[Int(key.slot)]) - 1].row
+  }
+
+  /// Hands what there is to say about a list over to a new cell. How the cell says it.
+  private mutating func addListCell(_ index: Int, into delta: inout Delta) -> Delta.Operation {
+    let cell = delta.tags.count
+    pendingLists[index].cell = cell
+    delta.rows.append(row(of: pendingLists[index].key))
+    delta.tags.append(CellTag.none)
+    delta.words.append(0)
+    if let splices = pendingLists[index].splices.take() {
+      delta.splices.append(cell, splices)
+      return .splice
+    }
+    if let edit = pendingLists[index].edit.take() { delta.edits.append(cell, edit) }
+    return .edit
+  }
+
+  /// The column of the cells from `first` on, the first of which is this list's.
+  private mutating func addListColumn(
+    _ index: Int, _ operation: Delta.Operation, _ first: Int, into delta: inout Delta
+  ) {
+    delta.columns.append(
+      Delta.Column(
+        field: fieldNames[Int(pendingLists[index].key.column)], operation: operation,
+        cells: first..<delta.tags.count))
   }
 
   /// Whether a pending record changes nothing but committed lists.
@@ -274,16 +326,19 @@ extension TableState {
     return undo.isEmpty || !undo.contains { Int($0.slot) == slot }
   }
 
-  /// The delta is in the log.
-  mutating func commitLists(stamp: Stamp, context: VersionVector, isAlone: Bool) {
+  /// The delta is in the log. `seen` is what this device had seen before it.
+  mutating func commitLists(_ delta: inout Delta, stamp: Stamp, seen: VersionVector) {
     for index in pendingLists.indices {
-      guard let change = pendingLists[index].change else { continue }
-      withPending(pendingLists[index].key) { list in
-        switch change {
-        case .splices: list.commitPlain()
-        case .edit(let edit): list.commit(edit, stamp: stamp, context: context)
-        }
+      guard let cell = pendingLists[index].cell else { continue }
+      let key = pendingLists[index].key
+      guard let edit = delta.edits.removeValue(cell) else {
+        withPending(key) { $0.commitPlain() }
+        continue
       }
+      complex.commitList(
+        Int(key.slot), fieldNames[Int(key.column)], root: key.root, edit, stamp: stamp, seen: seen)
+      // The next keystroke's takes its memory.
+      if edit.inserted.count <= LogTail.draftCellsKept { spareEdit = edit }
     }
   }
 
@@ -365,14 +420,22 @@ extension TableState {
     let field = fieldNames[column]
     let rule = columns[column].rule
     if columns[column].cell(slot) == TableState.listInState, !refreshed.contains(slot) {
-      let growth = complex[slot]?.fields[field]?.applyToOnlyList(
-        edit, stamp: author.stamp, context: author.context, rule)
-      if let growth = growth ?? nil {
+      var growth: Int?
+      complex.update(slot) { state in
+        state.fields.update(field) {
+          growth = $0.applyToOnlyList(edit, stamp: author.stamp, context: author.context, rule)
+        }
+      }
+      if let growth {
         count(slot, growth, &totals)
         return
       }
     }
-    complex[slot]?.fields[field]?.apply(edit, stamp: author.stamp, context: author.context)
+    complex.update(slot) { state in
+      state.fields.update(field) {
+        $0.apply(edit, stamp: author.stamp, context: author.context)
+      }
+    }
     refreshed.insert(slot)
   }
 

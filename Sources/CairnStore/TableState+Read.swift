@@ -79,14 +79,23 @@ extension TableState {
     }
   }
 
-  /// The items of a list that was edited, without the detour over a cell; nil if it takes the
-  /// record's state to tell, or there is no such list.
-  mutating func listItems(
-    _ place: Place, _ column: Int, _ ground: inout Ground
-  ) throws(StoreError) -> [FieldValue]? {
+  /// The items of a list that was edited, without the detour over a cell: one by one, after their
+  /// count. False if it takes the record's state to tell, or there is no such list.
+  mutating func forEachListItem(
+    _ place: Place, _ column: Int, _ ground: inout Ground, count: (Int) -> Void,
+    _ body: (FieldValue) -> Void
+  ) throws(StoreError) -> Bool {
     let rule = columns[column].rule
-    if case .slot(let slot) = place { return withList(slot, column) { $0.values(rule) } }
-    return try readList(place, column, &ground, RecordStateCoding.listItems)
+    if case .slot(let slot) = place {
+      let list: Void? = withList(slot, column) { list in
+        count(list.count)
+        list.forEachShown(rule, body)
+      }
+      return list != nil
+    }
+    return try readList(place, column, &ground) { field, bytes, range throws(DecodeError) in
+      try RecordStateCoding.forEachListItem(of: field, bytes, range, count: count, body) ? () : nil
+    } != nil
   }
 
   /// The same for how many they are.

@@ -73,8 +73,8 @@ extension TableState {
   }
 
   mutating func forgetPending() {
-    undo.removeAll(keepingCapacity: true)
-    pendingRecords.removeAll(keepingCapacity: true)
-    if !pendingLists.isEmpty { pendingLists.removeAll(keepingCapacity: true) }
+    undo.clear()
+    pendingRecords.clear()
+    pendingLists.clear()
   }
 }

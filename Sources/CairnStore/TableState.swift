@@ -34,13 +34,15 @@ struct TableState {
 
   var index = SlotIndex()
   /// Records in conflict, deleted ones that are not forgotten yet, and those with sums.
-  var complex: [Int: RecordState] = [:]
+  var complex = RecordStates()
   /// Lists that are being edited, by the word of their cells: those of records that keep a full
   /// state are there.
   var lists: [ListState] = []
   var freeLists: [Int] = []
   /// Committed lists with pending edits; each knows its number here.
   var pendingLists: [PendingList] = []
+  /// The memory of the edit that was committed last.
+  var spareEdit: ListEdit?
   /// Rows of the base that have a slot, by block: 64 rows a word.
   var shadows: [UInt32: [UInt64]] = [:]
 

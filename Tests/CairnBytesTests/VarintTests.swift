@@ -34,6 +34,26 @@ struct VarintTests {
     }
   }
 
+  @Test func `varints are passed over as they are read`() throws {
+    for seed in 0..<40 as Range<UInt64> {
+      let random = SeededRandom(seed)
+      let longest = 1 + random.below(64)
+      let numbers = (0..<random.below(60)).map { _ in
+        random.next() >> UInt64(64 - 1 - random.below(longest))
+      }
+      var out: [UInt8] = []
+      for number in numbers { out.putVarint(number) }
+      for count in 0...numbers.count {
+        var (read, passed) = (ByteReader(out), ByteReader(out))
+        for _ in 0..<count { _ = try read.varint() }
+        try passed.skipVarints(count)
+        #expect(read.offset == passed.offset, "\(count), seed \(seed)")
+      }
+      var beyond = ByteReader(out)
+      #expect(throws: DecodeError.truncated) { try beyond.skipVarints(numbers.count + 1) }
+    }
+  }
+
   @Test func `a zigzag keeps small numbers small`() {
     for (number, byte) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (63, 126), (-64, 127)] {
       var out: [UInt8] = []

@@ -211,6 +211,59 @@ import Testing
     }
   }
 
+  @Test func `what is typed and deleted key by key is to others what it is to its author`() {
+    for seed in 0..<60 as Range<UInt64> {
+      let random = SeededRandom(seed)
+      var mine = list(4)
+      var others = mine
+      var sequence: UInt64 = 2
+      func end() {
+        let stamp = stamp(sequence)
+        sequence += 1
+        guard let edit = mine.collect() else { return mine.rollBack() }
+        mine.commit(edit, stamp: stamp, context: VersionVector([stamp.dot]))
+        others.apply(edit, stamp: stamp, context: VersionVector([stamp.dot]))
+        #expect(mine == others && mine.isRightSize && !mine.hasPending, "seed \(seed)")
+      }
+      for _ in 0..<60 {
+        let count = mine.count
+        switch count == 0 ? 0 : random.below(8) {
+        case 0...3: mine.insert(.string("é\(random.below(9))"), at: random.below(count + 1))
+        case 4, 5: mine.remove(at: random.below(count))
+        // Deleted later, they leave nothing of this behind.
+        case 6: mine.replace(at: random.below(count), with: .bytes(random.bytes(3)))
+        default: mine.move(from: random.below(count), to: random.below(count))
+        }
+        end()
+      }
+    }
+  }
+
+  @Test func `many removals in any order are one edit, and can be taken back`() throws {
+    for seed in 0..<20 as Range<UInt64> {
+      let random = SeededRandom(seed)
+      var list = list(60)
+      let before = list
+      var kept = (0..<60).map { Int64($0) }
+      for _ in 0..<(5 + random.below(50)) {
+        let index = random.below(kept.count)
+        list.remove(at: index)
+        kept.remove(at: index)
+        let target = random.below(kept.count)
+        list.move(from: 0, to: target)
+        kept.insert(kept.removeFirst(), at: target)
+      }
+      #expect(list.values(.remote) == kept.map(FieldValue.int))
+      let edit = try #require(collected(list))
+      #expect(edit.deleted.reduce(0) { $0 + Int($1.count) } == 60 - kept.count)
+      #expect(zip(edit.deleted, edit.deleted.dropFirst()).allSatisfy { $0.first < $1.first })
+      list.rollBack()
+      #expect(list == before && list.isRightSize)
+      list.apply(edit, stamp: stamp(2), context: VersionVector([stamp(2).dot]))
+      #expect(list.values(.remote) == kept.map(FieldValue.int), "seed \(seed)")
+    }
+  }
+
   // MARK: plain lists
 
   @Test func `splices do to a copy what was done to a plain list`() {

@@ -34,6 +34,7 @@ final class DatastoreObservers: Sendable {
 
   /// Tells what was noted: local changes at once, those of other devices at the end of a sync.
   func tell(remote: Bool = false) {
+    if !changes.isActive, !statuses.isActive { return }
     changes.send {
       let changes = store.takeChanges(remote: remote)
       return changes.isEmpty ? nil : DatastoreChange(changes)

@@ -115,7 +115,7 @@ package struct Reauthoring: Sendable {
         }
       }
     }
-    for (row, dots) in delta.born { delta.born[row] = dots.map(moved).sorted() }
+    for (row, dots) in delta.born.pairs { delta.born[row] = dots.map(moved).sorted() }
     delta.dot = moved(delta.dot)
   }
 

@@ -25,6 +25,8 @@ struct ListAuthors: Sendable {
 
   func batch(of slot: UInt32) -> Int {
     if let last = firsts.last, slot >= last { return firsts.count - 1 }
+    // Whoever asks for the root.
+    if slot == 0 { return 0 }
     var low = 0
     var high = firsts.count
     while high - low > 1 {

@@ -1,3 +1,5 @@
+import CairnBytes
+
 /// What one delta does to one list: the smallest set of changes with the same effect.
 ///
 /// Everything is said by node names and never by position, so that it means the same whatever
@@ -66,6 +68,16 @@ package struct ListEdit: Hashable, Sendable {
   package init() {}
 
   package var isEmpty: Bool { chains.isEmpty && deleted.isEmpty && replaced.isEmpty }
+
+  /// Empties it and keeps the memory: edits of one keystroke are made by the thousand.
+  mutating func removeAll() {
+    chains.clear()
+    inserted.removeAll()
+    deleted.clear()
+    if replaced.isEmpty { return }
+    replaced.clear()
+    replacements.removeAll()
+  }
 
   /// How many nodes it adds.
   package var nodeCount: Int { chains.reduce(0) { $0 + Int($1.count) } }

@@ -62,6 +62,13 @@ package struct ListItems: Sendable {
 
   package var values: [FieldValue] { tags.indices.map(value) }
 
+  /// Empties it and keeps the memory.
+  mutating func removeAll() {
+    tags.clear()
+    words.clear()
+    heap.clear()
+  }
+
   /// Bytes that the value counts with, without the 20 of an item.
   func size(_ cell: Cell) -> Int {
     CellTag.isHeap(cell.tag) && cell.tag != ListItems.place ? Int(cell.word & 0xFF_FFFF) : 0

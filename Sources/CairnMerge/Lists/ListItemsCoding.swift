@@ -3,10 +3,8 @@ import CairnBytes
 /// Items as bytes: the columns that cells of deltas have, too.
 enum ListItemsCoding {
   static func encode(_ items: ListItems, into out: inout [UInt8]) {
-    var delta = Delta()
-    delta.tags = items.tags
-    delta.words = items.words
-    ColumnCoding.encode(delta, 0..<items.count, heap: items.heap, into: &out)
+    ColumnCoding.encode(
+      items.tags, items.words, 0..<items.count, time: 0, heap: items.heap, into: &out)
   }
 
   /// Reads `count` items; lists and absent values are refused.
@@ -33,19 +31,44 @@ enum ListItemsCoding {
     return items
   }
 
-  /// Reads `count` items as values.
-  static func values(
-    _ count: Int, _ reader: inout ByteReader
-  ) throws(DecodeError) -> [FieldValue] {
-    if count == 0 { return [] }
+  /// Reads `count` items, and hands them out one by one.
+  static func forEachValue(
+    _ count: Int, _ reader: inout ByteReader, _ body: (FieldValue) -> Void
+  ) throws(DecodeError) {
+    if count == 0 { return }
+    if try forEachText(count, &reader, body) { return }
     let delta = try columns(count, &reader)
-    var values: [FieldValue] = []
-    values.reserveCapacity(count)
     for index in delta.tags.indices {
       let cell = Cell(tag: delta.tags[index], word: delta.words[index])
-      values.append(cell.value(reader.bytes) ?? .bool(false))
+      body(cell.value(reader.bytes) ?? .bool(false))
     }
-    return values
+  }
+
+  /// The same if all items are text, straight from their bytes: this is how a text is read that was
+  /// typed. False, and nothing read, if there is other than that.
+  private static func forEachText(
+    _ count: Int, _ reader: inout ByteReader, _ body: (FieldValue) -> Void
+  ) throws(DecodeError) -> Bool {
+    guard !reader.isAtEnd, reader.bytes[reader.offset] == CellTag.string else { return false }
+    var lengths = reader
+    _ = try lengths.u8()
+    guard count <= max(1, lengths.remaining) else {
+      throw .malformed("a column of one type that takes no bytes")
+    }
+    reader = lengths
+    try reader.skipVarints(count)
+    for _ in 0..<count {
+      let length = try lengths.varint()
+      guard length <= UInt64(Cell.heapLengthMax) else { throw .limit }
+      let range = try reader.skip(Int(length))
+      if length == 1, reader.bytes[range.lowerBound] < 0x80 {
+        body(FieldValue.letters[Int(reader.bytes[range.lowerBound])])
+      } else {
+        guard let text = reader.bytes.text(range) else { throw .malformed("text is not UTF-8") }
+        body(.string(text))
+      }
+    }
+    return true
   }
 
   /// The cells of `count` items, whose words say where in the reader's bytes text and bytes are.

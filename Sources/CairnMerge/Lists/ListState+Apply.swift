@@ -26,16 +26,22 @@ extension ListState {
   ) {
     // A delta edits a list once; a second time its names would be there twice.
     if authors.batch(of: stamp.dot) != nil { return }
-    let first = UInt32(parents.count)
-    if !edit.chains.isEmpty { authors.append(first: first, stamp) }
-    var source = 0
-    for chain in edit.chains {
-      add(chain, values: edit.inserted, from: &source, stamp: stamp, context, isPlaced: isPlaced)
-    }
+    addNodes(of: edit, stamp: stamp, context, isPlaced: isPlaced)
     for span in edit.deleted { delete(span) }
     for (index, id) in edit.replaced.enumerated() {
       guard let item = slot(id), isAlive(item) else { continue }
       replace(item, edit.replacements.value(index), stamp: stamp, context)
+    }
+  }
+
+  mutating func addNodes(
+    of edit: ListEdit, stamp: Stamp, _ context: VersionVector, isPlaced: Bool
+  ) {
+    if edit.chains.isEmpty { return }
+    authors.append(first: UInt32(parents.count), stamp)
+    var source = 0
+    for chain in edit.chains {
+      add(chain, values: edit.inserted, from: &source, stamp: stamp, context, isPlaced: isPlaced)
     }
   }
 

@@ -4,12 +4,12 @@ extension ListState {
   /// The pending edits of a plain list, nil if they make no difference. They stay pending.
   package mutating func collectSplices() -> ListSplices? {
     dropNullMoves()
-    guard let pending else { return nil }
+    if !pending.isActive { return nil }
     var splices = ListSplices()
     // What was taken out so far less what was put in, and how far the steps reach in the old list.
     var balance = 0
     var passed = 0
-    for (node, isOld, isNow) in changedNodes(pending) {
+    for (node, isOld, isNow) in changedNodes() {
       let index = rope.visibleIndex(of: node) + balance
       if splices.steps.isEmpty || index != passed {
         splices.steps.append(
@@ -32,22 +32,22 @@ extension ListState {
   }
 
   /// Nodes that differ, in the order of the list: whether they were items before, and are now.
-  private func changedNodes(_ pending: Pending) -> [(UInt32, isOld: Bool, isNow: Bool)] {
+  private func changedNodes() -> [(UInt32, isOld: Bool, isNow: Bool)] {
     var result: [(UInt32, isOld: Bool, isNow: Bool)] = []
     for slot in pending.committed..<UInt32(items.count) where rope.contains(slot) {
       result.append((slot, isOld: false, isNow: true))
     }
-    for (item, before) in pending.touched {
+    for (item, before) in zip(pending.touched.slots, pending.touched.values) {
       let isGone = items.tags[Int(item)] == ListItems.none
       if isGone {
         result.append((item, isOld: true, isNow: false))
-      } else if pending.moved[item] == nil,
+      } else if !pending.moved.contains(item),
         !items.equal(items.cell(Int(item)), before, of: items)
       {
         result.append((item, isOld: true, isNow: true))
       }
     }
-    for item in pending.moved.keys where items.tags[Int(item)] != ListItems.none {
+    for item in pending.moved.slots where items.tags[Int(item)] != ListItems.none {
       result.append((item, isOld: true, isNow: false))
     }
     let placed = result.map { (position: rope.position(of: $0.0), change: $0) }
@@ -56,16 +56,16 @@ extension ListState {
 
   /// What was pending in a plain list holds from now on.
   package mutating func commitPlain() {
-    guard let pending else { return }
-    for item in pending.touched.keys where items.tags[Int(item)] == ListItems.none {
+    if !pending.isActive { return }
+    for item in pending.touched.slots where items.tags[Int(item)] == ListItems.none {
       rope.remove(item)
     }
-    for (item, node) in pending.moved {
+    for (item, node) in zip(pending.moved.slots, pending.moved.values) {
       items.set(Int(node), items.cell(Int(item)))
       items.set(Int(item), Cell(tag: ListItems.none))
       rope.remove(item)
     }
-    self.pending = nil
+    pending.end()
     // What was deleted leaves its slots behind, what was replaced its text.
     if items.count > 2 * count + 1024 || items.heap.count > 2 * bytes + 65_536 {
       reset(to: values(.remote))

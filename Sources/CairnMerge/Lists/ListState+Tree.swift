@@ -154,6 +154,11 @@ extension ListState {
       rope.setVisible(node..<node + 1, false)
     }
     items.set(Int(item), Cell(tag: ListItems.none))
+    forgetHistory(of: item)
+  }
+
+  /// An item that was deleted was neither moved nor replaced any more.
+  mutating func forgetHistory(of item: UInt32) {
     if !moves.isEmpty { moves[item] = nil }
     if !replaced.isEmpty { setReplaced(item, nil) }
   }

@@ -36,7 +36,7 @@ package struct ListState: Sendable {
   var contested: Set<UInt32> = []
   /// What the values of all visible items count with.
   var bytes = 0
-  var pending: Pending?
+  var pending = Pending()
 
   struct Move: Hashable, Sendable {
     var stamp: Stamp
@@ -84,7 +84,7 @@ package struct ListState: Sendable {
   package func size(_ rule: Rule) -> Int {
     var size = rope.visibleCount * Sizes.listItem + bytes
     for item in contested where !isTouched(item) {
-      if let node = pending?.moved[item] ?? currentNode(item), rope.isVisible(node) {
+      if let node = pending.moved[item] ?? currentNode(item), rope.isVisible(node) {
         size += value(ofItem: item, rule).size - items.size(Int(item))
       }
     }
@@ -113,10 +113,15 @@ package struct ListState: Sendable {
   package func values(_ rule: Rule) -> [FieldValue] {
     var result: [FieldValue] = []
     result.reserveCapacity(count)
-    rope.forEachRun { slots, isVisible in
-      if isVisible { for slot in slots { result.append(value(ofItem: item(of: slot), rule)) } }
-    }
+    forEachShown(rule) { result.append($0) }
     return result
+  }
+
+  /// The same one by one.
+  package func forEachShown(_ rule: Rule, _ body: (FieldValue) -> Void) {
+    rope.forEachRun { slots, isVisible in
+      if isVisible { for slot in slots { body(value(ofItem: item(of: slot), rule)) } }
+    }
   }
 
   /// The item that has its place at a node.

@@ -12,21 +12,15 @@ struct ListStateSkim {
     guard try reader.u8() <= 1 else { throw .newer("a list of an unknown kind") }
     for _ in 0..<(try reader.count(minimumSize: 12)) {
       _ = try reader.skip(8)
-      for _ in 0..<(try reader.count(minimumSize: 3)) {
-        _ = try reader.varint()
-        _ = try reader.varint()
-        _ = try reader.varint()
-      }
+      try reader.skipVarints(3 * (try reader.count(minimumSize: 3)))
     }
     var count: UInt64 = 0
     for _ in 0..<(try reader.count()) {
       let head = try reader.varint()
       // The start and the parent, as far as they are not where they are expected.
       let hasParent = head >> 2 & 3 >= ListStateCoding.Hang.explicitRight.rawValue
-      for _ in 0..<((head >> 4 & 1) + (hasParent ? 1 : 0)) {
-        _ = try reader.varint()
-        _ = try reader.varint()
-      }
+      let names = Int(head >> 4 & 1) + (hasParent ? 1 : 0)
+      if names > 0 { try reader.skipVarints(2 * names) }
       if head & 3 == ListStateCoding.Kind.visible.rawValue { count += head >> 5 }
       guard count <= UInt64(FormatBounds.cellsInDelta) else { throw .limit }
     }
@@ -34,7 +28,7 @@ struct ListStateSkim {
     self.count = Int(count)
   }
 
-  mutating func values() throws(DecodeError) -> [FieldValue] {
-    try ListItemsCoding.values(count, &reader)
+  mutating func forEachValue(_ body: (FieldValue) -> Void) throws(DecodeError) {
+    try ListItemsCoding.forEachValue(count, &reader, body)
   }
 }

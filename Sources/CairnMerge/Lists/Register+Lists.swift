@@ -29,7 +29,7 @@ extension Register {
 
   /// The list that an edit names, ready to be edited; nil if it is not here any more.
   mutating func openNamed(_ edit: ListEdit) -> Int? {
-    lists.firstIndex { $0.concerns(edit) } ?? open(for: edit)
+    lists.indices.first(where: { lists[$0].concerns(edit) }) ?? open(for: edit)
   }
 
   /// Makes the list that an edit names from the value that was put; nil if there is none.
@@ -124,13 +124,13 @@ extension Register {
     }
   }
 
-  /// Runs `body` on the visible list, and tells it whether other values compete with it; nil if
+  /// Runs `body` on the visible list, and tells it whether other values compete with it; not if
   /// that is none which was opened.
-  package mutating func withVisibleList<R>(
-    _ rule: Rule, _ body: (inout ListState, _ isContested: Bool) -> R
-  ) -> R? {
-    guard let index = visibleList(rule) else { return nil }
-    return body(&lists[index], entries.count > 1)
+  package mutating func withVisibleList(
+    _ rule: Rule, _ body: (inout ListState, _ isContested: Bool) -> Void
+  ) {
+    guard let index = visibleList(rule) else { return }
+    body(&lists[index], entries.count > 1)
   }
 
   // MARK: join
@@ -171,10 +171,32 @@ extension Register {
 }
 
 extension Register {
-  /// Runs `body` on the list that began with a delta; nil if there is none that was opened.
-  package mutating func withList<R>(root: Dot, _ body: (inout ListState) -> R) -> R? {
-    guard let index = lists.firstIndex(where: { $0.hasRoot(root) }) else { return nil }
-    return body(&lists[index])
+  /// Runs `body` on the list that began with a delta; not if there is none that was opened.
+  package mutating func withList(root: Dot, _ body: (inout ListState) -> Void) {
+    guard let index = lists.indices.first(where: { lists[$0].hasRoot(root) }) else { return }
+    body(&lists[index])
+  }
+}
+
+extension Register {
+  /// What is pending in the list that began with a delta, as an edit. False if there is nothing to
+  /// say, or no such list.
+  mutating func collectList(root: Dot, into edit: inout ListEdit) -> Bool {
+    for index in lists.indices where lists[index].hasRoot(root) {
+      if lists[index].collect(into: &edit) { return true }
+      lists[index].rollBack()
+      return false
+    }
+    return false
+  }
+
+  mutating func commitList(
+    root: Dot, _ edit: ListEdit, stamp: Stamp, context: VersionVector
+  ) {
+    for index in lists.indices where lists[index].hasRoot(root) {
+      lists[index].commit(edit, stamp: stamp, context: context)
+      return
+    }
   }
 }
 
@@ -182,7 +204,7 @@ extension RecordState {
   /// Lists that were opened and not edited are values again. Before a state is written.
   package mutating func closeLists() {
     for (field, register) in fields where !register.lists.isEmpty {
-      fields[field]?.closeUntouched()
+      fields.update(field) { $0.closeUntouched() }
     }
   }
 }

@@ -69,6 +69,8 @@ package struct Rope: Sendable {
     if end > leaves.count {
       leaves.append(contentsOf: repeatElement(RopeBlocks.none, count: end - leaves.count))
     }
-    for place in Int(slots.lowerBound)..<end { leaves[place] = leaf }
+    // A leaf that is split hands over thousands: a span is filled eight at a time.
+    var places = leaves.mutableSpan
+    for place in Int(slots.lowerBound)..<end { places[place] = leaf }
   }
 }
