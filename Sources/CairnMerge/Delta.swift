@@ -136,8 +136,11 @@ package struct Delta: Sendable {
       sections[number].records = moved(range.lowerBound)..<moved(range.upperBound)
     }
     for cell in rows.indices { rows[cell] = UInt32(moved(Int(rows[cell]))) }
-    let left = born.filter { !gone.contains($0.key) }
-    born = Dictionary(uniqueKeysWithValues: left.map { (moved($0.key), $0.value) })
+    var left = SparseMap<[Dot]>()
+    for (record, dots) in born.pairs where !gone.contains(record) {
+      left.append(moved(record), dots)
+    }
+    born = left
   }
 }
 
