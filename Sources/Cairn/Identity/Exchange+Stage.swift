@@ -25,7 +25,7 @@ extension Exchange {
     let staging = try staging(cause)
     // Of a history that has lost nothing comes in by a snapshot; another choice of tables has no
     // other history.
-    let isChoice = following != nil && memory.withLock { $0.forked.isEmpty }
+    let isChoice = following?.mustRebuild ?? false && memory.withLock { $0.forked.isEmpty }
     try await staging.exchange.collect(entries, listing, joins: isChoice, &report)
     try checkOpen()
     if mustStartAgain(staging, cause) {
