@@ -152,8 +152,8 @@ struct Given: Sendable, CustomTestStringConvertible {
   }
 
   /// Whether a server of this name can have a file of that one. moto works out another signature
-  /// for what has more than letters, digits and spaces in it; wsgidav cuts a name at a question mark
-  /// or a semicolon. None of ours has any of that.
+  /// for what has more than letters, digits and spaces in it; wsgidav cuts a name at a question
+  /// mark or a semicolon. None of ours has any of that.
   static func keeps(_ name: String, _ server: String) -> Bool {
     switch server {
     case "S3: moto":
