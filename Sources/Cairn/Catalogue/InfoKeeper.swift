@@ -16,8 +16,8 @@ final class InfoKeeper: Sendable {
     var saved: InfoFile?
 
     mutating func notePublished(_ published: UInt64) {
-      guard let ownDeltas = info?.ownDeltas, published >= ownDeltas else { return }
-      info?.published = info?.view
+      guard let info, published >= info.ownDeltas else { return }
+      self.info?.published = info.view
     }
   }
 
@@ -43,14 +43,10 @@ final class InfoKeeper: Sendable {
     let hasNewTitle = state.withLock { state in
       let view = CatalogueView(summary)
       // Of two syncs at once the later one may be noted first.
-      if state.info?.view.deltas ?? 0 > view.deltas { return false }
+      if let info = state.info, info.view.deltas > view.deltas { return false }
       let hasNewTitle = state.info?.view.title != view.title
-      if state.info == nil {
-        state.info = InfoFile(view: view, ownDeltas: summary.ownDeltas, published: nil)
-      } else {
-        state.info?.view = view
-        state.info?.ownDeltas = summary.ownDeltas
-      }
+      state.info = InfoFile(
+        view: view, ownDeltas: summary.ownDeltas, published: state.info?.published)
       if let published { state.notePublished(published) }
       return hasNewTitle
     }
