@@ -28,14 +28,16 @@ extension TableState {
     guard cell.tag == CellTag.editedList else { return nil }
     if cell.word != TableState.listInState.word { return body(&lists[Int(cell.word)], false) }
     let rule = columns[column].rule
-    return complex[slot]?.fields[fieldNames[column]]?.withVisibleList(rule, body)
+    let field = fieldNames[column]
+    return complex[slot]?.fields[field]?.withVisibleList(rule, body)
   }
 
   /// Runs `body` on a list with pending edits, whether or not it is visible now.
   private mutating func withPending<R>(_ key: ListKey, _ body: (inout ListState) -> R) -> R? {
     let (slot, column) = (Int(key.slot), Int(key.column))
     if key.root == Stamp.settled.dot { return withList(slot, column, body) }
-    return complex[slot]?.fields[fieldNames[column]]?.withList(root: key.root, body)
+    let field = fieldNames[column]
+    return complex[slot]?.fields[field]?.withList(root: key.root, body)
   }
 
   mutating func addList(_ list: ListState) -> Cell {
@@ -147,7 +149,8 @@ extension TableState {
       refresh(slot, &ground, rules)
     }
     let rule = columns[column].rule
-    guard complex[slot]?.fields[fieldNames[column]]?.openVisible(rule) != nil else { return }
+    let field = fieldNames[column]
+    guard complex[slot]?.fields[field]?.openVisible(rule) != nil else { return }
     set(slot, column, TableState.listInState, stamp: StampTable.settled)
   }
 
@@ -190,6 +193,7 @@ extension TableState {
 
   /// Lists that nobody has seen yet go into the delta as values.
   mutating func flattenNewLists(_ ground: inout Ground) {
+    if !mayEditLists { return }
     for entry in undo {
       let (slot, column) = (Int(entry.slot), Int(entry.column))
       let cell = columns[column].cell(slot)
