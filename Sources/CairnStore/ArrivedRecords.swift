@@ -20,6 +20,7 @@ package struct ArrivedRecords: Sendable {
     var fields = FieldNumbers()
     for table in tables {
       for number in table.firstBlock..<(table.firstBlock + table.blockCount) {
+        // See above: who reads such a record is told.
         guard let block = try? BaseSnapshot.read(number, reader, &fields) else { continue }
         for row in 0..<block.rowCount where ArrivedRecords.exists(row, block) {
           body(table.name, block.name(row))
@@ -30,6 +31,7 @@ package struct ArrivedRecords: Sendable {
 
   private static func exists(_ row: Int, _ block: Block) -> Bool {
     guard let range = block.complexState(row) else { return true }
+    // Likewise.
     return (try? RecordStateCoding.exists(block.bytes, range)) ?? false
   }
 }
