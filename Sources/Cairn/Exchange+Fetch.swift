@@ -247,7 +247,7 @@ extension Exchange {
     inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
     if snapshot != nil || joined != nil { blobs?.noteWhole() }
     if let snapshot {
-      try wrapped { () throws(StoreError) in try store.reportAll(&outcome) }
+      outcome.arrived = store.arrivedRecords
       outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
     }
     return outcome

@@ -48,7 +48,27 @@ public struct SyncResult: Sendable {
   /// another copy of it had published under the old one. What only this copy had is under the new.
   public var newDevice: String?
   /// Records that other devices' changes touched, once each.
-  public var changes: [Change]
+  ///
+  /// For a new device that has taken in a snapshot these are all records there are. They are read
+  /// from the snapshot's file whenever they are asked for, and not kept: a walk over all of it. If
+  /// the file has come to harm meanwhile, those that can't be read any more are not among them.
+  public var changes: [Change] {
+    get {
+      guard let arrived else { return listed }
+      let known = Set(listed.map { RowKey(table: $0.table, id: $0.id) })
+      var result = listed
+      arrived.forEach { table, id in
+        let key = RowKey(table: table, id: RecordID(id))
+        if !known.isEmpty, known.contains(key) { return }
+        result.append(Change(table: key.table, id: key.id, isDeleted: false))
+      }
+      return result
+    }
+    set { (listed, arrived) = (newValue, nil) }
+  }
+  private var listed: [Change]
+  private var arrived: ArrivedRecords?
+
   /// Conflicts in the records that changed, those decided earlier but still remembered included.
   public var conflicts: [Conflict]
 
@@ -67,10 +87,11 @@ public struct SyncResult: Sendable {
     committed = outcome.committed != nil
     incorporated = outcome.appliedCount
     newDevice = outcome.newDevice?.description
-    (changes, conflicts) = ([], [])
+    (listed, conflicts) = ([], [])
+    arrived = outcome.arrived
     // The rule while somebody types.
     if outcome.changed.isEmpty, outcome.conflicts.isEmpty { return }
-    changes = outcome.changed.map {
+    listed = outcome.changed.map {
       Change(table: $0.table, id: RecordID($0.id), isDeleted: $0.isDeleted)
     }
     conflicts = outcome.conflicts.map { found in

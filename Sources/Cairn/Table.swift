@@ -22,15 +22,16 @@ public struct Table: Hashable, Sendable {
   public func insert(
     _ fields: KeyValuePairs<String, Value>, id: RecordID? = nil
   ) throws(CairnError) -> Record {
-    for (field, value) in fields {
-      if case .list = value { try value.check(field: field) }
+    // A span is looked into where an element would be copied.
+    let pairs = fields.span
+    for index in pairs.indices {
+      if case .list = pairs[index].value { try pairs[index].value.check(field: pairs[index].key) }
     }
     let id = id ?? .random()
     try id.check()
     try wrapped { () throws(StoreError) in
       try datastore.store.insert(table: self.id, id: id.name, count: fields.count) { index in
-        let (field, value) = fields[index]
-        return (field, value.stored)
+        (fields.span[index].key, fields.span[index].value.stored)
       }
     }
     return Record(table: self, id: id)

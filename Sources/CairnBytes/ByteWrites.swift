@@ -28,12 +28,15 @@ extension [UInt8] {
   /// Unsigned LEB128.
   @inlinable @inline(always)
   package mutating func putVarint(_ value: UInt64) {
-    var rest = value
-    while rest >= 0x80 {
-      append(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
+    if value < 0x80 { return append(UInt8(truncatingIfNeeded: value)) }
+    append(addingCapacity: 10) { room in
+      var rest = value
+      while rest >= 0x80 {
+        room.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+        rest >>= 7
+      }
+      room.append(UInt8(truncatingIfNeeded: rest))
     }
-    append(UInt8(truncatingIfNeeded: rest))
   }
 
   @inlinable @inline(always)
@@ -67,10 +70,12 @@ extension [UInt8] {
   /// The low `width` bytes of a value, little-endian.
   @inlinable @inline(always)
   package mutating func put(_ value: UInt64, width: Int) {
-    var rest = value
-    for _ in 0..<width {
-      append(UInt8(truncatingIfNeeded: rest))
-      rest >>= 8
+    append(addingCapacity: width) { room in
+      var rest = value
+      for _ in 0..<width {
+        room.append(UInt8(truncatingIfNeeded: rest))
+        rest >>= 8
+      }
     }
   }
 

@@ -68,6 +68,16 @@ struct Column {
     }
   }
 
+  /// Sets a cell and gives back what was there.
+  @inline(__always)
+  mutating func replace(
+    _ slot: Int, with cell: Cell, stamp: UInt32
+  ) -> (cell: Cell, stamp: UInt32) {
+    let old = (self.cell(slot), self.stamp(slot))
+    set(slot, cell, stamp: stamp)
+    return old
+  }
+
   mutating func set(_ slot: Int, stamp: UInt32) {
     if slot < stamps.count {
       stamps[slot] = stamp

@@ -1,12 +1,45 @@
-/// Numbers for the field names that a snapshot's blocks use, given as they turn up.
+/// Numbers for names of fields, given as they turn up: those that a snapshot's blocks use, and the
+/// columns of a table.
 struct FieldNumbers {
   private(set) var names: [String] = []
+  /// Of all names once there are more than a few.
   private var numbers: [String: Int] = [:]
+  /// The number after the one found last: records of one kind name their fields in one order, and
+  /// so do blocks.
+  private var expected = 0
+
+  /// So many are found by comparing names: most tables have no more, and a program's first
+  /// dictionary of strings costs more than everything else that a first read takes.
+  private static let few = 16
 
   mutating func number(_ name: String) -> Int {
-    if let known = numbers[name] { return known }
-    numbers[name] = names.count
+    if let known = find(name) { return known }
     names.append(name)
+    if names.count > FieldNumbers.few {
+      for number in numbers.count..<names.count { numbers[names[number]] = number }
+    }
+    expected = names.count
     return names.count - 1
+  }
+
+  /// The number of a name, if it has one.
+  @inline(__always)
+  mutating func find(_ name: String) -> Int? {
+    if expected < names.count, names[expected] == name {
+      defer { expected += 1 }
+      return expected
+    }
+    return search(name)
+  }
+
+  private mutating func search(_ name: String) -> Int? {
+    guard let found = known(name) else { return nil }
+    expected = found + 1
+    return found
+  }
+
+  /// The same for those who only look.
+  func known(_ name: String) -> Int? {
+    names.count > FieldNumbers.few ? numbers[name] : names.firstIndex { $0 == name }
   }
 }

@@ -135,31 +135,6 @@ extension SnapshotDescription {
 }
 
 extension Store {
-  /// Names every record as changed: the state came as a whole.
-  package func reportAll(_ outcome: inout SyncOutcome) throws(StoreError) {
-    let known = Set(outcome.changed.map { ChangedKey(table: $0.table, id: $0.id) })
-    let found = try withState { guarded throws(StoreError) in
-      guarded.store.addBaseTables()
-      var found: [SyncOutcome.Changed] = []
-      for number in guarded.store.tables.indices {
-        let name = guarded.store.tables[number].name
-        if name == CutTable.name { continue }
-        for (id, _) in try guarded.store.places(in: number) {
-          found.append(SyncOutcome.Changed(table: name, id: id, isDeleted: false))
-        }
-      }
-      return found
-    }
-    outcome.changed += found.filter { !known.contains(ChangedKey(table: $0.table, id: $0.id)) }
-  }
-
-  private struct ChangedKey: Hashable {
-    var table: String
-    var id: RecordName
-  }
-}
-
-extension Store {
   /// All tables, reserved ones too, the rules first: what is written into the others depends on
   /// them. Not the cuts: they are about this datastore's own deltas.
   package func allTables() throws(StoreError) -> [String] {

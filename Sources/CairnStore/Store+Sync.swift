@@ -27,6 +27,8 @@ package struct SyncOutcome: Sendable {
   /// Packs whose bytes are wrong, by index: nothing of them was applied.
   package var failures: [Int: DecodeError] = [:]
   package var changed: [Changed] = []
+  /// The state came as a whole: all its records have changed, besides those that are listed.
+  package var arrived: ArrivedRecords?
   package var conflicts: [Conflict] = []
   /// The name that this device got, if it had to take another one.
   package var newDevice: DeviceID?

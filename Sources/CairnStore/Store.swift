@@ -7,7 +7,7 @@ import Synchronization
 /// they were touched.
 ///
 /// All methods may be called from any thread. `state` guards everything in memory and is never
-/// held over a sync of the disk; `durable` lets one committer sync for all that wait.
+/// held over a sync of the disk; `committers` has one of them sync for all that wait.
 package final class Store: Sendable {
   package let directory: String
   package let datastore: UInt128
@@ -19,9 +19,9 @@ package final class Store: Sendable {
   private let deviceWord: Atomic<UInt64>
   let lock: any DiskLock
   let state: Lock<Guarded>
-  /// The position up to which the log is known to be durable; held while somebody syncs.
-  private let durable: Lock<LogPosition>
-  /// The same for those who must not wait: low half of the segment's number, then the end.
+  private let committers: GroupCommit
+  /// Up to where the log is known to be durable, for those who must not wait: low half of the
+  /// segment's number, then the end.
   private let durableWord: Atomic<UInt64>
   private let isPoisoned = Atomic<Bool>(false)
   let onChange = Lock(Callback())
@@ -77,7 +77,7 @@ package final class Store: Sendable {
     lock = opened.lock
     // What was recovered may be in the system's memory only: nothing is vouched for yet.
     let position = LogPosition(segment: opened.tail.segment?.header.number ?? 0, end: 0)
-    durable = Lock(position)
+    committers = GroupCommit(position)
     durableWord = Atomic(Store.word(position))
     var opening = opened.state
     if options.followed != nil { opening.access = .followed }
@@ -160,29 +160,22 @@ package final class Store: Sendable {
 
   /// Makes the log durable up to `target`, for all committers that wait.
   func makeDurable(_ target: LogPosition) throws(StoreError) {
-    try durable.withLock { done throws(StoreError) in
-      if done >= target { return }
+    try committers.reach(target) { () throws(StoreError) -> LogPosition in
       try checkPoison()
       let (file, end) = tailPosition()
       // A sealed segment was synced when it was sealed.
-      guard let file, end.segment == target.segment else {
-        done = max(done, target)
-        return
-      }
+      guard let file, end.segment == target.segment else { return target }
       do throws(DiskError) { try file.sync() } catch {
         // Sealed meanwhile by another thread, the segment was synced and closed there.
         try checkPoison()
-        if tailPosition().1.segment != end.segment {
-          done = max(done, target)
-          return
-        }
+        if tailPosition().1.segment != end.segment { return target }
         isPoisoned.store(true, ordering: .sequentiallyConsistent)
         throw Store.poisonError(LogError(error))
       }
       // A seal that failed meanwhile counts: after it a sync may say yes and mean nothing.
       try checkPoison()
-      done = end
       durableWord.store(Store.word(end), ordering: .releasing)
+      return end
     }
   }
 

@@ -26,10 +26,12 @@ extension TableState {
     guard delta.records.count > firstRecord else { return }
     let firstColumn = delta.columns.count
     if !included.isEmpty {
-      var buckets: [[Int]] = Array(repeating: [], count: columns.count)
-      for index in included { buckets[Int(undo[index].column)].append(index) }
-      for column in columns.indices where !buckets[column].isEmpty {
-        try addColumn(column, buckets[column], into: &delta, scope, &ground, rules)
+      let (cells, ends) = byColumn(included)
+      var start = 0
+      for column in columns.indices {
+        defer { start = ends[column] }
+        if start == ends[column] { continue }
+        try addColumn(column, cells[start..<ends[column]], into: &delta, scope, &ground, rules)
       }
     }
     addListColumns(into: &delta)
@@ -65,6 +67,24 @@ extension TableState {
       included.append(index)
     }
     return included
+  }
+
+  /// The same indexes, column after column, and where each column's end.
+  private func byColumn(_ included: [Int]) -> (cells: [Int], ends: [Int]) {
+    var ends = [Int](repeating: 0, count: columns.count)
+    for index in included { ends[Int(undo[index].column)] += 1 }
+    var next = 0
+    for column in columns.indices {
+      next += ends[column]
+      ends[column] = next - ends[column]
+    }
+    var cells = [Int](repeating: 0, count: included.count)
+    for index in included {
+      let column = Int(undo[index].column)
+      cells[ends[column]] = index
+      ends[column] += 1
+    }
+    return (cells, ends)
   }
 
   private mutating func isUnchanged(
@@ -122,7 +142,7 @@ extension TableState {
   }
 
   private mutating func addColumn(
-    _ column: Int, _ cells: [Int], into delta: inout Delta, _ scope: CommitScope,
+    _ column: Int, _ cells: ArraySlice<Int>, into delta: inout Delta, _ scope: CommitScope,
     _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
     var rows: [(row: UInt32, undo: Int)] = []
@@ -180,11 +200,17 @@ extension TableState {
     into delta: inout Delta
   ) {
     let first = delta.tags.count
-    for (row, index) in rows {
-      let cell = columns[column].cell(Int(undo[index].slot))
-      delta.rows.append(row)
-      delta.tags.append(cell.isNone ? CellTag.absent : cell.tag)
-      delta.words.append(cell.word)
+    delta.rows.append(addingCapacity: rows.count) { room in
+      for (row, _) in rows { room.append(row) }
+    }
+    delta.tags.append(addingCapacity: rows.count) { room in
+      for (_, index) in rows {
+        let tag = columns[column].tag(Int(undo[index].slot))
+        room.append(tag == CellTag.none ? CellTag.absent : tag)
+      }
+    }
+    delta.words.append(addingCapacity: rows.count) { room in
+      for (_, index) in rows { room.append(columns[column].cell(Int(undo[index].slot)).word) }
     }
     delta.columns.append(
       Delta.Column(

@@ -212,6 +212,7 @@ extension TableState {
 
   /// Lists that nobody has seen yet go into the delta as values.
   mutating func flattenNewLists(_ ground: inout Ground) {
+    if !mayEditLists { return }
     for entry in undo {
       let (slot, column) = (Int(entry.slot), Int(entry.column))
       let cell = columns[column].cell(slot)

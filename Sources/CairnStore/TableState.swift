@@ -13,12 +13,10 @@ struct TableState {
   var columns: [Column] = []
   /// By column: the overlay's part of the indexes that queries have needed so far.
   var indexes: [Int: OverlayIndex] = [:]
-  private(set) var fieldNames: [String] = []
+  /// Gives each field's name its column.
+  private var fieldNumbers = FieldNumbers()
   /// Number of each column's field in the base snapshot.
   private(set) var baseFields: [Int] = []
-  private var lookup: [String: Int] = [:]
-  /// The column after the one found last: records of one kind name their fields in one order.
-  private var expected = 0
 
   // By slot:
   private(set) var ids: [RecordName] = []
@@ -109,42 +107,23 @@ struct TableState {
 
   // MARK: columns
 
-  @inline(__always)
-  mutating func findColumn(_ field: String) -> Int? {
-    if expected < fieldNames.count, fieldNames[expected] == field {
-      defer { expected += 1 }
-      return expected
-    }
-    return searchColumn(field)
-  }
+  /// By column.
+  var fieldNames: [String] { fieldNumbers.names }
 
-  private mutating func searchColumn(_ field: String) -> Int? {
-    if fieldNames.count <= 12 {
-      for index in fieldNames.indices where fieldNames[index] == field {
-        expected = index + 1
-        return index
-      }
-      return nil
-    }
-    guard let index = lookup[field] else { return nil }
-    expected = index + 1
-    return index
-  }
+  @inline(__always)
+  mutating func findColumn(_ field: String) -> Int? { fieldNumbers.find(field) }
 
   /// The column of a field; a new one if there is none.
   mutating func column(_ field: String, _ ground: inout Ground, _ rules: RuleBook) -> Int {
     if let known = findColumn(field) { return known }
-    let index = columns.count
+    let index = fieldNumbers.number(field)
     columns.append(Column(field: index, rule: rules.rule(table: name, field: field)))
-    fieldNames.append(field)
     baseFields.append(ground.base?.fields.number(field) ?? -1)
-    lookup[field] = index
-    expected = index + 1
     return index
   }
 
   /// The column of a field, if there is one; for those who only look.
-  func existingColumn(_ field: String) -> Int? { lookup[field] }
+  func existingColumn(_ field: String) -> Int? { fieldNumbers.known(field) }
 
   mutating func setRule(_ rule: Rule, column: Int) { columns[column].rule = rule }
 
@@ -197,6 +176,9 @@ struct TableState {
 
   @inline(__always)
   func exists(_ slot: Int) -> Bool { flags[slot] & Flag.exists != 0 }
+
+  /// False if there is no list that was edited, neither here nor in a record's full state.
+  var mayEditLists: Bool { !lists.isEmpty || !complex.isEmpty }
 
   func isComplex(_ slot: Int) -> Bool { flags[slot] & Flag.complex != 0 }
 

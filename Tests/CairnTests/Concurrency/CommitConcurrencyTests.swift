@@ -42,6 +42,11 @@ import Testing
     private let number = Atomic<Int>(0)
     var value: Int { number.load(ordering: .relaxed) }
     func add() { number.wrappingAdd(1, ordering: .relaxed) }
+
+    /// Not for ever: a test that fails has to end.
+    func wait(for count: Int) {
+      for _ in 0..<100_000 where value < count { usleep(100) }
+    }
   }
 
   /// Ids whose commits were acknowledged, and what went wrong.
@@ -91,6 +96,47 @@ import Testing
     disk.heal()
     #expect(try missing(record.acknowledged, on: disk.crash(keep: .nothingUnsynced)) == [])
     try store.close()
+  }
+
+  @Test func `what is written during a sync is made durable by the next one, all at once`() throws {
+    let store = try open(disk)
+    let record = Record()
+    try commit(store, 9, 0, record)
+    let (syncs, frames) = (Counter(), Counter())
+    disk.intercept { operation in
+      if operation.verb == "write" { frames.add() }
+      if operation.verb == "sync" {
+        // The first one takes until all have written their frames.
+        if syncs.value == 0 { frames.wait(for: 5) }
+        syncs.add()
+      }
+      return nil
+    }
+    for thread in start(5, record, { try commit(store, $0, 0, record) }) { thread?.join() }
+    #expect(record.failures == [])
+    #expect(record.acknowledged.count == 6)
+    #expect(syncs.value == 2)
+    disk.heal()
+    #expect(try missing(record.acknowledged, on: disk.crash(keep: .nothingUnsynced)) == [])
+    try store.close()
+  }
+
+  @Test func `a sync that fails fails all who waited for it, and all who come later`() throws {
+    let store = try open(disk)
+    let record = Record()
+    try commit(store, 9, 0, record)
+    let frames = Counter()
+    disk.intercept { operation in
+      if operation.verb == "write" { frames.add() }
+      guard operation.verb == "sync" else { return nil }
+      frames.wait(for: 4)
+      return .io(errno: EIO)
+    }
+    for thread in start(4, record, { try commit(store, $0, 0, record) }) { thread?.join() }
+    #expect(record.failures.count == 4)
+    #expect(record.acknowledged.count == 1)
+    disk.heal()
+    #expect(throws: StoreError.self) { try commit(store, 9, 1, record) }
   }
 
   @Test func `what is acknowledged is durable while segments end and compactions run`() throws {
