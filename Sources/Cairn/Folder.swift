@@ -1,5 +1,7 @@
 /// A place where the devices of an account meet: files by path, nothing more. Paths are one or two
-/// names of `[a-z0-9._-]`, joined by "/".
+/// names, joined by "/". Those of files that are written are of `[a-z0-9._-]`. What others put
+/// there, sync engines and people, may be called anything: it is listed, read and removed by the
+/// name that it has, or not listed if the place can't say that name.
 ///
 /// Nothing is asked of it but that a file which was written can sooner or later be listed and read
 /// by others. Listings may be stale, files late, partial or gone: everything that is read is

@@ -12,8 +12,8 @@ extension HTTPSession {
     let part = min(most, max(HTTPSession.partBytesMin, room / 2))
     guard part <= room else {
       throw HTTPFailure(
-        .budget, label, "what is left of this hour's budget is for changes, and not for parts of "
-          + "long files")
+        .budget, label, "what is left of this hour's budget is for changes and listings; "
+          + "snapshots and attachments wait")
     }
     return part
   }
@@ -26,20 +26,22 @@ extension HTTPSession {
   /// that sends all of a long file is asked once more, for just that, and then read to the end, so
   /// that what it sends grows with the file and not with its square.
   ///
-  /// - Parameter length: How long the file is, if that is known: so much is taken from the budget.
+  /// - Parameters:
+  ///   - length: How long the file is, if that is known: so much is taken from the budget.
+  ///   - missing: The statuses that say that it is not there; others are failures.
   package func read(
     _ request: HTTPRequest, from offset: UInt64, of length: UInt64? = nil,
-    _ body: ([UInt8]) throws(CairnError) -> Void
+    missing: Set<Int> = [404, 410], _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(HTTPFailure) -> Bool {
     let progress = StreamProgress(offset, of: length)
+    var request = request
+    request.accepted = missing.union([200, 206, 416])
     while true {
       let before = progress.count
-      switch try await readPart(request, progress, body) {
-      case 404, 410: return false
+      let status = try await readPart(request, progress, body)
+      if missing.contains(status) { return false }
       // There is nothing behind that place.
-      case 416: return true
-      default: if progress.isAtEnd { return true }
-      }
+      if status == 416 || progress.isAtEnd { return true }
       guard progress.count > before else {
         throw HTTPFailure(.foreign, request.label, "a part came in which there is nothing")
       }
@@ -51,35 +53,53 @@ extension HTTPSession {
     _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(HTTPFailure) -> Int {
     var request = request
-    request.accepted = [200, 206, 404, 410, 416]
     let part = try partBytes(progress.rest, request.label)
     let (end, isTooFar) = progress.count.addingReportingOverflow(part)
     if isTooFar { return 416 }
     request.expected = end - progress.count
     let plain = request
     request.headers.append(("Range", "bytes=\(progress.count)-\(end - 1)"))
-    do throws(HTTPFailure) { return try await send(request, end, progress, body) } catch {
+    do throws(HTTPFailure) {
+      do throws(HTTPFailure) { return try await send(request, end, progress, body) } catch {
+        guard !progress.isAtEnd, error.kind == .tooLarge, let whole = progress.whole else {
+          throw error
+        }
+        request = plain
+        request.expected = whole
+        return try await send(request, .max, progress, body)
+      }
+    } catch {
       if progress.isAtEnd { return 200 }
-      guard let whole = progress.whole else { throw error }
-      request = plain
-      request.expected = whole
-      return try await send(request, .max, progress, body)
+      throw error
     }
+  }
+
+  /// Asks for what is still missing of a part, up to a place.
+  private static func renew(
+    _ request: inout HTTPRequest, _ progress: StreamProgress, _ end: UInt64
+  ) {
+    guard progress.count < end, let last = request.headers.indices.last,
+      request.headers[last].name == "Range"
+    else { return }
+    request.headers[last].value = "bytes=\(progress.count)-\(end - 1)"
+    request.expected = end - progress.count
   }
 
   private func send(
     _ request: HTTPRequest, _ end: UInt64, _ progress: StreamProgress,
     _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(HTTPFailure) -> Int {
-    let answer = try await send(request, into: { StreamSink(progress, end: end) }) {
-      bytes throws(CairnError) in
-      try body(bytes)
-      progress.count += UInt64(bytes.count)
-    }
+    let answer = try await send(
+      request, into: { StreamSink(progress, end: end) },
+      giving: { bytes throws(CairnError) in
+        try body(bytes)
+        progress.count += UInt64(bytes.count)
+      }, renew: { HTTPSession.renew(&$0, progress, end) })
     // Where nothing says how long the file is, an answer that is no part is all of it, and a part
     // that ends early was the last one.
     let sink = answer.sink
-    progress.length = sink.total ?? progress.length
+    if sink.isAll { try progress.checkWhole(sink.total ?? sink.position, request) }
+    progress.note(length: sink.total)
     progress.isAtEnd =
       sink.isAll || sink.total.map { progress.count >= $0 } ?? (progress.count < end)
     return answer.reply.status
@@ -94,7 +114,9 @@ private final class StreamProgress {
   /// How long it is, if the server would send all of it.
   var whole: UInt64?
   /// How long it is, as far as anybody has said.
-  var length: UInt64?
+  private(set) var length: UInt64?
+  /// How long it is, by the server.
+  private var said: UInt64?
 
   init(_ count: UInt64, of length: UInt64?) { (self.count, self.length) = (count, length) }
 
@@ -104,13 +126,27 @@ private final class StreamProgress {
     guard let length, length > count else { return .max }
     return length - count
   }
+
+  /// The server has said how long it is.
+  func note(length told: UInt64?) {
+    guard let told else { return }
+    (length, said) = (told, told)
+  }
+
+  /// What comes as all of a file can't be shorter than the server has said that it is: it is what
+  /// somebody else says, a proxy for one.
+  func checkWhole(_ length: UInt64, _ request: HTTPRequest) throws(HTTPFailure) {
+    guard let said, length < said else { return }
+    throw HTTPFailure(
+      .foreign, request.label, "\(length) bytes came as all of a file of \(said)")
+  }
 }
 
 /// Gives on what has not come before, whatever comes around it.
 private struct StreamSink: HTTPSink {
   private let progress: StreamProgress
   private let end: UInt64
-  private var position: UInt64 = 0
+  private(set) var position: UInt64 = 0
   private var isWanted = false
   /// The answer is no part.
   private(set) var isAll = false
@@ -138,6 +174,9 @@ private struct StreamSink: HTTPSink {
     }
     (isAll, total) = (true, reply.length)
     if let length = reply.length, length > 0, length <= progress.count {
+      // A page is short, too: whether it is one, its first bytes say.
+      if reply.contentType == "text/html" { return }
+      try progress.checkWhole(length, request)
       progress.isAtEnd = true
       throw HTTPFailure(.tooLarge, request.label, "all of it has come before, and comes again")
     }

@@ -59,9 +59,11 @@ package final class HTTPSession: Sendable {
   /// Sends a request until it is answered with one of its accepted statuses, as often as the
   /// settings allow. `sink` makes what takes the body of an accepted answer, for each try anew, and
   /// `give` is called with what a sink does not keep, which is given once, whatever comes after it.
+  /// `renew` is called before another try, which may ask for less than the one before.
   package func send<Sink: HTTPSink>(
     _ request: HTTPRequest, into sink: () -> Sink,
-    giving give: ([UInt8]) throws(CairnError) -> Void = { _ in }
+    giving give: ([UInt8]) throws(CairnError) -> Void = { _ in },
+    renew: (inout HTTPRequest) -> Void = { _ in }
   ) async throws(HTTPFailure) -> Answer<Sink> {
     let most = request.isWorthOneTry ? 1 : max(1, settings.attempts)
     var request = request
@@ -97,6 +99,7 @@ package final class HTTPSession: Sendable {
         do { try await self.pause(wait(error, tries)) } catch {
           throw HTTPFailure(.cancelled, request.label, "it was cancelled")
         }
+        renew(&request)
       }
     }
   }

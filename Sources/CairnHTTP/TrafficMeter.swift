@@ -126,9 +126,13 @@ package final class BudgetLedger: Sendable {
     guard let most = budget?.bytesPerHour else { return nil }
     let number = clock.now() / 60_000
     let used = minutes.withLock { BudgetLedger.used($0, number).bytes }
-    let kept = min(most / 16, 64 << 10)
-    return most - min(most, used &+ kept)
+    return most - min(most, used &+ BudgetLedger.kept(of: most))
   }
+
+  /// Longer bodies leave the last of a budget to listings and changes.
+  private static let longBytes: UInt64 = 64 << 10
+
+  private static func kept(of most: UInt64) -> UInt64 { min(most / 16, longBytes) }
 
   private static func used(
     _ minutes: [Minute], _ now: Int64
@@ -153,7 +157,8 @@ package final class BudgetLedger: Sendable {
     }
     guard let most = budget.bytesPerHour else { return nil }
     if used.bytes >= most { return "the budget of \(most) bytes an hour is used up" }
-    guard upcoming <= most - used.bytes else {
+    let kept = upcoming > longBytes ? kept(of: most) : 0
+    guard upcoming <= most - min(most, used.bytes &+ kept) else {
       return "the budget of \(most) bytes an hour has no room for \(upcoming) more"
     }
     return nil

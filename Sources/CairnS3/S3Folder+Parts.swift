@@ -21,17 +21,32 @@ extension S3Folder {
         current = S3Uploads.Upload(
           id: try await begin(path), size: source.size, partBytes: part, tags: [:])
       }
+      var isSent = false
       do throws(HTTPFailure) {
         try await send(&current, path, watched)
+        isSent = true
         try await complete(current, path)
       } catch {
-        // Whoever can't read what is to be written leaves nothing of it.
-        if watched.hasFailed { await end(current.id, path) } else { uploads.keep(current, path) }
+        // Whoever can't read what is to be written leaves nothing of it; and parts that the server
+        // has lost, or calls otherwise now, would be refused again and again.
+        if watched.hasFailed || isSent && isFinal(error) {
+          _ = await end(current.id, path)
+        } else {
+          uploads.keep(current, path)
+        }
         throw error
       }
     } catch { throw failure(error, path) }
     await sweep()
     return try await look(path)
+  }
+
+  /// Whether a request is refused for what is in it, and not for who has sent it.
+  private func isFinal(_ failure: HTTPFailure) -> Bool {
+    guard case .status(400..<500) = failure.kind, failure.kind != .status(407) else {
+      return false
+    }
+    return !failure.isPassing && !S3Authorizer(region: address.region).isRefusal(failure)
   }
 
   /// Ends uploads of our files that nobody has ended for a week, by the server's clock: their parts
@@ -50,19 +65,26 @@ extension S3Folder {
           && S3Folder.isOwn(S3Folder.name(upload.key))
       }
       for upload in abandoned.prefix(S3Folder.sweptMax) {
-        await end(upload.id, String(upload.key.dropFirst(address.prefix.count)))
+        let path = String(upload.key.dropFirst(address.prefix.count))
+        guard await end(upload.id, path, isBegun: false) else { return }
       }
     } catch {}
   }
 
   /// Gives an upload up, with the parts that have arrived. One that can't be ended now is swept
   /// some time.
-  private func end(_ id: String, _ path: String) async {
+  ///
+  /// - Parameter isBegun: It is this device's own, and ended whatever that costs.
+  /// - Returns: Whether it is gone.
+  private func end(_ id: String, _ path: String, isBegun: Bool = true) async -> Bool {
     var request = request("DELETE", path, accepted: [200, 204, 404])
     request.query = [("uploadId", id)]
-    request.endsWhatWasBegun = true
+    request.endsWhatWasBegun = isBegun
     request.isWorthOneTry = true
-    do throws(HTTPFailure) { _ = try await session.send(request) } catch {}
+    do throws(HTTPFailure) {
+      _ = try await session.send(request)
+      return true
+    } catch { return false }
   }
 
   /// What only we would call so: of all our files only these are large.

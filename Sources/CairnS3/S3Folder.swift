@@ -13,8 +13,9 @@ struct S3Folder: Folder {
   let address: S3Address
   let session: HTTPSession
   let uploads = S3Uploads()
-  /// Above this, files are sent in parts of this size.
-  var partBytes: UInt64 = 8 << 20
+  /// Above this, files are sent in parts of this size: the least that every server takes, so that
+  /// each finds room in a small budget.
+  var partBytes: UInt64 = 5 << 20
   /// A listing has at most so many objects, and a page so many bytes.
   var listedMax = 1_000_000
   var pageBytesMax = 16 << 20
@@ -61,7 +62,7 @@ struct S3Folder: Folder {
       let page = try await page(prefix, token, directory)
       let isEncoded = page.values["EncodingType"] == "url"
       for object in page.objects {
-        // A plus is a space in some servers' encoding, and our names have neither.
+        // A plus stands for itself. Some servers mean a space by it; our own names have neither.
         guard let key = isEncoded ? PercentCoding.decode(object.key) : object.key,
           key.hasPrefix(prefix)
         else { continue }
@@ -111,8 +112,12 @@ struct S3Folder: Folder {
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
     do throws(HTTPFailure) {
-      return try await session.read(request("GET", path, accepted: []), from: offset, body)
-    } catch { throw failure(error, path) }
+      let request = request("GET", path, accepted: [])
+      return try await session.read(request, from: offset, missing: [], body)
+    } catch {
+      if isMissing(error) { return false }
+      throw failure(error, path)
+    }
   }
 
   /// The object, and not the bucket.

@@ -189,6 +189,33 @@ import Testing
     #expect(try await b.repairFolder().wasWhole)
   }
 
+  @Test(arguments: [true, false])
+  func `a copy that goes or shrinks while it is looked at is not damaged, and not sent again`(
+    isGone: Bool
+  ) async throws {
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let (path, half) = (try bench.blobs + "/" + bench.blobs()[0], bench.place.path + "/half")
+    try bench.write(half, sample(1, 1000))
+    let told = Told<String>()
+    hook.set { request, name throws(CairnError) in
+      guard request == .read, name.hasSuffix(".blob"), told.all.isEmpty else { return }
+      told.add(name)
+      do throws(DiskError) {
+        if isGone { try PosixDisk().remove(path) } else { try PosixDisk().rename(half, to: path) }
+      } catch { throw CairnError(error) }
+    }
+    let repair = try await a.repairFolder()
+    #expect(told.all.count == 1)
+    #expect(repair.damaged == [] && repair.written == [], "\(repair)")
+    #expect(repair.problems.contains { $0.contains("came that were listed") }, "\(repair)")
+    // Who looks again sees what is there.
+    _ = try await a.repairFolder()
+    #expect(try bench.read(path) == sample(1))
+  }
+
   @Test func `contents are there again before the deltas that are published again`() async throws {
     let hook = HookedFolder.Switch()
     let a = try bench.open("a", hook)

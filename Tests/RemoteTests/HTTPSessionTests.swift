@@ -363,18 +363,35 @@ import Testing
 
   @Test func `bytes that were reserved and did not come are free again`() async throws {
     let bench = try Bench({
-      $0.budget = TransferBudget(requestsPerHour: 3, bytesPerHour: 5 << 20)
+      $0.budget = TransferBudget(bytesPerHour: 5 << 20)
       $0.attempts = 1
     }) { _ in .answer(200, [], [1, 2]) }
-    let request = HTTPRequest("GET", bench.server.origin, "/f", accepted: [])
-    // Reserved are more than 2 MiB each, and used two bytes.
-    for _ in 0..<3 {
-      var found: [UInt8] = []
-      #expect(try await bench.session.read(request, from: 0) { found += $0 })
-      #expect(found == [1, 2])
+    var request = HTTPRequest("GET", bench.server.origin, "/f", accepted: [200])
+    // Reserved are 2 MiB each, of which there is room for two, and used two bytes.
+    request.expected = 2 << 20
+    for _ in 0..<3 { #expect(try await bench.session.send(request).sink.bytes == [1, 2]) }
+    #expect(bench.server.count == 3)
+  }
+
+  @Test func `a long body leaves the last of a budget to listings and changes`() async throws {
+    let bench = try Bench({ $0.budget = TransferBudget(bytesPerHour: 160_000) }) { _ in
+      .answer(200)
     }
-    let failure = try #require(await bench.failure())
-    #expect(failure.kind == .budget && failure.detail.contains("3 requests"))
+    func put(_ count: Int) async -> HTTPFailure.Kind? {
+      var request = HTTPRequest("PUT", bench.server.origin, "/f", accepted: [200])
+      request.body = .bytes([UInt8](repeating: 1, count: count))
+      do throws(HTTPFailure) {
+        _ = try await bench.session.send(request)
+        return nil
+      } catch { return error.kind }
+    }
+    // The last 10,000.
+    #expect(await put(150_001) == .budget)
+    #expect(await put(80_000) == nil)
+    #expect(await put(70_001) == .budget)
+    #expect(await put(70_000) == nil)
+    #expect(await put(10_000) == nil)
+    #expect(await put(1) == .budget)
   }
 
   @Test func `a metered connection has a budget of its own`() async throws {

@@ -51,6 +51,22 @@ import Testing
     #expect(try run("b", "devices", environment: user).status == 0)
   }
 
+  @Test func `status says what the last sync and all of them have cost`() throws {
+    #expect(try run("a", "sync", "--folder", address, environment: user).status == 0)
+    #expect(try run("a", "sync", environment: user).status == 0)
+    let status = try run("a", "status", environment: user)
+    #expect(status.status == 0, "\(status.errors)")
+    let cost = "[0-9]+ requests?, [0-9]+ bytes sent, [0-9]+ bytes received"
+      + "( \\([0-9]+ tried again\\))?"
+    let line = try Regex("traffic +last sync \(cost); 2 syncs in all \(cost)")
+    #expect(status.output.contains(line), "\(status.output)")
+    let json = try run("a", "status", "--json", environment: user)
+    #expect(json.output.contains("\"traffic\":{\"syncs\":2,"), "\(json.output)")
+    // What has never synced with a server has no such line.
+    #expect(try run("b", "sync", "--folder", "dir:\(place.path)/shared").status == 0)
+    #expect(try !run("b", "status").output.contains("traffic"))
+  }
+
   @Test func `credentials come from a file that nobody else can read`() throws {
     let path = place.path + "/credentials"
     try Data("CAIRN_USER=ana\nCAIRN_PASSWORD=pass-word\n".utf8).write(

@@ -131,9 +131,13 @@ import Testing
   @Test func `a bucket that is not there is no empty folder`() async throws {
     let bench = try Bench()
     let folder = try FolderKind.s3(.test).open("s3://other/f?endpoint=\(bench.server.origin)")
-    for read in [true, false] {
+    for act in 0..<3 {
       let error = await #expect(throws: CairnError.self) {
-        if read { _ = try await folder.read("a", limit: 1) } else { _ = try await folder.list("") }
+        switch act {
+        case 0: _ = try await folder.read("a", limit: 1)
+        case 1: _ = try await folder.read("a", from: 0) { _ in }
+        default: _ = try await folder.list("")
+        }
       }
       #expect(error?.code == .notFound)
       #expect(error?.message.contains("NoSuchBucket") == true)
@@ -252,6 +256,47 @@ import Testing
     #expect(memory.bytes("f/d/a.snap") == bytes)
   }
 
+  @Test func `an upload of which the server has lost a part begins anew`() async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(3).bytes(2500)
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.query["partNumber"] == "2" ? .answer(200, [("ETag", "\"2\"")]) : memory.answer(asked)
+    }
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(error?.message.contains("InvalidPart") == true)
+    // What would be refused again and again is given up.
+    #expect(memory.uploads == [])
+    bench.server.handle { memory.answer($0) }
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.count { $0.hasPrefix("PUT ") } == 3)
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `parts are kept when who ends the upload is refused for the moment`() async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(3).bytes(2500)
+    let memory = bench.memory
+    bench.server.handle { asked in
+      let isEnd = asked.method == "POST" && asked.query["uploadId"] != nil
+      return isEnd ? .answer(403) : memory.answer(asked)
+    }
+    await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(memory.uploads.count == 1)
+    bench.server.handle { memory.answer($0) }
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.count { $0.hasPrefix("PUT ") } == 0)
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
   @Test func `parts of another content are sent again`() async throws {
     let bench = try Bench()
     let (first, second) = (SeededRandom(4).bytes(2500), SeededRandom(5).bytes(2500))
@@ -334,6 +379,22 @@ import Testing
     _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
     #expect(bench.memory.uploads == ["elsewhere", "foreign", "new", "undated"])
     #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `the first upload that can't be swept ends the sweep`() async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    for number in 0..<3 {
+      memory.begin(
+        "old-\(number)", "f/d/" + FileName.sharedSnapshot(7 as UInt128), "2027-01-01T08:00:00.000Z")
+    }
+    bench.server.handle { $0.method == "DELETE" ? .hangUp : memory.answer($0) }
+    let bytes = SeededRandom(9).bytes(2500)
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.count { $0.hasPrefix("DELETE ") } == 1)
+    #expect(memory.bytes("f/d/a.snap") == bytes)
   }
 
   // MARK: refusals

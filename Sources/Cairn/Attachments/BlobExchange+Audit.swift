@@ -46,12 +46,20 @@ extension BlobExchange {
     guard copy.entry.isPresent else { return nil }
     var found = SHA256()
     report.requests += 1
+    let isThere: Bool
     do throws(CairnError) {
       let path = directory + "/" + copy.entry.name
-      _ = try await folder.read(path, from: 0) { bytes throws(CairnError) in found.update(bytes) }
+      isThere = try await folder.read(path, from: 0) { bytes throws(CairnError) in
+        found.update(bytes)
+      }
     } catch {
       guard BlobExchange.isOfOne(error) else { throw error }
       audit?.problems.append("\(copy.entry.name): \(error.message)")
+      return nil
+    }
+    guard isThere, found.count == copy.entry.size else {
+      audit?.problems.append(
+        "\(copy.entry.name): \(found.count) of the \(copy.entry.size) bytes came that were listed")
       return nil
     }
     audit?.checkedFiles += 1

@@ -32,6 +32,7 @@ public struct ServerSettings: Sendable {
 /// What folders on a server may use in an hour. Used up, requests throw `quota` until the hour has
 /// moved on; what was begun is completed. A request for which there is no room any more waits for
 /// that, too, and a file that alone is larger than the budget until the budget is another one.
+/// What has more than 64 KiB leaves the last sixteenth of the bytes, 64 KiB at most, to the rest.
 ///
 /// It is shared by the datastores of one `FolderKind`, and kept in memory: each process has its
 /// own, and begins with an hour in which nothing was used.
