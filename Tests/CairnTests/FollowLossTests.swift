@@ -171,7 +171,7 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(2)))
-  func `nor one that puts the copy together anew, and it says so`() async throws {
+  func `a disk that spoils what a rebuild fetches is told, and ends the pull`() async throws {
     let a = try await bench.publisher("a")
     let first = try await bench.follow("follower", FollowPolicy(tables: .only(["t"])))
     try await first.pull()
