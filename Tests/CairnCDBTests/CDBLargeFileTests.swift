@@ -63,7 +63,7 @@ import Testing
     try file.write(tail.span, at: Self.far)
   }
 
-  @Test(.enabled(if: Self.isPossible), arguments: [0, CDBFile.defaultCacheBytes])
+  @Test(.enabled(if: CDBLargeFileTests.isPossible), arguments: [0, CDBFile.defaultCacheBytes])
   func `what lies behind 4 GiB is found and walked to`(_ cacheBytes: Int) throws {
     let place = try TemporaryDirectory()
     try write(place.path("f"))

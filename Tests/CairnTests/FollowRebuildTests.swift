@@ -94,7 +94,7 @@ import Testing
     let directory = bench.root("follower") + "/followed/rejoin/snap"
     let name = try #require(try bench.names(directory).min())
     let good = try bench.read(directory + "/" + name)
-    try bench.write(directory + "/" + name, good.flipped(at: 200))
+    try bench.write(directory + "/" + name, good.flipped(at: min(200, good.count / 2)))
     try bench.write(path, last)
     for n in 0..<5 { try a.table("t")["t\(n)"].set("n", 2) }
     try a.sync()

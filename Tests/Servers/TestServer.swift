@@ -175,15 +175,12 @@ final class TestServer: Sendable {
     }
     let asked = Asked(
       number: number, message: message, method: words[0], path: path, query: query)
+    defer { state.withLock { $0.underWay -= 1 } }
     observer(asked)
     let reply = handler(asked)
     var size = asked.body.count
     if case .answer(_, _, let body) = reply { size = max(size, body.count) }
-    state.withLock { state in
-      state.largestBody = max(state.largestBody, size)
-      // Not behind the answer: whoever has that may ask again at once.
-      state.underWay -= 1
-    }
+    state.withLock { $0.largestBody = max($0.largestBody, size) }
     return wire.send(reply, isHead: words[0] == "HEAD")
   }
 }
