@@ -247,11 +247,11 @@ extension Exchange {
         if names.contains(segment.encodedName(bytes)) { return nil }
         if store.vector[DeviceID(rawValue: segment.device)] >= segment.last { return nil }
       } catch {
-        putAside(entry.name, bytes, reason: error.description)
-        return "a damaged copy of a segment (\(error.detail)); kept in quarantine"
+        let place = putAside(entry.name, bytes, reason: error.description)
+        return "a damaged copy of a segment (\(error.detail)); \(place)"
       }
-      putAside(entry.name, bytes, reason: "a segment under a strange name")
-      return "a segment under a strange name, which no device lists; kept in quarantine"
+      let place = putAside(entry.name, bytes, reason: "a segment under a strange name")
+      return "a segment under a strange name, which no device lists; \(place)"
     }
     if magic == Head.magic {
       do throws(LogError) {

@@ -52,6 +52,14 @@ struct Quarantine: Sendable {
     }
   }
 
+  /// Removes everything but what was wrong with it. What is in doubt goes.
+  func keepReasonsOnly() throws(DiskError) {
+    guard try machine.disk.info(directory) != nil else { return }
+    for entry in try machine.disk.list(directory) where !Quarantine.isReason(entry.name) {
+      try machine.disk.removeTree(directory + "/" + entry.name)
+    }
+  }
+
   /// Removes what crashes left half written. Not while anybody may put something there.
   func sweep() { machine.disk.sweepTemporaries(directory) }
 

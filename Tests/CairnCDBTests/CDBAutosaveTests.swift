@@ -68,6 +68,17 @@ import Testing
     #expect(try saved() == ["a": "1"])
   }
 
+  @Test func `a close that fails is made up for after the interval`() throws {
+    let store = try store(autosave: .seconds(5))
+    try store.set("1", for: "a")
+    disk.failAt(operation: disk.operations + 1, reason: .noSpace)
+    let error = #expect(throws: CairnError.self) { try store.close() }
+    #expect(error?.code == .diskSpace)
+    #expect(waits.durations == [.seconds(5)])
+    waits.wind()
+    #expect(try saved() == ["a": "1"])
+  }
+
   @Test func `closing ends what waits`() throws {
     let store = try store(autosave: .seconds(5))
     try store.set("1", for: "a")

@@ -69,6 +69,21 @@ import Testing
     #expect(try store["a"] == "1")
   }
 
+  @Test func `asking whether a key has a value reads no value`() throws {
+    let disk = MemoryDisk()
+    var options = CDBOptions()
+    options.cacheBytes = 0
+    let store = try CDBStore.texts(disk, options: options)
+    try store.set(String(repeating: "v", count: 100_000), for: "a")
+    try store.save()
+    let before = disk.bytesRead
+    #expect(try store.contains("a"))
+    #expect(try store.contains("b") == false)
+    #expect(disk.bytesRead - before < 1000)
+    try store.remove("a")
+    #expect(try store.contains("a") == false)
+  }
+
   @Test func `a walk has the file's order, then that of the additions`() throws {
     let store = try CDBStore.texts(MemoryDisk())
     for key in ["d", "a", "c", "b"] { try store.set(key + "1", for: key) }

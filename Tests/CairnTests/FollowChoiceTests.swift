@@ -107,6 +107,42 @@ import Testing
     }
   }
 
+  @Test func `of a damaged file that has them only the reason stays`() async throws {
+    let a = try bench.open("a")
+    try a.add("s", to: "staff")
+    try a.add("t")
+    try await a.exchange()
+    let name = try bench.segment(a)
+    let good = try bench.read(bench.shared + "/" + name)
+    let copy = "copy of " + name
+    try bench.write(bench.shared + "/" + copy, good.flipped(at: good.count / 2))
+    func told(_ report: ExchangeReport) -> String? {
+      report.problems.first { $0.name == copy }?.reason
+    }
+    let quarantine = bench.root("follower") + "/followed/quarantine"
+    let first = try await bench.follow()
+    let reason = told(try await first.pull())
+    #expect(reason?.hasSuffix("; kept in quarantine") == true)
+    #expect(try bench.names(quarantine, ".bad").count == 1)
+    try first.close()
+    let second = try await bench.follow("follower", FollowPolicy(tables: .except(["staff"])))
+    for _ in 0..<2 {
+      #expect(try bench.names(quarantine, ".bad") == [])
+      #expect(try bench.names(quarantine, ".reason").count == 1)
+      let reason = told(try await second.pull())
+      #expect(reason?.hasSuffix("; only this reason is kept in quarantine") == true)
+    }
+  }
+
+  @Test func `reports that say the same are equal`() {
+    var report = ExchangeReport()
+    report.contentProblems = []
+    #expect(report == ExchangeReport())
+    #expect(Set([report, ExchangeReport()]).count == 1)
+    report.requests = 1
+    #expect(report != ExchangeReport())
+  }
+
   @Test func `another choice holds when the next pull is through`() async throws {
     let a = try await member()
     let all = try content(a)

@@ -169,6 +169,32 @@ import Testing
     #expect(try await follower.pull().problems == [])
     #expect(try content(follower.datastore) == content(a))
   }
+
+  @Test(.timeLimit(.minutes(2)))
+  func `a disk that spoils what a rebuild fetches is told, and ends the pull`() async throws {
+    let a = try await bench.publisher("a")
+    let first = try await bench.follow("follower", FollowPolicy(tables: .only(["t"])))
+    try await first.pull()
+    try first.close()
+    let isBad = Shared(true)
+    let (path, reads) = (bench.folder, Told<String>())
+    let hook = HookedFolder.Switch()
+    hook.set { request, path throws(CairnError) in
+      if request == .read, path.hasSuffix(".seg") { reads.add(path) }
+    }
+    let second = try await DatastoreFollower.subscribe(
+      to: "notes", in: .directory(path), root: bench.root("follower"), policy: FollowPolicy(),
+      options: bench.options, opener: { HookedFolder(base: DirectoryFolder(path), hook: hook) },
+      machine: Machine(
+        disk: SpoilingDisk(isBad: isBad), clock: Machine.real.clock, random: Machine.real.random))
+    let report = try await second.pull()
+    #expect(report.isRejoining)
+    #expect(report.problems.contains { $0.name == FileName.inbox })
+    #expect(reads.all.count == DatastoreFollower.vainRounds)
+    isBad.withLock { $0 = false }
+    #expect(try await second.pull().problems == [])
+    #expect(try content(second.datastore) == content(a))
+  }
 }
 
 /// A disk on which what gets into an inbox is damaged.

@@ -1,6 +1,7 @@
 import CairnBytes
 import CairnDisk
 import CairnLog
+import CairnStore
 import TestSupport
 import Testing
 
@@ -78,6 +79,32 @@ import Testing
     try await third.pull()
     #expect(try content(third.datastore) == content(a))
     #expect(reads.all.count == 5, "from the first file")
+  }
+
+  @Test func `what was put together and is damaged at home since is begun anew`() async throws {
+    let a = try await begun()
+    let path = bench.shared + "/" + (try #require(try bench.segments(a).max()))
+    let last = try bench.read(path)
+    try bench.remove(path)
+    let second = try await bench.follow("follower", policy(.all))
+    #expect(try await second.pull().isRejoining)
+    // So that there is a file of which opening reads a part only.
+    _ = try #require(second.datastore.exchanger?.staged).store.compact()
+    try second.close()
+    let directory = bench.root("follower") + "/followed/rejoin/snap"
+    let name = try #require(try bench.names(directory).min())
+    let good = try bench.read(directory + "/" + name)
+    try bench.write(directory + "/" + name, good.flipped(at: min(200, good.count / 2)))
+    try bench.write(path, last)
+    for n in 0..<5 { try a.table("t")["t\(n)"].set("n", 2) }
+    try a.sync()
+    try await a.exchange()
+    let third = try await bench.follow("follower", policy(.all))
+    // It may be found by opening it already: then nobody has to be told.
+    let error = await third.pullError()
+    #expect(error == nil || error?.code == .corrupt)
+    try await third.pull()
+    #expect(try content(third.datastore) == content(a))
   }
 
   @Test func `progress shows what comes for it`() async throws {

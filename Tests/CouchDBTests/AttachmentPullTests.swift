@@ -146,8 +146,11 @@ import Testing
     try store.datastore.close()
   }
 
-  @Test func `the policy chooses, and is asked again about what was left`() async throws {
-    let world = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `the policy chooses, and is asked again about what was left`(_ place: CouchPlace)
+    async throws
+  {
+    let world = try await world(place)
     for index in 0..<4 { try await world.put("x\(index)", #"{"n":\#(index)}"#) }
     let few = CouchDBPolicy(
       document: { $0.id.hasPrefix("x") ? .leave : .fetch() },
@@ -183,6 +186,7 @@ import Testing
     } look: {
       try #expect($0.statistics().waitingDocuments == 0)
     }
+    await world.end()
   }
 
   @Test func `higher priorities come first, and attachments last`() async throws {

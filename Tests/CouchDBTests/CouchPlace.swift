@@ -12,6 +12,8 @@ enum CouchPlace: Sendable, CaseIterable {
   case real
 
   static let url = ProcessInfo.processInfo.environment["COUCHDB_URL"]
+  /// Whether that has a user and a password in it.
+  static let hasUser = url.flatMap { URLComponents(string: $0)?.password } != nil
   /// Those that there are.
   static let all: [CouchPlace] = url == nil ? [.memory] : [.memory, .real]
 }

@@ -34,9 +34,11 @@ import Testing
       #"{"text":"line\nquote\"back\\slash\ttab ☃ 😀"}"#, #"{"a":-0.0,"b":0.1,"c":-7,"d":1.5}"#,
       #"{"x":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}"#,
       #"{"int":9223372036854775807,"min":-9223372036854775808}"#,
-    ])
-  func `a document comes back as it was, in its order`(_ members: String) async throws {
-    #expect(try await roundTrip(members).json == members)
+    ], CouchPlace.all)
+  func `a document comes back as it was, in its order`(
+    _ members: String, _ place: CouchPlace
+  ) async throws {
+    #expect(try await roundTrip(members, place).json == members)
   }
 
   /// A real server may spell numbers in its own way before anybody sees them.
@@ -66,8 +68,9 @@ import Testing
     #expect(fields[":json"] == .string(rest))
   }
 
-  @Test func `fields in the order of their names need no rest`() async throws {
-    let (_, fields, _) = try await roundTrip(#"{"a":1,"b":"x","c":[1]}"#)
+  @Test(arguments: CouchPlace.all)
+  func `fields in the order of their names need no rest`(_ place: CouchPlace) async throws {
+    let (_, fields, _) = try await roundTrip(#"{"a":1,"b":"x","c":[1]}"#, place)
     #expect(Set(fields.keys) == ["a", "b", "c", ":rev"])
   }
 
@@ -85,12 +88,13 @@ import Testing
     #expect(parts > 10)
   }
 
-  @Test func `a document larger than a delta comes in several, and its last parts go with it`()
-    async throws
-  {
+  @Test(arguments: CouchPlace.all)
+  func `a document larger than a delta comes in several, and its last parts go with it`(
+    _ place: CouchPlace
+  ) async throws {
     let limits = Limits(
       recordBytes: 20_000, recordCount: 100_000, datastoreBytes: 1 << 30, deltaBytes: 100_000)
-    let world = try await CouchWorld(limits: limits)
+    let world = try await CouchWorld(place, limits: limits)
     let text = String(repeating: "0123456789", count: 50_000)
     var revision = try await world.put("big", #"{"type":"t","text":"\#(text)"}"#)
     try await world.put("small", "{}")
@@ -118,10 +122,12 @@ import Testing
     try await world.pullAndLook {
       try #expect($0.partsTable.count == 0)
     }
+    await world.end()
   }
 
-  @Test func `parts that a kill left are cleared away`() async throws {
-    let world = try await CouchWorld()
+  @Test(arguments: CouchPlace.all)
+  func `parts that a kill left are cleared away`(_ place: CouchPlace) async throws {
+    let world = try await CouchWorld(place)
     try await world.put("a", #"{"x":1}"#)
     try await world.pull()
     let store = try world.store()
@@ -139,12 +145,14 @@ import Testing
     #expect(try database.state?.writing == nil)
     #expect(try database.ids() == ["a"])
     try store.datastore.close()
+    await world.end()
   }
 
-  @Test func `a document with more bytes than an answer may have is named, and comes later`()
-    async throws
-  {
-    let world = try await CouchWorld()
+  @Test(arguments: CouchPlace.all)
+  func `a document with more bytes than an answer may have is named, and comes later`(
+    _ place: CouchPlace
+  ) async throws {
+    let world = try await CouchWorld(place)
     try await world.put("a", "{}")
     try await world.put("big", #"{"text":"\#(String(repeating: "x", count: 20_000))"}"#)
     let report = try await world.pull {
@@ -160,6 +168,7 @@ import Testing
       #expect(try database.statistics().waitingDocuments == 0)
     }
     #expect(next.documents == 1)
+    await world.end()
   }
 
   @Test(

@@ -176,10 +176,19 @@ import Testing
     await world.end()
   }
 
-  @Test func `several databases live in one store, with types and parents of their own`()
-    async throws
-  {
-    let world = try await CouchWorld()
+  @Test(.enabled(if: CouchPlace.hasUser))
+  func `a session of a real CouchDB is begun, and does`() async throws {
+    let world = try await CouchWorld(.real)
+    try await world.put("a", "{}")
+    #expect(try await world.pull { $0.usesSession = true }.documents == 1)
+    await world.end()
+  }
+
+  @Test(arguments: CouchPlace.all)
+  func `several databases live in one store, with types and parents of their own`(
+    _ place: CouchPlace
+  ) async throws {
+    let world = try await CouchWorld(place)
     try await world.put("p", #"{"type":"list","name":"home"}"#)
     try await world.put("t1", #"{"type":"task","parent_id":"p","tags":["red"]}"#)
     try await world.put("t2", #"{"type":"task","parent_id":"x","tags":"red"}"#)
@@ -215,6 +224,7 @@ import Testing
     #expect(try store.databases().isEmpty)
     #expect(try store.datastore.tables().isEmpty)
     try store.datastore.close()
+    await world.end()
   }
 
   @Test func `requests are as large as the options say`() async throws {
@@ -240,9 +250,13 @@ import Testing
     // The first ones wait for one another.
     let all = DispatchGroup()
     let arrived = Lock(0)
+    let underWay = Lock((now: 0, most: 0))
     for _ in 0..<most { all.enter() }
     memory.set { asked in
       guard asked.path.hasSuffix("_all_docs") else { return nil }
+      underWay.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+      // Before the answer: whoever has that may ask again at once.
+      defer { underWay.withLock { $0.now -= 1 } }
       let number = arrived.withLock {
         $0 += 1
         return $0
@@ -251,15 +265,56 @@ import Testing
         all.leave()
         _ = all.wait(timeout: .now() + 60)
       }
+      // Those that there must not be, if there are any, get the time to come.
+      _ = DispatchSemaphore(value: 0).wait(timeout: .now() + 0.02)
       return nil
     }
     try await world.pull { ($0.docsPerRequest, $0.maxConcurrentFetches) = (1, most) }
-    #expect(memory.server.mostAtOnce == most)
+    #expect(underWay.withLock { $0.most } == most)
     #expect(arrived.withLock { $0 } == 9)
   }
 
-  @Test func `progress is split, and ends whole`() async throws {
+  @Test func `progress rises with each request, documents first`() async throws {
     let world = try await CouchWorld()
+    for index in 0..<7 { try await world.put("d\(index)", #"{"n":\#(index)}"#) }
+    let revision = try await world.put("e", "{}")
+    let second = try await world.attach("e", revision, "x", [1, 2, 3])
+    _ = try await world.attach("e", second, "y", [1, 2, 3, 4])
+    let store = try world.store()
+    let follower = try world.follower(store) {
+      ($0.docsPerRequest, $0.maxConcurrentFetches, $0.changesPerRequest) = (1, 1, 3)
+    }
+    let memory = try #require(world.memory)
+    let documents = Lock<[CouchDBProgress]>([])
+    let contents = Lock<[CouchDBProgress]>([])
+    memory.set { asked in
+      let progress = follower.progress
+      if asked.path.hasSuffix("_all_docs") { documents.withLock { $0.append(progress) } }
+      if asked.path.contains("/e/") { contents.withLock { $0.append(progress) } }
+      return nil
+    }
+    try await follower.pull()
+    memory.heal()
+    let (first, last) = (documents.withLock { $0 }, contents.withLock { $0 })
+    #expect(first.count == 8 && last.count == 2)
+    #expect((first + last).allSatisfy { $0.isRunning && $0.documents.total == 8 })
+    #expect(first.allSatisfy { $0.attachments.total == 0 && $0.fraction < 1 })
+    #expect(first.first?.documents.done == 0)
+    for (before, after) in zip(first, first.dropFirst()) {
+      #expect(before.documents.done <= after.documents.done)
+      #expect(before.documents.bytes <= after.documents.bytes)
+    }
+    // One of them is through before the next is asked for, but for the end of a page.
+    #expect((first.last?.documents.done ?? 0) >= 6 && (first.last?.documents.bytes ?? 0) > 0)
+    #expect(last.map(\.documents.done) == [8, 8])
+    #expect(last.map(\.attachments.total) == [2, 2])
+    #expect(last.map(\.attachments.bytes) == [0, 3])
+    try store.datastore.close()
+  }
+
+  @Test(arguments: CouchPlace.all)
+  func `progress is split, and ends whole`(_ place: CouchPlace) async throws {
+    let world = try await CouchWorld(place)
     for index in 0..<7 { try await world.put("d\(index)", #"{"n":\#(index)}"#) }
     let revision = try await world.put("e", "{}")
     _ = try await world.attach("e", revision, "x.bin", [1, 2, 3])
@@ -284,10 +339,12 @@ import Testing
     #expect(end.fraction == 1)
     #expect(seen.last == end)
     try store.datastore.close()
+    await world.end()
   }
 
-  @Test func `tables that have records of the app are not taken over`() async throws {
-    let world = try await CouchWorld()
+  @Test(arguments: CouchPlace.all)
+  func `tables that have records of the app are not taken over`(_ place: CouchPlace) async throws {
+    let world = try await CouchWorld(place)
     try await world.put("a", "{}")
     let store = try world.store()
     let endings = ["", ".attachments", ".parts", ".waiting"]
@@ -304,6 +361,7 @@ import Testing
     try await world.follower(store).pull()
     #expect(try store.database("notes", url: world.url).ids() == ["a"])
     try store.datastore.close()
+    await world.end()
   }
 
   @Test func `another address is another database, whatever its server says`() async throws {

@@ -12,9 +12,14 @@ import Testing
 @Suite struct ResumeTests {
   private static let ids = (0..<12).map { "d\($0)" }
 
-  private func world() async throws -> (CouchWorld, MemoryCouch) {
-    let world = try await CouchWorld()
+  private func filled(_ place: CouchPlace) async throws -> CouchWorld {
+    let world = try await CouchWorld(place)
     for id in Self.ids { try await world.put(id, #"{"id":"\#(id)"}"#) }
+    return world
+  }
+
+  private func world() async throws -> (CouchWorld, MemoryCouch) {
+    let world = try await filled(.memory)
     return (world, try #require(world.memory))
   }
 
@@ -101,23 +106,28 @@ import Testing
     #expect(requests * 2 <= Self.ids.count + aborted * 2)
   }
 
-  @Test func `rows that come again are not fetched again`() async throws {
-    let (world, memory) = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `rows that come again are not fetched again`(_ place: CouchPlace) async throws {
+    let world = try await filled(place)
     try await world.pull()
     let store = try world.store()
     let database = try store.database("notes")
     var state = try #require(try database.state)
     state.since = nil
     try database.keep(state)
-    memory.server.clearLog()
+    world.memory?.server.clearLog()
     let report = try await world.follower(store).pull()
-    #expect(report.unchanged == Self.ids.count)
-    #expect(!memory.server.log.contains { $0.contains("_all_docs") })
+    #expect(report.unchanged == Self.ids.count && report.documents == 0)
+    #expect(world.memory?.server.log.contains { $0.contains("_all_docs") } != true)
     try store.datastore.close()
+    await world.end()
   }
 
-  @Test func `a document that somebody removed here comes back with its row`() async throws {
-    let (world, _) = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `a document that somebody removed here comes back with its row`(_ place: CouchPlace)
+    async throws
+  {
+    let world = try await filled(place)
     let store = try world.store()
     let follower = try world.follower(store)
     try await follower.pull()
@@ -130,6 +140,7 @@ import Testing
     #expect(try await follower.pull().documents == 1)
     #expect(try database.ids() == Self.ids.sorted())
     try store.datastore.close()
+    await world.end()
   }
 
   @Test func `changes that were taken back while they were pulled are noticed`() async throws {
@@ -229,8 +240,9 @@ import Testing
     try store.datastore.close()
   }
 
-  @Test func `a follower waits while somebody else pulls, and goes on`() async throws {
-    let (world, _) = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `a follower waits while somebody else pulls, and goes on`(_ place: CouchPlace) async throws {
+    let world = try await filled(place)
     let store = try world.store()
     let pauses = Lock(0)
     let follower = try world.follower(store) { options in
@@ -252,10 +264,12 @@ import Testing
     #expect(pauses.withLock { $0 } == 3)
     #expect(results.withLock { $0 } == [Self.ids.count])
     try store.datastore.close()
+    await world.end()
   }
 
-  @Test func `an abort between two steps of following is not lost`() async throws {
-    let (world, _) = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `an abort between two steps of following is not lost`(_ place: CouchPlace) async throws {
+    let world = try await filled(place)
     let store = try world.store()
     let follower = try world.follower(store)
     let before = follower.aborts
@@ -268,10 +282,12 @@ import Testing
     // What begins afterwards is not ended by it.
     #expect(try await follower.pull().documents == Self.ids.count)
     try store.datastore.close()
+    await world.end()
   }
 
-  @Test func `attachments whose document never came go with it`() async throws {
-    let (world, _) = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `attachments whose document never came go with it`(_ place: CouchPlace) async throws {
+    let world = try await filled(place)
     let revision = try await world.put("e", "{}")
     let store = try world.store()
     let follower = try world.follower(store)
@@ -284,5 +300,6 @@ import Testing
     #expect(try follower.database.attachmentsTable.count == 0)
     #expect(try follower.database.statistics().staleAttachments == 0)
     try store.datastore.close()
+    await world.end()
   }
 }

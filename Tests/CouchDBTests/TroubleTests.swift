@@ -11,9 +11,14 @@ import Testing
 
 /// What servers and networks do to a pull.
 @Suite struct TroubleTests {
-  private func world() async throws -> (CouchWorld, MemoryCouch) {
-    let world = try await CouchWorld()
+  private func filled(_ place: CouchPlace) async throws -> CouchWorld {
+    let world = try await CouchWorld(place)
     for id in ["a", "b", "c"] { try await world.put(id, #"{"id":"\#(id)"}"#) }
+    return world
+  }
+
+  private func world() async throws -> (CouchWorld, MemoryCouch) {
+    let world = try await filled(.memory)
     return (world, try #require(world.memory))
   }
 
@@ -26,10 +31,11 @@ import Testing
     } catch let error as CairnError { return error.code }
   }
 
-  @Test func `a database that is not there is not found, and nothing is removed here`()
-    async throws
-  {
-    let (world, _) = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `a database that is not there is not found, and nothing is removed here`(
+    _ place: CouchPlace
+  ) async throws {
+    let world = try await filled(place)
     try await world.pull()
     try await world.drop()
     #expect(try await code(world) == .notFound)

@@ -23,8 +23,8 @@ enum QuarantineCheck {
       }
       let why = Quarantine.reason(path, disk: root.disk) ?? "a tail of the log that was cut off"
       return note(
-        "\(entry.info.size) bytes were put aside: \(why). Nothing reads them; remove them when "
-          + "they are of no more interest")
+        "\(entry.info.size) bytes were put aside: \(why). Nothing reads them; remove the file "
+          + "when it is of no more interest, and the .reason beside it, if there is one")
     }
   }
 }

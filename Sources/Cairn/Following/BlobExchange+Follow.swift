@@ -10,14 +10,16 @@ extension BlobExchange {
   /// listing if there is a reason, else nothing.
   func follow(_ report: inout ExchangeReport) async throws(CairnError) {
     guard home.isInUse || memory.withLock({ $0.mustLook }) else { return }
-    let isRebuilt = memory.withLock { $0.isRebuilt }
-    if isRebuilt || isCollectionDue(), try !home.list().isEmpty {
-      let grace = isRebuilt ? 0 : options.graceMilliseconds
-      let collector = BlobCollector(store: store, home: home, grace: grace)
-      _ = try collector.collectHere()
-      memory.withLock { $0.collected = home.machine.clock.now() }
+    // Taken, so that a switch that comes meanwhile is not forgotten.
+    let isRebuilt = memory.withLock { memory in
+      let isRebuilt = memory.isRebuilt
+      memory.isRebuilt = false
+      return isRebuilt
     }
-    memory.withLock { $0.isRebuilt = false }
+    do throws(CairnError) { try collect(all: isRebuilt) } catch {
+      if isRebuilt { noteRebuilt() }
+      throw error
+    }
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
       let isMissed = memory.absences > 0 && memory.absent.isDue()
@@ -30,6 +32,14 @@ extension BlobExchange {
     if memory.withLock({ $0.known.isEmpty }) { return }
     let listing = try await listing(&report)
     try await fetchWanted(listing, here: try whatIsHere(&report), &report)
+  }
+
+  /// Removes what nothing refers to: all of it, or, if it is time, what the grace is over for.
+  private func collect(all: Bool) throws(CairnError) {
+    guard all || isCollectionDue(), try !home.list().isEmpty else { return }
+    let grace = all ? 0 : options.graceMilliseconds
+    _ = try BlobCollector(store: store, home: home, grace: grace).collectHere()
+    memory.withLock { $0.collected = home.machine.clock.now() }
   }
 
   /// The copy has other tables now: what only the old ones needed may go.

@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
 
@@ -38,7 +39,7 @@ extension DatastoreFollower {
     var (vain, looks) = (0, 0)
     while true {
       if Task.isCancelled { throw DatastoreFollower.aborted }
-      let before = datastore.store.vector
+      let before = vectors
       let report: ExchangeReport
       do throws(CairnError) { report = try await datastore.exchange() } catch {
         // What has come before that is whole, and shows; the first error says more.
@@ -49,10 +50,10 @@ extension DatastoreFollower {
       total.add(report)
       let hasMoved =
         result.incorporated > 0 || report.fetchedAttachments > 0
-        || datastore.store.vector != before
+        || vectors != before
       vain = hasMoved || report.fetchedFiles == 0 ? 0 : vain + 1
       if vain == DatastoreFollower.vainRounds {
-        if !report.isRejoining { total.problems.append(vainProblem) }
+        total.problems.append(vainProblem)
         return total
       }
       if hasMoved || vain > 0 { continue }
@@ -61,6 +62,11 @@ extension DatastoreFollower {
         return total
       }
     }
+  }
+
+  /// How far the copy is, and what is put together in its place.
+  private var vectors: [VersionVector] {
+    [datastore.store.vector, datastore.exchanger?.staged?.store.vector ?? VersionVector()]
   }
 
   /// One more than it may take: what waits for something else stays here, and is not fetched again.

@@ -110,13 +110,17 @@ extension Exchange {
 
   /// Puts a bad file aside. Where only some tables are kept, a file of all of them is not: the
   /// reason has to do.
-  func putAside(_ name: String, _ bytes: [UInt8], reason: String) {
+  ///
+  /// - Returns: what to say about that.
+  @discardableResult
+  func putAside(_ name: String, _ bytes: [UInt8], reason: String) -> String {
     let isHead = bytes.starts(with: Head.magic)
     if isHead || store.options.followed ?? .all == .all {
       quarantine.keep(name, bytes, reason: reason)
-    } else {
-      quarantine.note(name, bytes, reason: reason)
+      return "kept in quarantine"
     }
+    quarantine.note(name, bytes, reason: reason)
+    return "only this reason is kept in quarantine"
   }
 
   /// Abort means at once, where there is more than one file to come.

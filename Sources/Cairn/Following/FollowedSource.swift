@@ -19,14 +19,16 @@ final class FollowedSource: Sendable {
     var isOver = false
   }
 
+  private let quarantine: Quarantine
+
   init(_ file: FollowFile, root: String, tables: TableChoice, machine: Machine) {
     self.root = root
     self.tables = tables
     self.machine = machine
     state = Lock(State(file: file))
     let directory = root + "/" + FileName.followed + "/" + FileName.quarantine
-    catalogue = FollowedCatalogue(
-      quarantine: Quarantine(directory: directory, machine: machine))
+    quarantine = Quarantine(directory: directory, machine: machine)
+    catalogue = FollowedCatalogue(quarantine: quarantine)
   }
 
   var file: FollowFile { state.withLock { $0.file } }
@@ -46,6 +48,8 @@ final class FollowedSource: Sendable {
       // What was put together for another choice is not gone on with.
       do throws(DiskError) {
         try machine.disk.removeTree(directory + "/" + FileName.rejoining)
+        // Files that were put aside may have tables that are left out now.
+        if tables != .all { try quarantine.keepReasonsOnly() }
       } catch { throw CairnError(error) }
     }
     try change { file in

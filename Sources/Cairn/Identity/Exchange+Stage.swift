@@ -26,7 +26,13 @@ extension Exchange {
     // Of a history that has lost nothing comes in by a snapshot; another choice of tables has no
     // other history.
     let isChoice = following?.mustRebuild ?? false && memory.withLock { $0.forked.isEmpty }
-    try await staging.exchange.collect(entries, listing, joins: isChoice, &report)
+    do throws(CairnError) {
+      try await staging.exchange.collect(entries, listing, joins: isChoice, &report)
+    } catch {
+      // What is damaged at home is not gone on with: the next round begins anew.
+      if error.code == .corrupt { stopRejoining() }
+      throw error
+    }
     try checkOpen()
     if mustStartAgain(staging, cause) {
       let cut = staging.exchange.memory.withLock { $0.cutOff }

@@ -49,27 +49,32 @@ extension CDBFile {
     let full = CDBHash.full(key)
     var probe = CDBProbe(layout, hash: layout.format.hash(full))
     let keyLength = UInt64(truncatingIfNeeded: key.count)
-    while probe.left > 0 {
-      // Tables lie in the file: `CDBLayout` has seen to that.
-      let (hash, position) = unsafe pair(whole, probe.slot)
-      if position == 0 { break }
-      probe.advance()
-      if hash != probe.hash { continue }
-      guard let left = room(behind: position) else { return try lookCarefully(key) }
-      let (length, valueLength) = unsafe pair(whole, position)
-      if length != keyLength { continue }
-      // From here on the key's own length is used, which nobody has to wait for.
-      guard keyLength <= left, valueLength <= left &- keyLength else {
-        return try lookCarefully(key)
+    var isSecond = false
+    while true {
+      while probe.left > 0 {
+        // Tables lie in the file: `CDBLayout` has seen to that.
+        let (hash, position) = unsafe pair(whole, probe.slot)
+        if position == 0 { break }
+        probe.advance()
+        if hash != probe.hash { continue }
+        guard let left = room(behind: position) else { return try lookCarefully(key) }
+        let (length, valueLength) = unsafe pair(whole, position)
+        if length != keyLength { continue }
+        // From here on the key's own length is used, which nobody has to wait for.
+        guard keyLength <= left, valueLength <= left &- keyLength else {
+          return try lookCarefully(key)
+        }
+        let start = unsafe whole + Int(truncatingIfNeeded: position &+ layout.pairSize)
+        if unsafe FileBytes.equal(start, key) {
+          let value = unsafe (start + key.count).assumingMemoryBound(to: UInt8.self)
+          let count = Int(truncatingIfNeeded: valueLength)
+          return unsafe .inMemory(UnsafeBufferPointer(start: value, count: count))
+        }
       }
-      let start = unsafe whole + Int(truncatingIfNeeded: position &+ layout.pairSize)
-      if unsafe FileBytes.equal(start, key) {
-        let value = unsafe (start + key.count).assumingMemoryBound(to: UInt8.self)
-        let count = Int(truncatingIfNeeded: valueLength)
-        return unsafe .inMemory(UnsafeBufferPointer(start: value, count: count))
-      }
+      guard !isSecond, let other = Self.otherHash(full, layout.format) else { return nil }
+      isSecond = true
+      probe = CDBProbe(layout, hash: other)
     }
-    return Self.otherHash(full, layout.format) == nil ? nil : try lookCarefully(key)
   }
 
   /// How many bytes follow behind the lengths of a record; nil if none can be there.

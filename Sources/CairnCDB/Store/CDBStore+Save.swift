@@ -71,13 +71,17 @@ extension CDBStore {
       try finish(changes, new, placed)
       return true
     } catch {
-      state.withLock { state in
+      let gone = state.withLock { state in
+        let old = state.changes
         state.isSaving = false
         // The new file has its name, but that is not certain to last: it is known, and not used.
         if let placed { state.seen = placed }
         // Removed keys that the file does not have were kept only for the save.
         state.changes = state.changes.filter { $0.value.isInFile || $0.value.value != nil }
+        return old
       }
+      // Behind the lock: the end of a key that is an object is the app's code.
+      withExtendedLifetime(gone) {}
       throw error
     }
   }
@@ -86,7 +90,8 @@ extension CDBStore {
   private func finish(
     _ saved: [[UInt8]: CDBChange<Key, Value>], _ new: CDBFile, _ info: FileInfo?
   ) throws(CairnError) {
-    try state.withLock { state throws(CairnError) in
+    let gone = try state.withLock { state throws(CairnError) in
+      let old = state.changes
       var left: [[UInt8]: CDBChange<Key, Value>] = [:]
       for (name, change) in state.changes where saved[name]?.ticket != change.ticket {
         var change = change
@@ -99,6 +104,9 @@ extension CDBStore {
       state.opened += 1
       state.isSaving = false
       state.lastSaveError = nil
+      return old
     }
+    // Behind the lock: the end of an object is the app's code.
+    withExtendedLifetime(gone) {}
   }
 }

@@ -50,9 +50,21 @@ extension CDBStore {
     get throws(CairnError) { try value(for: key) }
   }
 
-  /// Whether a key has a value. Decodes nothing.
+  /// Whether a key has a value. Reads no value, and decodes none.
   public func contains(_ key: Key) throws(CairnError) -> Bool {
-    try withStoredValue(for: key) { _ throws(CairnError) in true } ?? false
+    let name = try keys.encode(key)
+    let (change, file) = try changeAndFile(name)
+    if let change { return change.value != nil }
+    return try file?.contains(name) ?? false
+  }
+
+  private func changeAndFile(
+    _ name: [UInt8]
+  ) throws(CairnError) -> (CDBChange<Key, Value>?, CDBFile?) {
+    try state.withLock { state throws(CairnError) in
+      guard state.isOpen else { throw closedError }
+      return (state.changes[name], state.file)
+    }
   }
 
   /// Shows a value's bytes as they are stored, tag and all: where they lie in the file, without a
@@ -63,10 +75,7 @@ extension CDBStore {
     for key: Key, _ body: (Span<UInt8>) throws(CairnError) -> R
   ) throws(CairnError) -> R? {
     let name = try keys.encode(key)
-    let (change, file) = try state.withLock { state throws(CairnError) in
-      guard state.isOpen else { throw closedError }
-      return (state.changes[name], state.file)
-    }
+    let (change, file) = try changeAndFile(name)
     if let change {
       guard let stored = try change.stored(values) else { return nil }
       return try body(stored.span)
@@ -96,10 +105,14 @@ extension CDBStore {
   private func change(
     _ key: Key, _ name: [UInt8], _ content: CDBChange<Key, Value>.Content
   ) throws(CairnError) {
+    // What is replaced is let go behind the lock: the end of an object is the app's code.
+    var gone: (change: CDBChange<Key, Value>?, value: Value?)
+    defer { withExtendedLifetime(gone) {} }
     let hasChanged = try state.withLock { state throws(CairnError) -> Bool in
       guard state.isOpen else { throw closedError }
       let record = try state.file?.find(name.span)
       let before = state.changes[name]
+      gone = (before, state.cache[name])
       switch content {
       case .removed:
         state.cache[name] = nil
@@ -156,10 +169,14 @@ extension CDBStore {
 
   private func mark(_ key: Key, _ value: Value) throws(CairnError) {
     let name = try keys.encode(key)
+    // Let go behind the lock, as in `change`.
+    var gone: CDBChange<Key, Value>?
+    defer { withExtendedLifetime(gone) {} }
     try state.withLock { state throws(CairnError) in
       guard state.isOpen else { throw closedError }
       let isInFile = try state.file?.find(name.span) != nil
       let before = state.changes[name]
+      gone = before
       // Removed just now.
       if let before, before.value == nil { throw missing("the key \(key)") }
       let ticket = state.nextTicket()
@@ -188,9 +205,13 @@ extension CDBStore {
   /// Forgets what was decoded; what was changed and is not saved stays. Values are decoded anew
   /// when they are asked for, into other objects.
   public func emptyCache() {
-    state.withLock { state in
+    let gone = state.withLock { state in
+      let old = state.cache
       state.cache = state.changes.compactMapValues(\.value)
+      return old
     }
+    // Behind the lock: the end of an object is the app's code.
+    withExtendedLifetime(gone) {}
   }
 }
 

@@ -115,17 +115,22 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
         if !discardingChanges {
           do throws(CairnError) { _ = try write() } catch {
             timer.restart()
+            // What waited was cancelled.
+            autosave()
             throw error
           }
         }
-        state.withLock { state in
+        let gone = state.withLock { state -> CDBStoreState<Key, Value>? in
           // Somebody may have changed something since the save.
-          guard discardingChanges || state.changes.isEmpty else { return }
-          let (tickets, opened) = (state.tickets, state.opened + 1)
+          guard discardingChanges || state.changes.isEmpty else { return nil }
+          let old = state
           // The file is closed when the last walk over it has gone.
           state = CDBStoreState()
-          (state.tickets, state.opened) = (tickets, opened)
+          (state.tickets, state.opened) = (old.tickets, old.opened + 1)
+          return old
         }
+        // Behind the lock: the end of an object is the app's code.
+        withExtendedLifetime(gone) {}
       }
     }
   }
@@ -150,7 +155,8 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
     try turn.withLock { _ throws(CairnError) in
       try checkOpen()
       let (file, seen) = try openFile()
-      try state.withLock { state throws(CairnError) in
+      let gone = try state.withLock { state throws(CairnError) in
+        let old = state
         var changes = state.changes
         for name in state.changes.keys {
           changes[name]?.isInFile = try file?.find(name.span) != nil
@@ -160,7 +166,10 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
         state.file = file
         state.seen = seen
         state.opened += 1
+        return old
       }
+      // Behind the lock: the end of an object is the app's code.
+      withExtendedLifetime(gone) {}
     }
   }
 

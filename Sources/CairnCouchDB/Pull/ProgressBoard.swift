@@ -15,23 +15,23 @@ final class ProgressBoard: Sendable {
   var current: CouchDBProgress { state.withLock { $0.progress } }
 
   func set(_ change: (inout CouchDBProgress) -> Void) {
-    let (progress, readers) = state.withLock { state in
+    state.withLock { state in
       change(&state.progress)
-      return (state.progress, Array(state.readers.values))
+      // Under the lock, so that the last one to come is the newest; it calls nobody's code.
+      for reader in state.readers.values { reader.yield(state.progress) }
     }
-    for reader in readers { reader.yield(progress) }
   }
 
   /// As it is now, and whenever it has changed; only the newest waits.
   var changes: AsyncStream<CouchDBProgress> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: CouchDBProgress.self, bufferingPolicy: .bufferingNewest(1))
-    let (number, progress) = state.withLock { state in
+    let number = state.withLock { state in
       state.count += 1
       state.readers[state.count] = continuation
-      return (state.count, state.progress)
+      continuation.yield(state.progress)
+      return state.count
     }
-    continuation.yield(progress)
     continuation.onTermination = { [weak self] _ in self?.remove(number) }
     return stream
   }
