@@ -96,7 +96,7 @@ import Testing
     let good = try bench.read(directory + "/" + name)
     try bench.write(directory + "/" + name, good.flipped(at: min(200, good.count / 2)))
     try bench.write(path, last)
-    for n in 0..<5 { try a.table("t")["t\(n)"].set("n", 2) }
+    for n in 0..<5 { try a.table("t")[RecordID("t\(n)")].set("n", 2) }
     try a.sync()
     try await a.exchange()
     let third = try await bench.follow("follower", policy(.all))
