@@ -80,7 +80,7 @@ import Testing
       },
       Damage("a newer format", kept: false) {
         var bytes = $0
-        (bytes[8], bytes[10]) = (2, 2)
+        (bytes[8], bytes[10]) = (3, 3)
         return bytes.resummedSegment()
       },
       Damage("a body that can't be unpacked", kept: true) {
@@ -269,7 +269,7 @@ import Testing
     if kind == "noise" {
       bad = SeededRandom(4).bytes(good.count)
     } else {
-      (bad[8], bad[10]) = (2, 2)
+      (bad[8], bad[10]) = (3, 3)
       bad.set(XXH3.hash64(bad, 0..<120), at: 120)
     }
     let headPath = bench.shared + "/" + bench.head(a)

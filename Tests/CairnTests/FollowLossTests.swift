@@ -119,7 +119,7 @@ import Testing
     try bench.write(path, head)
     try await follower.pull()
     for device in [a, b] {
-      try device.add("more of \(device === a ? "a" : "b")")
+      try device.add("more-of-\(device === a ? "a" : "b")")
       try await device.exchange()
     }
     try await follower.pull()

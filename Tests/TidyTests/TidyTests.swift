@@ -87,6 +87,7 @@ import Testing
     // Memory that is written to once, under a lock, before a flag lets anybody read it.
     "Sources/CairnDisk/FileBytes.swift": "@unchecked",
     "Sources/CairnDisk/MemoryRoom.swift": "@unchecked",
+    "Sources/CairnDisk/PageRoom.swift": "@unchecked",
     // A lock of the system's, and what is only touched under it.
     "Sources/CairnDisk/Condition.swift": "@unchecked",
     "Sources/CairnStore/GroupCommit.swift": "@unchecked",

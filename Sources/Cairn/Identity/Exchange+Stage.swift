@@ -29,8 +29,9 @@ extension Exchange {
     do throws(CairnError) {
       try await staging.exchange.collect(entries, listing, joins: isChoice, &report)
     } catch {
-      // What is damaged at home is not gone on with: the next round begins anew.
-      if error.code == .corrupt { stopRejoining() }
+      // What is damaged at home, or could not take in what came, is not gone on with: the next
+      // round begins anew.
+      if error.code == .corrupt || error.code == .syncFailed { stopRejoining() }
       throw error
     }
     try checkOpen()
