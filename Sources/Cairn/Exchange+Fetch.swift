@@ -257,6 +257,7 @@ extension Exchange {
   /// meanwhile says so by itself.
   private var hasNothingForSync: Bool {
     !isRejoining && condition.isCalm && inbox.withLock { $0.isEmpty }
+      && memory.withLock { $0.cutOff == nil }
   }
 
   private func merge(_ part: SyncOutcome, into outcome: inout SyncOutcome) {

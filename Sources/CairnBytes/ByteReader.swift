@@ -140,14 +140,21 @@ package struct ByteReader: Sendable {
   /// Passes over so many varints, whatever they say: eight bytes at a time.
   package mutating func skipVarints(_ count: Int) throws(DecodeError) {
     var left = count
+    // Bytes of the one that has not ended yet: none has more than ten.
+    var open = 0
     while left > 8, remaining >= 8 {
       // A varint's last byte is the one without the highest bit.
-      left -= (~bytes.u64(at: offset) & 0x8080_8080_8080_8080).nonzeroBitCount
+      let ends = ~bytes.u64(at: offset) & 0x8080_8080_8080_8080
+      guard open + ends.trailingZeroBitCount / 8 < 10 else { throw .overlongVarint }
+      open = ends == 0 ? open + 8 : ends.leadingZeroBitCount / 8
+      left -= ends.nonzeroBitCount
       offset += 8
     }
     while left > 0 {
       guard offset < end else { throw .truncated }
-      if bytes[offset] < 0x80 { left -= 1 }
+      open += 1
+      guard open <= 10 else { throw .overlongVarint }
+      if bytes[offset] < 0x80 { (left, open) = (left - 1, 0) }
       offset += 1
     }
   }

@@ -86,6 +86,9 @@ package enum RecordStateCoding {
     for _ in 0..<(try reader.count(minimumSize: 4)) {
       let field = try reader.string()
       guard Identifier.isValidField(field) else { throw .malformed("a field's name") }
+      guard state.fields.keys.last.map({ $0 < field }) ?? true else {
+        throw .malformed("fields out of order")
+      }
       state.fields[field] = try register(&reader)
     }
     guard reader.isAtEnd else { throw .malformed("bytes after a record's state") }

@@ -62,7 +62,7 @@ final class GroupCommit: @unchecked Sendable {
       if let reached { done = max(done, reached) }
       isSyncing = false
       expected = present
-      deadline = now + min((now - start) / 2, GroupCommit.waitMax)
+      deadline = now + min((max(now, start) - start) / 2, GroupCommit.waitMax)
       present -= 1
       condition.wakeAll()
     }

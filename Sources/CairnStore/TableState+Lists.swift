@@ -329,7 +329,8 @@ extension TableState {
 
   /// The delta is in the log. `seen` is what this device had seen before it.
   mutating func commitLists(_ delta: inout Delta, stamp: Stamp, seen: VersionVector) {
-    for index in pendingLists.indices {
+    // From the end: that is where edits are taken out without moving the others.
+    for index in pendingLists.indices.reversed() {
       guard let cell = pendingLists[index].cell else { continue }
       let key = pendingLists[index].key
       guard let edit = delta.edits.removeValue(cell) else {

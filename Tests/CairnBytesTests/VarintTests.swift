@@ -54,6 +54,27 @@ struct VarintTests {
     }
   }
 
+  @Test func `none that is too long is passed over`() throws {
+    for length in 1...40 {
+      for before in 0..<9 {
+        for behind in [0, 20] {
+          let long = [UInt8](repeating: 0x80, count: length - 1) + [1]
+          let ones = [UInt8](repeating: 1, count: before + behind)
+          let bytes = ones.prefix(before) + long + ones.suffix(behind)
+          var reader = ByteReader(Array(bytes))
+          if length <= 10 {
+            try reader.skipVarints(before + 1 + behind)
+            #expect(reader.isAtEnd)
+          } else {
+            #expect(throws: DecodeError.overlongVarint) {
+              try reader.skipVarints(before + 1 + behind)
+            }
+          }
+        }
+      }
+    }
+  }
+
   @Test func `a zigzag keeps small numbers small`() {
     for (number, byte) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (63, 126), (-64, 127)] {
       var out: [UInt8] = []

@@ -55,6 +55,17 @@ struct RecordStateCodingTests {
     }
   }
 
+  @Test func `fields in another order are refused`() throws {
+    let bytes = encoded(RecordState(fields: ["a": Register(.int(1)), "b": Register(.int(1))]))
+    for (a, b) in [(0x62, 0x61), (0x61, 0x61)] as [(UInt8, UInt8)] {
+      let bent = bytes.map { $0 == 0x61 ? a : $0 == 0x62 ? b : $0 }
+      #expect(bent != bytes)
+      #expect(throws: DecodeError.malformed("fields out of order")) {
+        try RecordStateCoding.decode(bent, 0..<bent.count)
+      }
+    }
+  }
+
   @Test func `fields are written in order`() {
     var state = RecordState()
     for name in ["b", "a", "_", "Z", "z"].shuffled() { state.fields[name] = Register(.int(1)) }

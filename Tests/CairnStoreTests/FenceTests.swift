@@ -258,6 +258,24 @@ struct FenceTests {
     #expect(group[1].totals.records == group[0].totals.records)
   }
 
+  @Test func `who says to have seen all of itself stops nobody, and is not believed`() throws {
+    let group = try met()
+    let (liar, other) = (DeviceID(rawValue: 77), group.devices[1].id)
+    group[0].state.withLock { guarded in
+      var gate = DeliveryGate(guarded.store, words: [:], rumours: CutRumours())
+      let first = DeliveryPlan.Step(
+        dot: Dot(device: liar, sequence: 1),
+        dependencies: [Dot(device: liar, sequence: .max), Dot(device: other, sequence: 1)],
+        news: nil)
+      let second = DeliveryPlan.Step(
+        dot: Dot(device: liar, sequence: 2), dependencies: [], news: nil)
+      gate.noteSeals([first, second])
+      #expect(gate.rumours.contexts[liar]?[liar] == 2)
+      #expect(gate.context(first)[liar] == 1)
+      #expect(gate.context(first)[other] == 1)
+    }
+  }
+
   @Test func `a later cut takes the place of the earlier ones`() throws {
     let group = try met(2)
     for round in 0..<5 {

@@ -67,8 +67,9 @@ struct DeliveryGate {
       let author = step.dot.device
       var context = contexts[author] ?? VersionVector()
       if let later = rumours.contexts[author], later[author] > context[author] { context = later }
-      guard context[author] + 1 == step.dot.sequence else { continue }
-      for dot in step.dependencies { context.insert(dot) }
+      guard context[author] &+ 1 == step.dot.sequence else { continue }
+      // What somebody says to have seen of itself, only forged ones do.
+      for dot in step.dependencies where dot.device != author { context.insert(dot) }
       context.insert(step.dot)
       rumours.contexts[author] = context
       for dot in step.news?.seals ?? [] where rumours.seals[dot] == nil {
@@ -79,7 +80,7 @@ struct DeliveryGate {
 
   func context(_ step: DeliveryPlan.Step) -> VersionVector {
     var context = contexts[step.dot.device] ?? VersionVector()
-    for dot in step.dependencies { context.insert(dot) }
+    for dot in step.dependencies where dot.device != step.dot.device { context.insert(dot) }
     context.insert(step.dot)
     return context
   }

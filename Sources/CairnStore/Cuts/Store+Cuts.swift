@@ -60,6 +60,7 @@ extension Store {
   /// The fence has moved over enough of what the snapshot remembers to write it anew.
   func isFenceDue(_ guarded: Guarded) -> Bool {
     guard isLinked, let base = guarded.store.ground.base?.description else { return false }
-    return guarded.store.fence.total >= base.fence.total + options.cutFrom
+    let (due, isBeyond) = base.fence.total.addingReportingOverflow(options.cutFrom)
+    return !isBeyond && guarded.store.fence.total >= due
   }
 }
