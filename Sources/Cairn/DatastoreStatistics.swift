@@ -57,18 +57,20 @@ extension Datastore {
   /// records were deleted, and who wrote what when. Like any change it needs a `sync()`.
   ///
   /// Nobody waits for anything. Once every device that has written here, but for retired ones, has
-  /// exchanged twice, `compact()` leaves that out, on each device. A device that wrote something
-  /// without having exchanged, so that nobody knew it, has to take over the others' state first;
-  /// what it wrote goes on top of that, under a new id.
+  /// exchanged three times, with a `sync()` after each, `compact()` leaves that out, on each
+  /// device: once to hear of it, once to say so, once to hear that all have. A device that wrote
+  /// something without having exchanged, so that nobody knew it, has to take over the others' state
+  /// first; what it wrote goes on top of that, under a new id.
   ///
   /// - Throws: `invalidOperation` in a local datastore, which remembers nothing of the kind;
-  ///   `readOnly` in one that is followed.
+  ///   `disallowed` if the user may not write, `readOnly` if it is followed.
   public func askToForget() throws(CairnError) {
     guard exchanger != nil else {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it remembers nothing of the kind", id: id)
     }
     try checkNotFollowed("ask others to forget in")
+    try wrapped { () throws(StoreError) in try store.requireWritable() }
     store.requestCut()
   }
 

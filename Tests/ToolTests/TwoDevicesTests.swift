@@ -85,9 +85,74 @@ import Testing
       (list["devices"] as? [[String: Any]])?.first { $0["thisDevice"] as? Bool == false })
     let id = try #require(other["device"] as? String)
     #expect(other["retired"] as? Bool == false)
+    let own = try #require(list["thisDevice"] as? String)
+    for wrong in [own, "00000000000000aa"] {
+      #expect(try scratch.cairn("devices", "--retire", wrong, root: b).status != 0)
+    }
     let text = try scratch.succeed("devices", "--retire", id, root: b)
+    #expect(text.contains("\nretired \(id) ("))
+    #expect(text.contains("can't be undone"))
+    let later = try scratch.succeed("devices", root: b)
+    #expect(later.split(separator: "\n").contains { $0.hasPrefix(id) && $0.contains("retired") })
     #expect(text.split(separator: "\n").contains { $0.hasPrefix(id) && $0.contains("retired") })
     #expect(try scratch.cairn("devices", "--retire", "nobody", root: b).status != 0)
+  }
+
+  private func device(_ root: String) throws -> String {
+    let list = try json(scratch.succeed("devices", "--json", root: root))
+    return try #require(list["thisDevice"] as? String)
+  }
+
+  /// A third device, whose changes the others have.
+  private func third() throws -> String {
+    let c = scratch.path("c")
+    try scratch.succeed("sync", "--folder", scratch.path("folder"), "--user", "me", root: c)
+    try scratch.succeed("set", "t", "r1", "y=1", root: c)
+    try scratch.succeed("sync", root: c)
+    _ = try meet()
+    return c
+  }
+
+  @Test func `a retired device comes back, though each round is a process`() throws {
+    let c = try third()
+    let old = try device(c)
+    try scratch.succeed("set", "t", "r2", "y=7", root: c)
+    try scratch.succeed("delete", "t", "r3", root: a)
+    try scratch.succeed("devices", "--retire", old, root: a)
+    for _ in 0..<3 { _ = try meet() }
+    let text = try scratch.succeed("sync", root: c)
+    let new = try device(c)
+    #expect(new != old)
+    #expect(text.contains("goes on under a new id, \(new)\n"))
+    _ = try meet()
+    let export = try expectEqualExports()
+    #expect(try scratch.succeed("export", "t", root: c) == export)
+    #expect(
+      export == """
+        {"$id":"r1","x":0,"y":1}
+        {"$id":"r2","x":0,"y":7}
+
+        """)
+  }
+
+  @Test func `a device is not retired while what it has published is not merged`() throws {
+    let c = try third()
+    let id = try device(c)
+    let before = try scratch.files(below: "folder")
+    try scratch.succeed("set", "t", "r2", "y=7", root: c)
+    try scratch.succeed("sync", root: c)
+    let name = try #require(
+      try scratch.files(below: "folder").first { $0.hasSuffix(".seg") && !before.contains($0) })
+    var bytes = try scratch.bytes("folder/" + name)
+    bytes[bytes.count / 2] ^= 0x10
+    _ = try scratch.write("folder/" + name, bytes)
+    let refused = try scratch.cairn("devices", "--retire", id, root: a)
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("--anyway"))
+    #expect(try !scratch.succeed("devices", root: a).contains("retired"))
+    let text = try scratch.succeed("devices", "--retire", id, "--anyway", root: a)
+    #expect(text.contains("1 delta that it has published and nobody has merged"))
+    #expect(try scratch.succeed("devices", root: a).contains("retired"))
   }
 
   @Test func `the others are asked what may be forgotten`() throws {
@@ -98,7 +163,9 @@ import Testing
     let before = try #require(try committed())
     try scratch.succeed("compact", "--forget", "--dry-run", root: a)
     #expect(try committed() == before)
-    try scratch.succeed("compact", "--forget", root: a)
+    let asked = try scratch.succeed("compact", "--forget", root: a)
+    let other = try device(b)
+    #expect(asked.contains("are asked; waiting for \(other):"))
     #expect(try committed() == before + 1)
     for report in try meet() + meet() { #expect((report["problems"] as? [Any])?.isEmpty == true) }
     #expect(try expectEqualExports().split(separator: "\n").count == 3)

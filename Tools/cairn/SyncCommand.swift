@@ -9,8 +9,9 @@ struct SyncCommand: AsyncParsableCommand {
     discussion: """
       The first sync of a root needs --folder; a datastore that isn't there yet is made. Files in \
       the folder that are damaged or not wholly there are listed; they stop nobody else's. If \
-      other devices delete very much at once, what they sent is not taken and the command \
-      ends with 1.
+      the others have gone on without this device, or hold what one of them wrote, it exchanges \
+      and merges once more, and a device that was retired comes back under a new id. If other \
+      devices delete very much at once, what they sent is not taken and the command ends with 1.
       """)
 
   @Flag(name: .long, help: "Take what other devices sent, however much of it they delete.")
@@ -24,21 +25,18 @@ struct SyncCommand: AsyncParsableCommand {
       throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
     }
     let datastore = try store.open(.creating)
-    let exchange: ExchangeReport
-    let merge: SyncResult
+    let summary: SyncSummary
     do {
       defer { noteTraffic(datastore) }
-      exchange = try await Self.exchange(datastore)
-      merge = try datastore.sync(allowingMassDelete: allowMassDelete)
+      summary = try await SyncRounds.run(datastore, allowingMassDelete: allowMassDelete)
     } catch {
       // The first error says more than what closing might add.
       do { try datastore.close() } catch {}
       throw error
     }
     try datastore.close()
-    let summary = SyncSummary(exchange: exchange, merge: merge)
     try report.print(summary.json, text: summary.lines)
-    if merge.massDelete != nil { throw ExitCode(ExitStatus.failure.rawValue) }
+    if summary.merge.massDelete != nil { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 
   /// Remembers what it has cost, also if it failed.
@@ -49,24 +47,5 @@ struct SyncCommand: AsyncParsableCommand {
     } catch {
       Console.error("cairn: what the sync has cost is not remembered: \(error)")
     }
-  }
-
-  /// Exchanges once, and shows how far it is.
-  private static func exchange(_ datastore: Datastore) async throws -> ExchangeReport {
-    let changes = datastore.progressChanges
-    let display = Task {
-      var progress = Progress("syncing")
-      for await change in changes { progress.update(change) }
-      progress.end()
-    }
-    let result: ExchangeReport
-    do { result = try await datastore.exchange() } catch {
-      display.cancel()
-      await display.value
-      throw error
-    }
-    display.cancel()
-    await display.value
-    return result
   }
 }

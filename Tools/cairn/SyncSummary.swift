@@ -30,6 +30,7 @@ struct SyncSummary {
             ? ", \(exchange.skippedAttachments) too large for this device" : ""))
     }
     if let traffic = exchange.traffic { lines.append(traffic.text) }
+    if let id = merge.newDevice { lines.append("this device goes on under a new id, \(id)") }
     if let held = merge.massDelete { lines.append("held: " + held.message) }
     lines += merge.conflicts.map(Self.line)
     lines += exchange.waiting.map { file in
@@ -86,6 +87,7 @@ struct SyncSummary {
         "missing": .count(exchange.missingAttachments),
         "skipped": .count(exchange.skippedAttachments),
       ],
+      "newDevice": merge.newDevice.map(JSON.string) ?? .null,
       "massDelete": merge.massDelete.map(Self.json) ?? .null,
       "conflicts": .array(merge.conflicts.map(Self.json)),
       "waiting": Self.waitingJSON(exchange.waiting), "held": Self.waitingJSON(exchange.held),

@@ -25,6 +25,7 @@ enum DevicesCheck {
   ) async -> [Finding] {
     var findings: [Finding] = []
     var times: [Spoken] = []
+    var retired = Set(datastore.ownHead?.retired ?? [])
     for entry in listing.values.sorted(by: { $0.name < $1.name }) {
       guard let number = FileName.headDevice(entry.name),
         number != datastore.current?.device
@@ -45,6 +46,7 @@ enum DevicesCheck {
           findings.append(damaged(error, entry, datastore))
           continue
         }
+        retired.formUnion(head.retired)
         findings += missing(head, datastore, listing)
         if let time = await lastTime(head, datastore, folder, listing) {
           times.append(
@@ -54,7 +56,7 @@ enum DevicesCheck {
         findings.append(datastore.finding(name, .warning, error.message, file: entry.name))
       }
     }
-    return findings + clocks(times, datastore)
+    return findings + clocks(times, retired, datastore)
   }
 
   private static func describe(_ head: Head) -> String {
@@ -110,7 +112,7 @@ enum DevicesCheck {
   }
 
   private static func clocks(
-    _ times: [Spoken], _ datastore: ExaminedDatastore
+    _ times: [Spoken], _ retired: Set<DeviceID>, _ datastore: ExaminedDatastore
   ) -> [Finding] {
     let now = datastore.root.machine.clock.now()
     var findings: [Finding] = []
@@ -134,12 +136,14 @@ enum DevicesCheck {
             + "often until then")
       }
     }
-    for found in times where now > found.time && now - found.time > silence {
+    // Of those that were retired nobody waits for a word.
+    for found in times
+    where now > found.time && now - found.time > silence && !retired.contains(found.id) {
       findings.append(
         datastore.finding(
           name, .note, "\(found.device) has published nothing for \(span(now - found.time)). If it "
-            + "is gone for good, the others forget nothing until it is retired; if not, it catches "
-            + "up when it comes back",
+            + "is gone for good and somebody asks what may be forgotten, nothing is until it is "
+            + "retired, which can't be undone; if not, it catches up when it comes back",
           command: datastore.retire(found.id)))
     }
     return findings

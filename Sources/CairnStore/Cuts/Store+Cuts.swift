@@ -37,6 +37,16 @@ extension Store {
   /// The cuts that this device has applied and that still say something.
   package var cuts: CutBook { state.withLock { $0.store.cuts } }
 
+  /// Devices for which the cuts wait that are not sealed.
+  package var silentMembers: Set<DeviceID> {
+    state.withLock { $0.store.silentMembers($0.words) }
+  }
+
+  /// Throws if the user may not write.
+  package func requireWritable() throws(StoreError) {
+    try withState { guarded throws(StoreError) in try guarded.store.requireWritable() }
+  }
+
   /// Asks for a cut with the next sync, if so many deltas are outside of the fence by then.
   package func requestCut(from count: UInt64 = 1) {
     state.withLock { $0.wantsCut = min($0.wantsCut ?? .max, count) }

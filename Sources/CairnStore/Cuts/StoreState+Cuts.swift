@@ -89,6 +89,16 @@ extension StoreState {
     return known
   }
 
+  /// Devices of which nobody here knows that they have applied what was asked for.
+  func silentMembers(_ words: CutBook.Words) -> Set<DeviceID> {
+    let known = known(words)
+    var silent: Set<DeviceID> = []
+    for cut in cuts.cuts where !cut.isSealed {
+      silent.formUnion(cut.members.filter { known[$0]?.contains(cut.dot) != true })
+    }
+    return silent
+  }
+
   private mutating func insert(_ cut: Cut) throws(StoreError) {
     var fields: [FieldChange] = [(CutTable.cut, .bytes(cut.encoded))]
     if let seal = cut.seal {

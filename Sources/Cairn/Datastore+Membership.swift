@@ -1,0 +1,43 @@
+internal import CairnDisk
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// What the command line tells of devices that are left out, and of agreements.
+extension Datastore {
+  /// How far the devices are with what may be forgotten.
+  package enum Agreement: Equatable, Sendable {
+    /// Nobody has asked for more than is agreed on.
+    case none
+    /// All have agreed on all that somebody asked for.
+    case agreed
+    /// These devices have not said yet that they have seen it. If there are none, only the device
+    /// that asked has to sync once more.
+    case waiting([String])
+  }
+
+  package var agreement: Agreement {
+    let cuts = store.cuts.cuts
+    if cuts.isEmpty { return .none }
+    if cuts.allSatisfy(\.isSealed) { return .agreed }
+    return .waiting(store.silentMembers.map(\.description).sorted())
+  }
+
+  /// Whether the last sync has found that the others go on without something that is here. The next
+  /// exchange and sync of the same opening make this one with what they have.
+  package var isCutOff: Bool {
+    exchanger?.memory.withLock { $0.cutOff != nil } ?? false
+  }
+
+  /// What `ExchangeReport.held` says, as of the last sync.
+  package var heldFiles: [ExchangeReport.Waiting] {
+    var report = ExchangeReport()
+    exchanger?.noteCuts(&report)
+    return report.held
+  }
+
+  /// Whether anything that a device has written is here.
+  package func hasMerged(_ device: String) -> Bool {
+    DeviceID(hex: device).map { store.vector[$0] > 0 } ?? false
+  }
+}
