@@ -116,7 +116,7 @@ import Testing
     for n in 0..<4 { #expect(try second.datastore.content(of: "p\(n)") == sample(UInt64(n))) }
   }
 
-  @Test(.timeLimit(.minutes(5)))
+  @Test(.timeLimit(.minutes(20)))
   func `what is wrong here is not waited for`() async throws {
     bench.options.pollSeconds = 0.01...0.02
     let a = try await bench.publisher("a")
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(5)))
+  @Test(.timeLimit(.minutes(20)))
   func `following goes on until it is aborted, and waits for the folder`() async throws {
     bench.options.pollSeconds = 0.01...0.02
     let a = try await bench.publisher("a")

@@ -147,7 +147,7 @@ import Testing
     try b.close()
   }
 
-  @Test(.timeLimit(.minutes(2)))
+  @Test(.timeLimit(.minutes(20)))
   func `a disk that spoils what is fetched does not keep a pull going`() async throws {
     let a = try await bench.publisher("a")
     let isBad = Shared(true)
@@ -170,7 +170,7 @@ import Testing
     #expect(try content(follower.datastore) == content(a))
   }
 
-  @Test(.timeLimit(.minutes(2)))
+  @Test(.timeLimit(.minutes(20)))
   func `a disk that spoils what a rebuild fetches is told, and ends the pull`() async throws {
     let a = try await bench.publisher("a")
     let first = try await bench.follow("follower", FollowPolicy(tables: .only(["t"])))

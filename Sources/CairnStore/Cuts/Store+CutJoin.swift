@@ -1,3 +1,4 @@
+import CairnDisk
 import CairnMerge
 import Synchronization
 

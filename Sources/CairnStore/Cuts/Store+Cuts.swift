@@ -1,3 +1,4 @@
+import CairnDisk
 package import CairnMerge
 import Synchronization
 
