@@ -1,6 +1,7 @@
 import CairnBytes
 import CairnDisk
 import CairnMerge
+import Synchronization
 import TestSupport
 import Testing
 
