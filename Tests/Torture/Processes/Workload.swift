@@ -27,10 +27,10 @@ struct Workload: Sendable {
       Child.own, ["write"] + PlaceOptions.arguments(place, content), output: scratch + "/said")
     while !child.hasEnded, Words(child.text).acked < 40 { sleepBriefly() }
     child.kill()
-    let commits = Words(child.text).acked
+    let acked = Words(child.text).acked
     // A torn tail, as a power cut leaves one.
     let log = TextFile.files(below: place.directory + "/log")
-    guard let last = log.last, commits >= 40 else {
+    guard let last = log.last, acked >= 40 else {
       throw TortureFailure("the writer made no log: \(child.errors)")
     }
     var bytes = TextFile.bytes(last)
@@ -38,6 +38,13 @@ struct Workload: Sendable {
     if end + 600 < bytes.count { for place in end..<(end + 600) { bytes[place] = 0xA5 } }
     try TextFile.write(last, bytes)
     let template = read(root)
+    // One more may be there than was acknowledged.
+    let datastore = try place.open()
+    let commits = try content.check(datastore)
+    try datastore.close()
+    guard commits >= acked else {
+      throw TortureFailure("\(acked) were acknowledged before the kill, \(commits) are there")
+    }
     try TextFile.removeTree(root)
     return Workload(
       name: "recovery", content: content, commits: commits + 20,

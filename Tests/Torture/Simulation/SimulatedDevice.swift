@@ -80,10 +80,13 @@ final class SimulatedDevice: @unchecked Sendable {
   }
 
   var isOff: Bool { disk.isOff }
+  /// It was cut off between two steps, and not by its disk within one.
+  private(set) var wasCutBetweenSteps = false
 
   /// The same process, or the next one, starts anew on this disk.
   func start(on disk: MemoryDisk) {
     if disk !== self.disk { faults.leave(self.disk) }
+    wasCutBetweenSteps = false
     self.disk = disk
     faults.install(on: disk)
     manager = SimulatedDevice.manager(number, profile, folder, disk, clock, random)
@@ -93,6 +96,7 @@ final class SimulatedDevice: @unchecked Sendable {
 
   /// From the next step of the disk on nothing works.
   func cutPower() {
+    wasCutBetweenSteps = !isOff
     disk.powerOff(before: disk.operations + 1)
     // Whatever it is, it is the first that fails.
     _ = try? disk.syncDirectory("/")

@@ -293,7 +293,7 @@ final class SimulatedWorld: @unchecked Sendable {
       default: .torn(random.next())
       }
     note("  device \(device.number) starts again: \(model)")
-    took(.crash)
+    took(device.wasCutBetweenSteps ? .crash : .powerCut)
     for copy in device.copies { copy.datastore = nil }
     device.start(on: device.disk.crash(keep: model))
     for copy in device.copies {
