@@ -115,7 +115,8 @@ import Testing
     for thread in start(5, record, { try commit(store, $0, 0, record) }) { thread?.join() }
     #expect(record.failures == [])
     #expect(record.acknowledged.count == 6)
-    #expect(syncs.value == 2)
+    // One, if all were there before the first began.
+    #expect(syncs.value == 1 || syncs.value == 2)
     disk.heal()
     #expect(try missing(record.acknowledged, on: disk.crash(keep: .nothingUnsynced)) == [])
     try store.close()
