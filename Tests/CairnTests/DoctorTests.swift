@@ -215,7 +215,7 @@ import Testing
       case .othersFileLost: ("devices", "not here")
       case .othersHeadBent: ("devices", "checksum")
       case .othersHeadNewer: ("devices", "newer version")
-      case .waiting: ("inbox", "wait for a sync")
+      case .waiting: ("inbox", "for a sync")
       case .deleted: ("catalogue", "deleted on another device")
       case .catalogueBent: ("catalogue", "checksum")
       case .migrating: ("migration", "being moved")

@@ -103,7 +103,8 @@ import Testing
       let first = try await bench.follow(root, policy(old))
       try await first.pull()
       try first.close()
-      let disk = NoteDisk()
+      let isFull = Shared(false)
+      let disk = noteDisk(isFull: isFull)
       let path = bench.folder
       func subscribe(_ tables: FollowPolicy.Tables) async throws -> DatastoreFollower {
         try await DatastoreFollower.subscribe(
@@ -113,16 +114,16 @@ import Testing
             disk: disk, clock: Machine.real.clock, random: Machine.real.random))
       }
       // What can't be remembered is not begun.
-      disk.isFull.withLock { $0 = true }
+      isFull.withLock { $0 = true }
       let refused = await #expect(throws: CairnError.self) { try await subscribe(new) }
       #expect(refused?.code == .diskSpace)
-      disk.isFull.withLock { $0 = false }
+      isFull.withLock { $0 = false }
       let untouched = try open()
       #expect(untouched.policy.tables == old)
       try untouched.close()
 
       let second = try await subscribe(new)
-      disk.isFull.withLock { $0 = true }
+      isFull.withLock { $0 = true }
       try await second.pull()
       #expect(try content(second.datastore) == chosen(try content(a)) { $0 == "u" })
       #expect(try await second.pull().isIdle, "this process knows that it is through")
@@ -178,33 +179,11 @@ extension Optional {
 }
 
 /// A disk that takes everything but FOLLOWING, while it is full.
-private struct NoteDisk: Disk {
-  let base = PosixDisk()
-  let isFull = Shared(false)
-
-  func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
-    try base.open(path, mode)
-  }
-
-  func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
-    try base.list(directory)
-  }
-
-  func info(_ path: String) throws(DiskError) -> FileInfo? { try base.info(path) }
-  func createDirectory(_ path: String) throws(DiskError) { try base.createDirectory(path) }
-  func createPrivateDirectory(_ path: String) throws(DiskError) {
-    try base.createPrivateDirectory(path)
-  }
-
-  func rename(_ from: String, to: String) throws(DiskError) {
+private func noteDisk(isFull: Shared<Bool>) -> RenamingDisk {
+  RenamingDisk { base, from, to throws(DiskError) in
     if isFull.withLock({ $0 }), to.hasSuffix("/FOLLOWING") {
       throw DiskError(reason: .noSpace, operation: "rename", path: to)
     }
     try base.rename(from, to: to)
   }
-
-  func remove(_ path: String) throws(DiskError) { try base.remove(path) }
-  func removeTree(_ path: String) throws(DiskError) { try base.removeTree(path) }
-  func syncDirectory(_ path: String) throws(DiskError) { try base.syncDirectory(path) }
-  func lock(_ path: String) throws(DiskError) -> any DiskLock { try base.lock(path) }
 }

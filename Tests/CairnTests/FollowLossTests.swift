@@ -151,7 +151,7 @@ import Testing
   func `a disk that spoils what is fetched does not keep a pull going`() async throws {
     let a = try await bench.publisher("a")
     let isBad = Shared(true)
-    let disk = SpoilingDisk(isBad: isBad)
+    let disk = spoilingDisk(isBad: isBad)
     let (path, reads) = (bench.folder, Told<String>())
     let hook = HookedFolder.Switch()
     hook.set { request, path throws(CairnError) in
@@ -186,7 +186,7 @@ import Testing
       to: "notes", in: .directory(path), root: bench.root("follower"), policy: FollowPolicy(),
       options: bench.options, opener: { HookedFolder(base: DirectoryFolder(path), hook: hook) },
       machine: Machine(
-        disk: SpoilingDisk(isBad: isBad), clock: Machine.real.clock, random: Machine.real.random))
+        disk: spoilingDisk(isBad: isBad), clock: Machine.real.clock, random: Machine.real.random))
     let report = try await second.pull()
     #expect(report.isRejoining)
     #expect(report.problems.contains { $0.name == FileName.inbox })
@@ -198,25 +198,8 @@ import Testing
 }
 
 /// A disk on which what gets into an inbox is damaged.
-private struct SpoilingDisk: Disk {
-  let base = PosixDisk()
-  let isBad: Shared<Bool>
-
-  func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
-    try base.open(path, mode)
-  }
-
-  func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
-    try base.list(directory)
-  }
-
-  func info(_ path: String) throws(DiskError) -> FileInfo? { try base.info(path) }
-  func createDirectory(_ path: String) throws(DiskError) { try base.createDirectory(path) }
-  func createPrivateDirectory(_ path: String) throws(DiskError) {
-    try base.createPrivateDirectory(path)
-  }
-
-  func rename(_ from: String, to: String) throws(DiskError) {
+private func spoilingDisk(isBad: Shared<Bool>) -> RenamingDisk {
+  RenamingDisk { base, from, to throws(DiskError) in
     try base.rename(from, to: to)
     guard isBad.withLock({ $0 }), to.contains("/inbox/") else { return }
     let file = try base.open(to, .readWrite)
@@ -225,9 +208,4 @@ private struct SpoilingDisk: Disk {
     let bytes = try file.read(at: place, count: 1).map { ~$0 }
     try file.write(bytes.span, at: place)
   }
-
-  func remove(_ path: String) throws(DiskError) { try base.remove(path) }
-  func removeTree(_ path: String) throws(DiskError) { try base.removeTree(path) }
-  func syncDirectory(_ path: String) throws(DiskError) { try base.syncDirectory(path) }
-  func lock(_ path: String) throws(DiskError) -> any DiskLock { try base.lock(path) }
 }

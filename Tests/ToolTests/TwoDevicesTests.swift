@@ -127,6 +127,10 @@ import Testing
     _ = try meet()
     let export = try expectEqualExports()
     #expect(try scratch.succeed("export", "t", root: c) == export)
+    // What it had published under its old id stays held, and no sync can do anything about that.
+    let health = try scratch.succeed("doctor", root: a)
+    #expect(health.contains("1 fetched file is held, of devices that were retired"), "\(health)")
+    #expect(!health.contains("for a sync"))
     #expect(
       export == """
         {"$id":"r1","x":0,"y":1}

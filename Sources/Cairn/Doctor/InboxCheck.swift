@@ -9,9 +9,16 @@ enum InboxCheck {
     let directory = datastore.directory + "/" + FileName.inbox
     var findings: [Finding] = []
     var (files, deltas, deletes) = (0, UInt64(0), 0)
+    let retired = Set((datastore.ownHead?.retired ?? []).map(\.rawValue))
+    var held = 0
     do throws(DiskError) {
       for entry in try datastore.root.list(directory) {
         guard let published = FileName.published(entry.name) else { continue }
+        // No sync takes these. What is in them comes under the new ids of those devices.
+        if retired.contains(published.device) {
+          held += 1
+          continue
+        }
         let path = directory + "/" + entry.name
         do throws(LogError) {
           let limit = PublishedSegment.fileBytesMax
@@ -30,10 +37,18 @@ enum InboxCheck {
         }
       }
     } catch { return [datastore.finding(name, LogError(error))] }
+    if held > 0 {
+      findings.append(
+        datastore.finding(
+          name, .note, "\(held) fetched \(held == 1 ? "file is" : "files are") held, of devices that "
+            + "were retired: what is new in there comes again when they are back, under new ids",
+          file: directory))
+    }
     guard files > 0 else { return findings }
     findings.append(
       datastore.finding(
-        name, .note, "\(deltas) deltas in \(files) fetched files wait for a sync", file: directory,
+        name, .note, "\(deltas) \(deltas == 1 ? "delta" : "deltas") in \(files) fetched "
+          + "\(files == 1 ? "file waits" : "files wait") for a sync", file: directory,
         command: datastore.sync))
     return findings + massDelete(datastore, directory, deletes)
   }
