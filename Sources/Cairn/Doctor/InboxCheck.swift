@@ -41,7 +41,8 @@ enum InboxCheck {
       findings.append(
         datastore.finding(
           name, .note, "\(held) fetched \(held == 1 ? "file is" : "files are") held, of devices "
-            + "that were retired: what is new in there comes again when they are back, under new ids",
+            + "that were retired: what is new in there comes again when they are back, under new "
+            + "ids",
           file: directory))
     }
     guard files > 0 else { return findings }
