@@ -136,9 +136,15 @@ extension Exchange {
       return false
     }
     report.requests += 1
-    guard let bytes = try await readFile(name, PublishedSegment.fileBytesMax, &report) else {
-      return false
+    let found: [UInt8]?
+    do throws(CairnError) {
+      found = try await readFile(name, PublishedSegment.fileBytesMax, &report)
+    } catch {
+      // What is smaller, and what is to be heard of this device, need not wait with it.
+      guard error.code == .quota else { throw error }
+      return wait(error.message)
     }
+    guard let bytes = found else { return false }
     try checkOpen()
     do throws(LogError) {
       guard UInt64(bytes.count) == segment.size else {

@@ -208,9 +208,37 @@ extension Exchange {
         note(entry, known.problem, &report)
         continue
       }
-      let problem = try await verdict(entry, names, &report)
+      let problem: String?
+      do throws(CairnError) { problem = try await verdict(entry, names, &report) } catch {
+        // Nothing waits for it.
+        if error.code == .quota { continue }
+        throw error
+      }
       memory.withLock { $0.foreign[entry.name] = (entry.version, problem) }
       note(entry, problem, &report)
+    }
+  }
+
+  /// A file that begins as one of ours; nil for others, of which no more than the first piece is
+  /// read.
+  private func readOurs(
+    _ name: String, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var isOther = false
+    do throws(CairnError) {
+      let isThere = try await readFile(name, from: 0, &report) { piece throws(CairnError) in
+        bytes += piece
+        let magic = Array(bytes.prefix(8))
+        isOther =
+          magic.count == 8 && magic != PublishedSegment.magic && magic != Head.magic
+          || bytes.count > PublishedSegment.fileBytesMax
+        if isOther { throw CairnError(.cancelled, "it is none of ours") }
+      }
+      return isThere ? bytes : nil
+    } catch {
+      if isOther { return nil }
+      throw error
     }
   }
 
@@ -237,9 +265,7 @@ extension Exchange {
       !entry.isElsewhere
     else { return nil }
     report.requests += 1
-    guard let bytes = try await readFile(entry.name, PublishedSegment.fileBytesMax, &report) else {
-      return nil
-    }
+    guard let bytes = try await readOurs(entry.name, &report) else { return nil }
     let magic = Array(bytes.prefix(8))
     if magic == PublishedSegment.magic {
       do throws(LogError) {

@@ -29,7 +29,7 @@ extension Exchange {
     if !onlyMends { try await publishSegments(&head, through: vector[store.device], &report) }
     try await mend(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
     if !onlyMends {
-      try await mergeSmallSegments(&head, &report)
+      try await mergeIfRoom(&head, &report)
       if isSnapshotDue(head) { try await publishSnapshotIfRoom(&head, listing, &report) }
       head.acknowledged = vector
       head.acknowledgedAt = vector[store.device]
@@ -146,6 +146,18 @@ extension Exchange {
   }
 
   // MARK: merging
+
+  /// It only saves others requests: what is to be heard now must not wait until there is room for
+  /// it.
+  private func mergeIfRoom(
+    _ head: inout Head, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    do throws(CairnError) { try await mergeSmallSegments(&head, &report) } catch {
+      guard error.code == .quota else { throw error }
+      report.problems.append(
+        ExchangeReport.Problem(name: error.file ?? "small files", reason: error.message))
+    }
+  }
 
   /// Many small files cost every reader a request each, so their owner merges them.
   private func mergeSmallSegments(

@@ -10,11 +10,19 @@ package protocol HTTPAuthorizer: Sendable {
     for request: HTTPRequest, _ credentials: Credentials?, now: Int64
   ) throws(CairnError) -> [(name: String, value: String)]
 
+  /// Whether it knows what to do with such credentials.
+  func takes(_ kind: Credentials.Kind) -> Bool
+
   /// Whether the server may do it for other credentials.
   func isRefusal(_ failure: HTTPFailure) -> Bool
+
+  /// Whether the same request may succeed a little later.
+  func isPassing(_ failure: HTTPFailure) -> Bool
 }
 
 extension HTTPAuthorizer {
+  package func takes(_ kind: Credentials.Kind) -> Bool { kind != .accessKey }
+  package func isPassing(_ failure: HTTPFailure) -> Bool { failure.isPassing }
   package func isRefusal(_ failure: HTTPFailure) -> Bool { failure.kind == .status(401) }
 }
 
@@ -27,7 +35,9 @@ package struct PlainAuthorizer: HTTPAuthorizer {
   ) throws(CairnError) -> [(name: String, value: String)] {
     switch credentials?.kind {
     case nil: return []
-    case .bearer: return [("Authorization", "Bearer \(credentials?.secret ?? "")")]
+    case .bearer:
+      let token = try HTTPHeader.checked(credentials?.secret ?? "", "token")
+      return [("Authorization", "Bearer \(token)")]
     case .password:
       let pair = "\(credentials?.name ?? ""):\(credentials?.secret ?? "")"
       return [("Authorization", "Basic \(Base64.encode(Array(pair.utf8)))")]
@@ -35,6 +45,19 @@ package struct PlainAuthorizer: HTTPAuthorizer {
       throw CairnError(
         .auth, "this server wants a user and a password, or a token, and no access key")
     }
+  }
+}
+
+/// What may stand in a header.
+package enum HTTPHeader {
+  /// The text itself. The network library would send none of it, and say that the connection broke.
+  package static func checked(_ text: String, _ what: String) throws(CairnError) -> String {
+    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+      throw CairnError(
+        .auth, "the \(what) has a line end or another control character in it; it is sent in a "
+          + "header, where there can be none: remove it where the \(what) comes from")
+    }
+    return text
   }
 }
 

@@ -44,6 +44,8 @@ package final class HTTPConnections: Sendable {
 
   private func configuration() throws(CairnError) -> HTTPClient.Configuration {
     var tls = TLSConfiguration.makeClientConfiguration()
+    // What is older can be broken (RFC 8996), and passwords travel in it.
+    tls.minimumTLSVersion = .tlsv12
     if let path = settings.certificateFile {
       do {
         tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(path))]
@@ -93,9 +95,11 @@ package final class HTTPConnections: Sendable {
       throw HTTPFailure(.settings(error), request.label, error.message)
     }
     let outgoing = message(request, headers)
+    var isAnswered = false
     do {
-      meter.noteSent(request.body.count)
       let response = try await client.execute(outgoing, deadline: deadline(request))
+      meter.noteSent(request.body.count)
+      isAnswered = true
       let reply = HTTPReply(response)
       try sink.begin(reply, request)
       var count: UInt64 = 0
@@ -120,7 +124,12 @@ package final class HTTPConnections: Sendable {
       }
       return reply
     } catch {
-      throw HTTPFailure(network: error, request)
+      let failure = HTTPFailure(network: error, request)
+      // Without a connection nothing was sent.
+      if !isAnswered, failure.kind != .connection, failure.kind != .tls {
+        meter.noteSent(request.body.count)
+      }
+      throw failure
     }
   }
 

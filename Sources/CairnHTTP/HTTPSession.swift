@@ -53,7 +53,7 @@ package final class HTTPSession: Sendable {
   package func send(
     _ request: HTTPRequest, limit: Int = 64 << 10
   ) async throws(HTTPFailure) -> Answer<BytesSink> {
-    try await send(request, into: { BytesSink(limit: limit) })
+    try await send(request, into: { BytesSink(limit: limit, needsRoom: true) })
   }
 
   /// Sends a request until it is answered with one of its accepted statuses, as often as the
@@ -92,10 +92,11 @@ package final class HTTPSession: Sendable {
           continue
         }
         let isTooLong = (error.retryAfter ?? 0) > settings.longestPauseSeconds
-        if isTooLong, error.isPassing, let seconds = error.retryAfter {
+        let isPassing = authorizer.isPassing(error)
+        if isTooLong, isPassing, let seconds = error.retryAfter {
           ledger.leave(request.origin, alone: seconds)
         }
-        guard error.isPassing, tries < most, !isTooLong else { throw error }
+        guard isPassing, tries < most, !isTooLong else { throw error }
         do { try await self.pause(wait(error, tries)) } catch {
           throw HTTPFailure(.cancelled, request.label, "it was cancelled")
         }
@@ -125,19 +126,24 @@ package final class HTTPSession: Sendable {
       let now = machine.clock.now() &+ known.withLock { $0.clockAhead }
       headers = try authorizer.headers(for: request, try await credentials(), now: now)
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
+    let budget = self.budget
     let reserved = try ledger.reserve(
       request.body.count &+ request.expected, of: budget, isBegun: request.endsWhatWasBegun,
       request.label)
     meter.noteRequest(isRetry: tries > 1)
-    let before = meter.traffic
+    // Others send at the same time, and pay for themselves.
+    let own = TrafficMeter(of: meter)
     defer {
-      let used = meter.traffic.since(before)
+      let used = own.traffic
       ledger.settle(reserved, bytes: used.sentBytes &+ used.receivedBytes)
     }
     let isAnonymous = known.withLock { $0.credentials == nil }
-    var sink = Choice(wanted: sink)
+    var sink = Choice(wanted: sink) { [ledger] length throws(HTTPFailure) in
+      if request.endsWhatWasBegun { return }
+      try ledger.grow(reserved, to: length, of: budget, request.label)
+    }
     let reply = try await connections.send(
-      request, headers, into: &sink, giving: give, meter: meter)
+      request, headers, into: &sink, giving: give, meter: own)
     if var failure = sink.failure(reply, request) {
       if isAnonymous, reply.status == 401 || reply.status == 403 {
         failure.detail += ", and was given no credentials"
@@ -199,16 +205,20 @@ package final class HTTPSession: Sendable {
   private func credentials() async throws(CairnError) -> Credentials? {
     let (credentials, wereFetched) = known.withLock { ($0.credentials, $0.wereFetched) }
     if wereFetched { return credentials }
-    let fetched = try await source.credentials()
+    let fetched = try await fetch()
     known.withLock { ($0.credentials, $0.wereFetched) = (fetched, true) }
     return fetched
+  }
+
+  private func fetch() async throws(CairnError) -> Credentials? {
+    try await source.credentials { [authorizer] in authorizer.takes($0) }
   }
 
   /// Asks for the credentials again; true if there are others now.
   private func refresh(_ request: HTTPRequest) async throws(HTTPFailure) -> Bool {
     do {
       let before = known.withLock { $0.credentials }
-      let fetched = try await source.credentials()
+      let fetched = try await fetch()
       known.withLock { ($0.credentials, $0.wereFetched) = (fetched, true) }
       return fetched != before
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
@@ -223,7 +233,11 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
   private var hasContent = false
   private var rest: [UInt8] = []
   private var mayBePage = false
+  /// What has come while it is not clear whether that is a page.
+  private var opening: [UInt8] = []
   private var isPage = false
+  /// Called with the length of a file before any of it comes. Throws if a budget has no room.
+  private let admit: (UInt64) throws(HTTPFailure) -> Void
   private static var restMax: Int { 4096 }
   /// What came beyond that.
   private var passedOver = 0
@@ -233,7 +247,9 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
     hasContent ? wanted.hasEnough : passedOver > Choice.passedOverMax
   }
 
-  init(wanted: Sink) { self.wanted = wanted }
+  init(wanted: Sink, admit: @escaping (UInt64) throws(HTTPFailure) -> Void) {
+    (self.wanted, self.admit) = (wanted, admit)
+  }
 
   mutating func given() -> [UInt8] { hasContent ? wanted.given() : [] }
 
@@ -243,14 +259,22 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
     mayBePage = reply.status == 200 && reply.contentType == "text/html"
     isWanted = request.accepted.contains(reply.status)
     hasContent = isWanted && (200..<300).contains(reply.status)
-    if hasContent { try wanted.begin(reply, request) }
+    guard hasContent else { return }
+    try wanted.begin(reply, request)
+    if wanted.needsRoom, request.method != "HEAD", let length = reply.length { try admit(length) }
   }
 
   mutating func take(_ bytes: [UInt8], _ request: HTTPRequest) throws(HTTPFailure) {
-    if mayBePage, rest.isEmpty {
-      isPage = Choice.isPage(bytes)
+    var bytes = bytes
+    if mayBePage {
+      bytes = opening + bytes
+      guard let isPage = WebPage.begins(bytes) else {
+        opening = bytes
+        return
+      }
+      self.isPage = isPage
       if isPage { (isWanted, hasContent) = (false, false) }
-      mayBePage = false
+      (mayBePage, opening) = (false, [])
     }
     if hasContent {
       try wanted.take(bytes, request)
@@ -261,18 +285,12 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
     }
   }
 
-  /// Whether these are the first bytes of a web page, and not of a file or of XML.
-  private static func isPage(_ bytes: [UInt8]) -> Bool {
-    let start = String(decoding: bytes.prefix(256), as: UTF8.self).trimmed.lowercased()
-    return ["<!doctype html", "<html", "<head", "<body", "<script", "<meta", "<!--"].contains {
-      start.hasPrefix($0)
-    }
-  }
-
   /// Why the answer is none that was asked for; nil if it is.
   func failure(_ reply: HTTPReply, _ request: HTTPRequest) -> HTTPFailure? {
-    if isWanted { return nil }
-    if isPage || reply.status == 511 {
+    // It ended before it was clear, as nothing does that is asked for.
+    let isCutPage = !opening.isEmpty
+    if isWanted, !isCutPage { return nil }
+    if isPage || isCutPage || reply.status == 511 {
       return HTTPFailure(.foreign, request.label, "a web page came instead of an answer")
     }
     if (300..<400).contains(reply.status), let target = reply["location"] {

@@ -10,11 +10,15 @@ package protocol HTTPSink {
 
   /// More has come than is wanted: the rest is not read, which costs the connection.
   var hasEnough: Bool { get }
+
+  /// The body is a file, of which a budget has to have room for all that is said to come.
+  var needsRoom: Bool { get }
 }
 
 extension HTTPSink {
   package mutating func given() -> [UInt8] { [] }
   package var hasEnough: Bool { false }
+  package var needsRoom: Bool { false }
 }
 
 /// Counts what has come of a body that is not kept whole, and has to end some time all the same.
@@ -40,9 +44,12 @@ package enum NameLimit {
 /// Keeps all of it, up to a limit.
 package struct BytesSink: HTTPSink {
   package private(set) var bytes: [UInt8] = []
+  package let needsRoom: Bool
   private let limit: Int
 
-  package init(limit: Int) { self.limit = max(0, limit) }
+  package init(limit: Int, needsRoom: Bool = false) {
+    (self.limit, self.needsRoom) = (max(0, limit), needsRoom)
+  }
 
   package mutating func begin(
     _ reply: HTTPReply, _ request: HTTPRequest

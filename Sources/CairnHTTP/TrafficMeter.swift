@@ -6,13 +6,18 @@ internal import Synchronization
 package final class TrafficMeter: Sendable {
   private let counts = Lock(FolderTraffic())
   private let stall = Lock(Stall())
+  /// What counts the same, and more.
+  private let whole: TrafficMeter?
 
   private struct Stall {
     var isStalled = false
     var tell: (@Sendable (Bool) -> Void)?
   }
 
-  package init() {}
+  package init() { whole = nil }
+
+  /// Counts a part of what another one counts.
+  init(of whole: TrafficMeter) { self.whole = whole }
 
   /// Who is told when requests stall, and when they go on.
   package func onStall(_ tell: @escaping @Sendable (Bool) -> Void) {
@@ -36,8 +41,15 @@ package final class TrafficMeter: Sendable {
     }
   }
 
-  func noteSent(_ bytes: UInt64) { counts.withLock { $0.sentBytes &+= bytes } }
-  func noteReceived(_ bytes: UInt64) { counts.withLock { $0.receivedBytes &+= bytes } }
+  func noteSent(_ bytes: UInt64) {
+    counts.withLock { $0.sentBytes &+= bytes }
+    whole?.noteSent(bytes)
+  }
+
+  func noteReceived(_ bytes: UInt64) {
+    counts.withLock { $0.receivedBytes &+= bytes }
+    whole?.noteReceived(bytes)
+  }
 }
 
 /// What was used in the last hour, a minute a place, and which servers want to be left alone. One
@@ -79,9 +91,13 @@ package final class BudgetLedger: Sendable {
   }
 
   /// Bytes that were taken from a budget before they were sent or received.
-  package struct Reservation: Sendable {
+  package final class Reservation: Sendable {
     fileprivate let minute: Int64
-    fileprivate let bytes: UInt64
+    fileprivate let bytes: Lock<UInt64>
+
+    fileprivate init(_ minute: Int64, _ bytes: UInt64) {
+      (self.minute, self.bytes) = (minute, Lock(bytes))
+    }
   }
 
   /// Takes a request, and as many bytes as it is going to cost as far as that is known, from a
@@ -96,8 +112,11 @@ package final class BudgetLedger: Sendable {
     let number = clock.now() / 60_000
     let objection = minutes.withLock { minutes -> String? in
       if let budget, !isBegun {
-        let objection = BudgetLedger.objection(budget, bytes, minutes, number)
-        if let objection { return objection }
+        let used = BudgetLedger.used(minutes, number)
+        if let most = budget.requestsPerHour, used.requests >= most {
+          return "the budget of \(most) requests an hour is used up"
+        }
+        if let objection = BudgetLedger.objection(budget, bytes, used.bytes) { return objection }
       }
       let place = BudgetLedger.place(number)
       if minutes[place].number != number { minutes[place] = Minute(number: number) }
@@ -106,7 +125,31 @@ package final class BudgetLedger: Sendable {
       return nil
     }
     if let objection { throw HTTPFailure(.budget, label, objection) }
-    return Reservation(minute: number, bytes: bytes)
+    return Reservation(number, bytes)
+  }
+
+  /// Takes what an answer that has begun says that it is longer than was known. Short ones are not
+  /// asked for: heads and changes.
+  package func grow(
+    _ reservation: Reservation, to bytes: UInt64, of budget: TransferBudget?, _ label: String
+  ) throws(HTTPFailure) {
+    let now = clock.now() / 60_000
+    let objection = minutes.withLock { minutes in
+      reservation.bytes.withLock { reserved -> String? in
+        guard bytes > max(reserved, BudgetLedger.longBytes) else { return nil }
+        let more = bytes - reserved
+        let used = BudgetLedger.used(minutes, now).bytes
+        if let budget, let objection = BudgetLedger.objection(budget, more, used) {
+          return objection
+        }
+        let place = BudgetLedger.place(reservation.minute)
+        guard minutes[place].number == reservation.minute else { return nil }
+        minutes[place].bytes &+= more
+        reserved = bytes
+        return nil
+      }
+    }
+    if let objection { throw HTTPFailure(.budget, label, objection) }
   }
 
   /// What it did cost.
@@ -114,7 +157,8 @@ package final class BudgetLedger: Sendable {
     minutes.withLock { minutes in
       let place = BudgetLedger.place(reservation.minute)
       guard minutes[place].number == reservation.minute else { return }
-      let others = minutes[place].bytes - min(minutes[place].bytes, reservation.bytes)
+      let reserved = reservation.bytes.withLock { $0 }
+      let others = minutes[place].bytes - min(minutes[place].bytes, reserved)
       minutes[place].bytes = others &+ bytes
     }
   }
@@ -137,9 +181,10 @@ package final class BudgetLedger: Sendable {
   private static func used(
     _ minutes: [Minute], _ now: Int64
   ) -> (requests: Int, bytes: UInt64) {
-    // A clock that was put back leaves minutes of the future: they count.
+    // A clock that was put back a little leaves minutes of the future: they count. Further ahead
+    // they are of a clock that was wrong, and would count until it is that time.
     minutes.reduce(into: (requests: 0, bytes: UInt64(0))) { sum, minute in
-      guard minute.number >= 0, minute.number > now - 60 else { return }
+      guard minute.number >= 0, minute.number > now - 60, minute.number < now + 60 else { return }
       sum.requests += minute.requests
       sum.bytes &+= minute.bytes
     }
@@ -147,18 +192,14 @@ package final class BudgetLedger: Sendable {
 
   private static func place(_ minute: Int64) -> Int { Int(((minute % 60) + 60) % 60) }
 
-  /// What stands against a request of so many bytes; nil if nothing does.
+  /// What stands against so many bytes more; nil if nothing does.
   private static func objection(
-    _ budget: TransferBudget, _ upcoming: UInt64, _ minutes: [Minute], _ now: Int64
+    _ budget: TransferBudget, _ upcoming: UInt64, _ used: UInt64
   ) -> String? {
-    let used = BudgetLedger.used(minutes, now)
-    if let most = budget.requestsPerHour, used.requests >= most {
-      return "the budget of \(most) requests an hour is used up"
-    }
     guard let most = budget.bytesPerHour else { return nil }
-    if used.bytes >= most { return "the budget of \(most) bytes an hour is used up" }
+    if used >= most { return "the budget of \(most) bytes an hour is used up" }
     let kept = upcoming > longBytes ? kept(of: most) : 0
-    guard upcoming <= most - min(most, used.bytes &+ kept) else {
+    guard upcoming <= most - min(most, used &+ kept) else {
       return "the budget of \(most) bytes an hour has no room for \(upcoming) more"
     }
     return nil

@@ -46,7 +46,8 @@ extension S3Folder {
     guard case .status(400..<500) = failure.kind, failure.kind != .status(407) else {
       return false
     }
-    return !failure.isPassing && !S3Authorizer(region: address.region).isRefusal(failure)
+    let authorizer = S3Authorizer(region: address.region)
+    return !authorizer.isPassing(failure) && !authorizer.isRefusal(failure)
   }
 
   /// Ends uploads of our files that nobody has ended for a week, by the server's clock: their parts
@@ -54,6 +55,7 @@ extension S3Folder {
   private func sweep() async {
     var request = HTTPRequest("GET", address.origin, address.bucketPath, accepted: [200])
     request.query = [("uploads", ""), ("prefix", address.prefix)]
+    request.isWorthOneTry = true
     // What can't be ended is in nobody's way.
     do throws(HTTPFailure) {
       let answer = try await session.send(request) { S3Document() }

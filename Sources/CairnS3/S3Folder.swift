@@ -6,7 +6,8 @@ internal import Synchronization
 /// A folder in an S3 bucket.
 ///
 /// Objects appear whole or not at all, and the tag of a plain one is the MD5 of its bytes, so that
-/// the answer to an upload says what arrived. Where it does not, the object is looked at.
+/// the answer to an upload says what arrived. Where it says nothing, the server has compared the
+/// hash that came along; what it was sent more than once is looked at.
 /// Conditional requests are honoured by some servers, refused by others and passed over by the
 /// rest: nothing depends on them.
 struct S3Folder: Folder {
@@ -46,7 +47,9 @@ struct S3Folder: Folder {
         let seconds = session.clockAhead / 1000
         failure.detail += " (the server's clock is \(seconds) seconds ahead of this device's)"
       }
-      if code == "SlowDown" || code == "ServiceUnavailable" { failure.kind = .status(503) }
+      if code == "SlowDown" || code == "ServiceUnavailable" || S3Authorizer.passing.contains(code) {
+        failure.kind = .status(503)
+      }
     }
     return CairnError(failure, file: path)
   }
@@ -138,9 +141,9 @@ struct S3Folder: Folder {
     request.body = .bytes(bytes)
     let size = UInt64(bytes.count)
     do throws(HTTPFailure) {
-      let reply = try await session.send(request).reply
-      let tag = reply["etag"].map { $0.trimmed.filter { $0 != "\"" } }
-      if let tag, tag == SignatureV4.hex(hash) {
+      let answer = try await session.send(request)
+      let tag = answer.reply["etag"].map { $0.trimmed.filter { $0 != "\"" } }
+      if let tag, tag == SignatureV4.hex(hash) || answer.tries == 1 && !tag.isEmpty {
         return FolderEntry(name: S3Folder.name(path), size: size, version: "\(size) \(tag)")
       }
     } catch { throw failure(error, path) }

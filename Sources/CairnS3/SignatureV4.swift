@@ -75,6 +75,18 @@ struct S3Authorizer: HTTPAuthorizer {
     }
   }
 
+  func takes(_ kind: Credentials.Kind) -> Bool { kind == .accessKey }
+
+  /// A server that has waited too long for the body, or is at something else with the same object.
+  func isPassing(_ failure: HTTPFailure) -> Bool {
+    if failure.isPassing { return true }
+    guard failure.kind == .status(400) || failure.kind == .status(409),
+      let code = S3Document(failure.body).values["Code"]
+    else { return false }
+    return S3Authorizer.passing.contains(code)
+  }
+
+  static let passing: Set<String> = ["RequestTimeout", "OperationAborted"]
   private static let refusals: Set<String> = [
     "ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired",
     "InvalidAccessKeyId", "InvalidSecurity", "SignatureDoesNotMatch",
@@ -85,9 +97,10 @@ struct S3Authorizer: HTTPAuthorizer {
   ) throws(CairnError) -> [(name: String, value: String)] {
     // A bucket may be open to everybody.
     guard let credentials else { return [] }
-    guard credentials.kind == .accessKey, let key = credentials.name else {
+    guard credentials.kind == .accessKey, let name = credentials.name else {
       throw CairnError(.auth, "a bucket wants an access key, and no password or token")
     }
+    let key = try HTTPHeader.checked(name, "access key's id")
     let body: [UInt8] =
       switch request.body {
       case .none: []
@@ -97,7 +110,9 @@ struct S3Authorizer: HTTPAuthorizer {
     let payload = SignatureV4.hash(body)
     let time = HTTPDate.compact(now)
     var added = [("x-amz-content-sha256", payload), ("x-amz-date", time)]
-    if let token = credentials.sessionToken { added.append(("x-amz-security-token", token)) }
+    if let token = credentials.sessionToken {
+      added.append(("x-amz-security-token", try HTTPHeader.checked(token, "session token")))
+    }
     let start = request.origin.firstRange(of: "://")?.upperBound ?? request.origin.startIndex
     let authorization = SignatureV4(key: key, secret: credentials.secret, region: region)
       .authorization(

@@ -22,6 +22,8 @@ struct MultiStatus: XMLSink {
   private static let dav = "DAV:"
 
   private(set) var items: [Item] = []
+  /// Of whatever it was.
+  private(set) var hasResponse = false
   var source: XMLSource
   /// Elements of WebDAV that we are in, by name; others as "".
   private var stack: [String] = []
@@ -53,6 +55,7 @@ struct MultiStatus: XMLSink {
   private mutating func begin(_ name: String) {
     switch (name, stack.count) {
     case ("response", 2):
+      hasResponse = true
       (href, status, wholeStatus) = (nil, nil, nil)
       whole = Item(path: "")
     case ("propstat", 3):

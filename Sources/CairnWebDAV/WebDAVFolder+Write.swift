@@ -160,31 +160,39 @@ extension WebDAVFolder {
   /// Makes a directory of the folder, and those above it that are missing.
   private func makeDirectory(_ directory: String) async throws(CairnError) {
     do throws(HTTPFailure) {
-      if try await make(request("MKCOL", directory, isDirectory: true, accepted: [])) {
+      if try await make(request("MKCOL", directory, isDirectory: true, accepted: [])) == nil {
         memory.noteDirectory(directory)
         return
       }
       var path = ""
+      var refusal: HTTPFailure?
       let names = address.base + directory.split(separator: "/").map(String.init)
       for (index, name) in names.enumerated() {
         path += "/" + PercentCoding.encode(name)
         let request = HTTPRequest("MKCOL", address.origin, path + "/", accepted: [])
-        let isMade = try await make(request)
-        if !isMade, index == names.count - 1 {
-          throw HTTPFailure(.status(409), request.label, "the directory can't be made")
+        let status = try await make(request)
+        if status == 403 {
+          refusal = HTTPFailure(
+            .status(403), request.label,
+            "the server answered 403, and \(directory) can't be made")
+        }
+        if status != nil, index == names.count - 1 {
+          throw refusal
+            ?? HTTPFailure(.status(409), request.label, "the directory can't be made")
         }
       }
       memory.noteDirectory(directory)
     } catch { throw CairnError(error, file: directory) }
   }
 
-  /// Whether the directory is there now. Those far above may not be ours to look at.
-  private func make(_ request: HTTPRequest) async throws(HTTPFailure) -> Bool {
+  /// Nil if the directory is there now, and what the server says if not. Those far above may not be
+  /// ours to look at.
+  private func make(_ request: HTTPRequest) async throws(HTTPFailure) -> Int? {
     var request = request
     request.accepted = [200, 201, 204, 301, 403, 404, 405, 409]
     let reply = try await session.send(request).reply
     memory.note(reply)
     let status = reply.status
-    return [200, 201, 204, 301, 405].contains(status)
+    return [200, 201, 204, 301, 405].contains(status) ? nil : status
   }
 }

@@ -114,6 +114,10 @@ struct WebDAVFolder: Folder {
       memory.note(answer.reply)
       guard answer.reply.status == 207 else { return nil }
       try answer.sink.status.checkComplete(request)
+      // What is there says so of itself at least (RFC 4918, 9.1): this is no empty directory.
+      guard answer.sink.status.hasResponse else {
+        throw HTTPFailure(.foreign, request.label, "a listing in which there is nothing at all")
+      }
       return Found(items: answer.sink.status.items, time: answer.reply.serverTime)
     } catch { throw CairnError(error, file: name) }
   }

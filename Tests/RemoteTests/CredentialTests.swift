@@ -5,6 +5,8 @@ import Testing
 
 @testable import Cairn
 @testable import CairnHTTP
+@testable import CairnS3
+@testable import CairnWebDAV
 @testable import TestServers
 
 /// Who says who we are, and who never hears it.
@@ -79,19 +81,73 @@ import Testing
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
     #expect(throws: CairnError.self) { try CredentialSource.read(path, .real) }
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    #expect(try CredentialSource.read(path, .real) == .password(user: "ana", password: "a=b c"))
+    #expect(try CredentialSource.read(path, .real) == [.password(user: "ana", password: "a=b c")])
     try Data("nothing".utf8).write(to: URL(fileURLWithPath: path))
     #expect(throws: CairnError.self) { try CredentialSource.read(path, .real) }
   }
 
   @Test func `variables say one thing or the other`() {
-    func from(_ values: [String: String]) -> Credentials? { CredentialSource.from { values[$0] } }
-    #expect(from([:]) == nil)
-    #expect(from(["CAIRN_USER": "a"]) == nil)
-    #expect(from(["CAIRN_TOKEN": "t"]) == .bearer("t"))
+    func from(_ values: [String: String]) -> [Credentials] { CredentialSource.from { values[$0] } }
+    #expect(from([:]) == [])
+    #expect(from(["CAIRN_USER": "a"]) == [])
+    #expect(from(["CAIRN_TOKEN": "t"]) == [.bearer("t")])
     #expect(
       from(["AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"])
-        == .accessKey(id: "i", secret: "s", sessionToken: "t"))
+        == [.accessKey(id: "i", secret: "s", sessionToken: "t")])
+  }
+
+  @Test func `of several credentials each server is given those that it takes`() async throws {
+    let place = try TemporaryDirectory()
+    let path = place.path + "/credentials"
+    func write(_ text: String) throws {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    }
+    /// What the header says that a server gets of each kind of folder.
+    func sent() async throws -> (plain: String, bucket: String) {
+      let server = try TestServer { asked in .text(200, asked["authorization"] ?? "none") }
+      var settings = ServerSettings.test
+      settings.credentials = .file(path)
+      let plain = try FolderKind.webDAV(settings).open("webdav+\(server.origin)/f")
+      let bucket = try FolderKind.s3(settings).open("s3://cairn/f?endpoint=\(server.origin)")
+      let answers = (
+        try #require(try await plain.read("a", limit: 1000)),
+        try #require(try await bucket.read("a", limit: 1000))
+      )
+      return (String(decoding: answers.0, as: UTF8.self), String(decoding: answers.1, as: UTF8.self))
+    }
+    let keys = "AWS_ACCESS_KEY_ID=id\nAWS_SECRET_ACCESS_KEY=s\n"
+    for plain in ["CAIRN_TOKEN=tok\n", "CAIRN_USER=ana\nCAIRN_PASSWORD=pw\nCAIRN_TOKEN=tok\n"] {
+      try write(plain + keys)
+      let sent = try await sent()
+      #expect(sent.plain.hasPrefix(plain.contains("USER") ? "Basic " : "Bearer tok"))
+      #expect(sent.bucket.contains("Credential=id/"))
+    }
+    // What is there and does not fit is told, and not passed over.
+    try write(keys)
+    let error = await #expect(throws: CairnError.self) { try await sent() }
+    #expect(error?.code == .auth && error?.message.contains("no access key") == true)
+  }
+
+  @Test func `what no header can have in it is told at once, and not sent`() async throws {
+    for character in ["\n", "\r", "\u{7F}", "\0"] {
+      let bench = try HTTPSessionTests.Bench(
+        credentials: .given(.bearer(Self.secret + character))
+      ) { _ in .answer(200) }
+      let failure = try #require(await bench.failure())
+      #expect(CairnError(failure).code == .auth)
+      #expect(failure.detail.contains("control character") && !failure.detail.contains(Self.secret))
+      #expect(bench.server.count == 0 && bench.log.all.isEmpty)
+    }
+    let server = try TestServer { _ in .answer(200) }
+    for (id, token) in [("id", "token\n"), ("id\n", nil)] as [(String, String?)] {
+      var settings = ServerSettings.test
+      settings.credentials = .given(.accessKey(id: id, secret: "s", sessionToken: token))
+      let folder = try FolderKind.s3(settings).open("s3://cairn/f?endpoint=\(server.origin)")
+      let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
+      #expect(error?.code == .auth && error?.message.contains("control character") == true)
+    }
+    #expect(server.count == 0)
   }
 
   @Test(

@@ -239,6 +239,17 @@ import Testing
     }
   }
 
+  @Test func `nothing older than TLS 1.2 is agreed to`() async throws {
+    let bench = try Bench({ $0.attempts = 1 }) { _ in .answer(200) }
+    let origin = bench.server.origin.replacingOccurrences(of: "http:", with: "https:")
+    await #expect(throws: HTTPFailure.self) {
+      _ = try await bench.session.send(HTTPRequest("GET", origin, "/", accepted: [200]))
+    }
+    // The versions that the client's first message offers (RFC 8446, 4.2.1): 1.3 and 1.2.
+    let offer: [UInt8] = [0, 0x2B, 0, 5, 4, 3, 4, 3, 3]
+    #expect(bench.server.hello.firstRange(of: offer) != nil)
+  }
+
   // MARK: what is not from the server
 
   @Test func `the log-in page of a network is no answer`() async throws {
@@ -248,6 +259,28 @@ import Testing
     #expect(failure.kind == .foreign)
     #expect(CairnError(failure).code == .response)
     #expect(bench.server.count == 1)
+  }
+
+  static let pages = [
+    "<!DOCTYPE html><html></html>", "\u{FEFF}\n<html><body>", "<!-- hello --><p>",
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE html PUBLIC><html/>",
+    "\u{FEFF}<?xml version='1.0'?> <HTML xmlns='x'>",
+  ]
+
+  @Test(arguments: pages, [1, 2, 3, 1000])
+  func `a page is told from an answer however it comes`(_ page: String, _ size: Int) async throws {
+    let bytes = Array(page.utf8)
+    let head =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+    var chunks: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: size) {
+      let chunk = bytes[start..<min(start + size, bytes.count)]
+      chunks += Array("\(String(chunk.count, radix: 16))\r\n".utf8) + chunk + Array("\r\n".utf8)
+    }
+    let all = Array(head.utf8) + chunks + Array("0\r\n\r\n".utf8)
+    let bench = try Bench { _ in .bytes(all) }
+    #expect(await bench.failure()?.kind == .foreign)
+    for count in 0..<bytes.count { #expect(WebPage.begins(Array(bytes[..<count])) != false) }
   }
 
   @Test(arguments: ["", "<?xml version=\"1.0\"?><a/>", "CAIRNSEG"])
@@ -309,7 +342,7 @@ import Testing
     // On a machine that has much to do a try may come too late.
     #expect(traffic.requests == 1 + traffic.retries)
     #expect(traffic.requests >= bench.server.count)
-    #expect(traffic.sentBytes == 500_000 * UInt64(traffic.requests))
+    #expect((500_000...500_000 * UInt64(traffic.requests)).contains(traffic.sentBytes))
     #expect(traffic.receivedBytes >= 300)
   }
 

@@ -1,6 +1,7 @@
 import Cairn
 import CairnDisk
 import TestSupport
+import Testing
 
 @testable import TestServers
 
@@ -57,5 +58,29 @@ extension Datastore {
     let report = try await exchange()
     try sync()
     return report
+  }
+}
+
+extension TransferProgress.Amount {
+  fileprivate func goesOn(from earlier: Self) -> Bool {
+    files >= earlier.files && totalFiles >= earlier.totalFiles && bytes >= earlier.bytes
+      && totalBytes >= earlier.totalBytes && files <= totalFiles && bytes <= totalBytes
+  }
+}
+
+extension Datastore {
+  /// Looks at all that progress says until the datastore is closed: no number ever falls, and none
+  /// is above its total. The task's value is how many there were.
+  func watchProgress() -> Task<Int, Never> {
+    let changes = progressChanges
+    return Task {
+      var (last, count) = (TransferProgress(), 0)
+      for await progress in changes {
+        #expect(progress.fetched.goesOn(from: last.fetched), "\(last), then \(progress)")
+        #expect(progress.published.goesOn(from: last.published), "\(last), then \(progress)")
+        (last, count) = (progress, count + 1)
+      }
+      return count
+    }
   }
 }

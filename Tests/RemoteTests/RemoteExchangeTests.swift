@@ -35,6 +35,11 @@ import Testing
         let server = try TestServer { memory.answer($0) }
         return (server, .s3("s3://cairn/f?endpoint=\(server.origin)", .test), {})
       },
+      Kind(name: "S3, tags that say nothing") {
+        let memory = MemoryS3(MemoryS3.Manners(tagsAreHashes: false))
+        let server = try TestServer { memory.answer($0) }
+        return (server, .s3("s3://cairn/f?endpoint=\(server.origin)", .test), {})
+      },
     ]
 
     private static func dav(_ name: String, _ manners: MemoryDAV.Manners) -> Kind {
@@ -311,6 +316,7 @@ import Testing
   ) async throws {
     let random = SeededRandom(seed)
     let all = try (0..<devices).map { try bench.open("device-\($0)") }
+    let watches = all.map { $0.watchProgress() }
     for round in 0..<rounds {
       for (index, device) in all.enumerated() {
         let table = try device.table("t")
@@ -327,6 +333,7 @@ import Testing
         do throws(CairnError) { try await device.exchange() } catch {
           if proxy == nil { throw error }
         }
+        #expect(device.progress.isIdle)
         try device.sync()
       }
     }
@@ -335,6 +342,7 @@ import Testing
     let contents = try all[0].contents()
     for device in all { #expect(try device.contents() == contents) }
     for device in all { try device.close() }
+    for watch in watches { #expect(await watch.value > 0) }
   }
 }
 

@@ -101,6 +101,101 @@ import Testing
     #expect(gone.errors.contains("no connection: nothing listens there"))
   }
 
+  private let keys = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"]
+
+  @Test func `two roots meet in a bucket, whatever else the environment has`() throws {
+    let bucket = MemoryS3()
+    let server = try TestServer { asked in
+      asked["authorization"]?.contains("Credential=id/") == true
+        ? bucket.answer(asked) : .answer(403)
+    }
+    let address = "s3://\(bucket.bucket)/f?endpoint=\(server.origin)"
+    let both = user.merging(keys) { $1 }
+    for (root, more) in [("a", ["--folder", address]), ("b", ["--folder", address])] {
+      let sync = try Tool.run(
+        ["sync", "--root", place.path + "/" + root] + more, environment: both)
+      #expect(sync.status == 0, "\(sync.errors)")
+    }
+    #expect(try run("a", "set", "t", "r1", "x=7", "--insert", environment: keys).status == 0)
+    for root in ["a", "b"] {
+      let sync = try run(root, "sync", environment: keys)
+      #expect(sync.status == 0, "\(sync.errors)")
+      #expect(sync.output.contains(/[0-9]+ requests?, [0-9]+ bytes sent/))
+    }
+    #expect(try run("b", "get", "t", "r1", environment: keys).output.contains("7"))
+    #expect(try run("b", "doctor", environment: keys).status == 0)
+    #expect(bucket.names.contains { $0.hasSuffix(".head") })
+    // A server that wants no credentials is not given those of a bucket.
+    let open = try TestServer { [memory] asked in
+      asked["authorization"] == nil ? memory.answer(asked) : .answer(400)
+    }
+    let plain = try run("c", "sync", "--folder", "webdav+\(open.origin)/f", environment: keys)
+    #expect(plain.status == 0, "\(plain.errors)")
+  }
+
+  @Test func `a folder on a server is followed, and local datastores are moved to one`() throws {
+    #expect(try run("local", "set", "t", "r1", "x=1", "--insert").status == 0)
+    let migration = try run(
+      "local", "migrate", "--to", place.path + "/a", "--folder", address, environment: user)
+    #expect(migration.status == 0, "\(migration.errors)")
+    let sync = try run("a", "sync", environment: user)
+    #expect(sync.output.contains("published 1 delta"), "\(sync.errors)")
+    let names = memory.names
+    let follow = try run("copy", "follow", address, environment: user)
+    #expect(follow.status == 0, "\(follow.errors)")
+    #expect(try run("copy", "get", "t", "r1").output.contains("1"))
+    #expect(memory.names == names)
+    #expect(try run("a", "set", "t", "r2", "x=2", "--insert", environment: user).status == 0)
+    #expect(try run("a", "sync", environment: user).status == 0)
+    let again = try run("copy", "sync", environment: user)
+    #expect(again.status == 0, "\(again.errors)")
+    #expect(try run("copy", "query", "t").output.contains("r2"))
+  }
+
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script")))
+  func `a terminal is shown how far a sync is`() throws {
+    #expect(try run("a", "sync", "--folder", address, environment: user).status == 0)
+    #expect(try run("a", "set", "t", "r1", "x=1", "--insert", environment: user).status == 0)
+    #expect(try run("a", "sync", environment: user).status == 0)
+    let server = server
+    let memory = memory
+    server.handle { asked in
+      // As long as nobody could miss the bar.
+      if asked.path.hasSuffix(".seg") { Thread.sleep(forTimeInterval: 0.3) }
+      return memory.answer(asked)
+    }
+    let command = "\(Tool.directory)cairn sync --root \(place.path)/b --folder \(address)"
+    let shown = try Tool.run(
+      ["-qefc", command, "/dev/null"], program: "/usr/bin/script",
+      environment: ["PATH": "/usr/bin:/bin"].merging(user) { $1 })
+    #expect(shown.status == 0, "\(shown)")
+    #expect(shown.output.contains(/\rsyncing \[[#·]{20}\] 0 of 1 files, [0-9]+ %/), "\(shown)")
+    // It is wiped before what the sync has done is said.
+    let end = try #require(shown.output.components(separatedBy: "\r").last { $0.hasPrefix("\u{1B}[K") })
+    #expect(end == "\u{1B}[K" || !end.contains("syncing ["))
+    #expect(shown.output.components(separatedBy: "\u{1B}[K").last?.contains("syncing [") == false)
+  }
+
+  @Test func `the first sync of 100,000 records has few of them in memory at once`() throws {
+    let bound = 96 << 20
+    let file = place.path + "/rows.csv"
+    let random = SeededRandom(9)
+    let rows = (0..<100_000).map { "r\($0),\($0),\(random.next())\(random.next())" }
+    try Data(("id,n,text\n" + rows.joined(separator: "\n") + "\n").utf8).write(
+      to: URL(fileURLWithPath: file))
+    let made = try run("a", "sync", "--folder", address, "--limits", "large", environment: user)
+    #expect(made.status == 0, "\(made.errors)")
+    let filled = try run("a", "import", "t", file, "--key", "id", environment: user)
+    #expect(filled.status == 0, "\(filled.errors)")
+    let published = try peak("a", "sync")
+    let opened = try peak("a", "status")
+    #expect(published - opened < bound, "\(published >> 20) and \(opened >> 20) MiB")
+    let fetched = try peak("b", "sync", "--folder", address, "--limits", "large")
+    let openedThere = try peak("b", "status")
+    #expect(fetched - openedThere < bound, "\(fetched >> 20) and \(openedThere >> 20) MiB")
+    #expect(try run("b", "get", "t", "r99999").output.contains("99999"))
+  }
+
   @Test func `dir is a directory`() throws {
     #expect(try run("a", "sync", "--folder", "dir:\(place.path)/shared").status == 0)
     #expect(FileManager.default.fileExists(atPath: place.path + "/shared/cairn.json"))

@@ -234,6 +234,20 @@ import Testing
     #expect(memory.names == ["f/d/b.seg"])
   }
 
+  @Test func `who may not make a directory is told so`() async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.method == "MKCOL" && asked.path.hasPrefix("/f") ? .answer(403) : memory.answer(asked)
+    }
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.seg", [1])
+    }
+    #expect(error?.code == .auth)
+    #expect(error?.message.contains("MKCOL") == true)
+    #expect(error?.message.contains("folder above it is missing") == false)
+  }
+
   // MARK: versions
 
   @Test(arguments: [MemoryDAV.Manners.Tags.secondAndSize, .none])
@@ -318,7 +332,7 @@ import Testing
     arguments: [
       "<multistatus xmlns=\"DAV:\"><response><href>/f/d/a", "<html><body>hello</body></html>",
       "<multistatus xmlns=\"DAV:\">", "", "not XML", "<multistatus/>",
-      "<!DOCTYPE x><multistatus xmlns=\"DAV:\"/>",
+      "<!DOCTYPE x><multistatus xmlns=\"DAV:\"/>", "<multistatus xmlns=\"DAV:\"/>",
     ])
   func `half a listing, or none, is an error and not an empty folder`(_ body: String) async {
     await #expect(throws: CairnError.self) { try await list(body) }

@@ -56,6 +56,7 @@ final class TestServer: Sendable {
     var underWay = 0
     var mostAtOnce = 0
     var observer: @Sendable (Asked) -> Void = { _ in }
+    var hello: [UInt8] = []
 
     init() { handler = { _ in .answer(404) } }
   }
@@ -108,6 +109,8 @@ final class TestServer: Sendable {
   func observe(_ observer: @escaping @Sendable (Asked) -> Void) {
     state.withLock { $0.observer = observer }
   }
+  /// How the last one began that wanted to encrypt.
+  var hello: [UInt8] { state.withLock { $0.hello } }
   func clearLog() { state.withLock { $0.log = [] } }
 
   /// The requests that are made while `body` runs.
@@ -145,7 +148,10 @@ final class TestServer: Sendable {
           message["connection"]?.lowercased() != "close"
         else { break }
       }
-      if rest.first == 0x16 { wire.send(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)) }
+      if rest.first == 0x16 {
+        self?.state.withLock { $0.hello = rest }
+        wire.send(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
+      }
       self?.forget(wire)
       wire.close()
     }

@@ -105,7 +105,7 @@ struct CouchClient: Sendable {
   private func newCookie() async throws(HTTPFailure) -> String? {
     var request = request("POST", address.serverPath(SessionAuthorizer.path))
     let found: Credentials?
-    do { found = try await credentials.credentials() } catch {
+    do { found = try await credentials.credentials { $0 != .accessKey } } catch {
       throw HTTPFailure(.settings(error), request.label, error.message)
     }
     // A server that is open to all needs none.

@@ -1,7 +1,9 @@
-internal import Cairn
-internal import CairnHTTP
-internal import CairnLog
-internal import CairnDisk
+import CairnDisk
+import CairnLog
+
+@testable import Cairn
+@testable import CairnHTTP
+@testable import CairnS3
 
 /// What a server makes of "only if it is not there yet".
 enum ConditionalWrites: Hashable, Sendable {
@@ -14,7 +16,7 @@ enum ConditionalWrites: Hashable, Sendable {
 }
 
 extension S3Folder {
-  /// Writes a scratch object twice. For reports; nothing is built on it.
+  /// Writes a scratch object twice. Nothing is built on what comes of it.
   func probeConditionalWrites() async throws(CairnError) -> ConditionalWrites {
     let path = FileName.temporary(Machine.real.random.next())
     var request = request("PUT", path, accepted: [200, 201, 204, 409, 412, 501])

@@ -1,0 +1,107 @@
+import CairnDisk
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Cairn
+@testable import CairnHTTP
+@testable import TestServers
+
+/// What budgets count, and what they stand against.
+@Suite struct HTTPBudgetTests {
+  typealias Bench = HTTPSessionTests.Bench
+
+  /// A server that answers with as many bytes as its path says.
+  private func bench(_ budget: TransferBudget) throws -> Bench {
+    try Bench({ $0.budget = budget }) { asked in
+      .answer(200, [], [UInt8](repeating: 1, count: Int(asked.path.dropFirst()) ?? 0))
+    }
+  }
+
+  private func get(_ bench: Bench, _ count: Int) async -> HTTPFailure.Kind? {
+    await bench.failure("/\(count)", limit: 8 << 20)?.kind
+  }
+
+  private func put(
+    _ bench: Bench, _ path: String, _ count: Int
+  ) async throws(HTTPFailure) -> FolderTraffic {
+    var request = HTTPRequest("PUT", bench.server.origin, path, accepted: [200])
+    request.body = .bytes([UInt8](repeating: 1, count: count))
+    _ = try await bench.session.send(request)
+    return bench.session.meter.traffic
+  }
+
+  @Test func `a file for which a budget has no room is not received`() async throws {
+    let bench = try bench(TransferBudget(bytesPerHour: 600_000))
+    #expect(await get(bench, 1 << 20) == .budget)
+    #expect(bench.session.meter.traffic.receivedBytes == 0)
+    #expect(await get(bench, 500_000) == nil)
+    // The last 37,500 are for what is short.
+    #expect(await get(bench, 70_000) == .budget)
+    for _ in 0..<2 { #expect(await get(bench, 50_000) == nil) }
+    #expect(await get(bench, 1) == .budget)
+    #expect(bench.session.meter.traffic.receivedBytes == 600_000)
+    bench.clock.advance(by: 3_600_000)
+    #expect(await get(bench, 500_000) == nil)
+  }
+
+  @Test func `a clock that is put back locks no budget`() async throws {
+    let bench = try bench(TransferBudget(requestsPerHour: 1))
+    #expect(await get(bench, 1) == nil)
+    #expect(await get(bench, 1) == .budget)
+    // A little: what was used then was used just now.
+    bench.clock.advance(by: -1_800_000)
+    #expect(await get(bench, 1) == .budget)
+    bench.clock.advance(by: -86_400_000)
+    #expect(await get(bench, 1) == nil)
+    #expect(await get(bench, 1) == .budget)
+    bench.clock.advance(by: 3_600_000)
+    #expect(await get(bench, 1) == nil)
+  }
+
+  @Test func `requests at the same time do not pay for one another`() async throws {
+    let bench = try bench(TransferBudget(bytesPerHour: 5 << 19))
+    let isFree = Shared(false)
+    bench.server.handle { asked in
+      if asked.path == "/slow" {
+        while !isFree.value { Thread.sleep(forTimeInterval: 0.001) }
+      }
+      return .answer(200)
+    }
+    async let slow = bench.failure("/slow")
+    while bench.server.count == 0 { await Task.yield() }
+    _ = try await put(bench, "/large", 1 << 20)
+    isFree.value = true
+    #expect(await slow == nil)
+    // Of 2.5 MiB one is used, and not two.
+    #expect(try await put(bench, "/large", 1 << 20).sentBytes == 2 << 20)
+  }
+
+  @Test func `what never left is not paid for`() async throws {
+    let bench = try Bench({
+      $0.budget = TransferBudget(bytesPerHour: 1000)
+      $0.attempts = 3
+    }) { _ in .answer(200) }
+    bench.server.stop()
+    for _ in 0..<2 {
+      let failure = await #expect(throws: HTTPFailure.self) { try await put(bench, "/f", 600) }
+      #expect(failure?.kind == .connection)
+    }
+    #expect(bench.session.meter.traffic.sentBytes == 0)
+    // Nor what a server's certificate stood against.
+    let other = try Bench({ $0.attempts = 1 }) { _ in .answer(200) }
+    var request = HTTPRequest(
+      "PUT", other.server.origin.replacingOccurrences(of: "http:", with: "https:"), "/f",
+      accepted: [200])
+    request.body = .bytes([1, 2, 3])
+    let failure = await #expect(throws: HTTPFailure.self) {
+      try await other.session.send(request)
+    }
+    #expect(failure?.kind == .tls)
+    #expect(other.session.meter.traffic.sentBytes == 0)
+    // What broke on its way has left.
+    other.server.handle { _ in .hangUp }
+    await #expect(throws: HTTPFailure.self) { try await put(other, "/f", 600) }
+    #expect(other.session.meter.traffic.sentBytes == 600)
+  }
+}
