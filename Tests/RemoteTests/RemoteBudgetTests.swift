@@ -15,7 +15,8 @@ import Testing
     let (a, c) = (try writers.open("a"), try writers.open("c"))
     for number in 0..<10 {
       try a.table("t").insert(
-        ["bytes": .bytes(SeededRandom(UInt64(number)).bytes(90_000))], id: RecordID("large-\(number)"))
+        ["bytes": .bytes(SeededRandom(UInt64(number)).bytes(90_000))],
+        id: RecordID("large-\(number)"))
     }
     try a.sync()
     try await a.exchange()

@@ -35,7 +35,8 @@ import Testing
     #expect(try await bench.folder.list("d") == [entry])
   }
 
-  @Test func `where the tag says nothing an object is looked at if it was sent twice`() async throws {
+  @Test func `where the tag says nothing an object is looked at if it was sent twice`() async throws
+  {
     let bench = try Bench(MemoryS3.Manners(tagsAreHashes: false))
     let (entry, log) = try await bench.server.requests {
       try await bench.folder.write("d/a.seg", [1, 2])
