@@ -25,12 +25,14 @@ package enum Tool {
     return ".build/debug/"
   }()
 
-  /// - Parameter environment: All that it has; nil: that of the tests.
+  /// - Parameters:
+  ///   - program: One of those that were built, or any by its whole path.
+  ///   - environment: All that it has; nil: that of the tests.
   package static func run(
     _ arguments: [String], input: String = "/dev/null", program: String = "cairn",
     environment: [String: String]? = nil
   ) throws -> Outcome {
-    let path = directory + program
+    let path = program.hasPrefix("/") ? program : directory + program
     let scratch = try TemporaryDirectory()
     let (output, errors) = (scratch.path("output"), scratch.path("errors"))
     let words = unsafe WordList([path] + arguments)
