@@ -19,8 +19,8 @@ extension PullRound {
         noteDone()
       } else if !database.fits(row) {
         report.note(
-          "the document \(row.id.prefix(64))… is left out: its id and revisions have more than the "
-            + "\(database.textMax) bytes that a record has for them; Limits.recordBytes allows more")
+          "the document \(row.id.prefix(64))… is left out: its id and revisions have more than "
+            + "\(database.textMax) bytes; Limits.recordBytes allows more")
         noteDone()
       } else if row.isDeleted {
         if try database.remove(document: row.id) {
@@ -154,7 +154,8 @@ extension PullRound {
   ) throws(CairnError) {
     left.insert(row.key)
     var fields: [String: Value] = [
-      "id": .string(row.id), "leaves": .list(row.leaves.prefix(CouchDBDatabase.leavesMax).map(Value.string)),
+      "id": .string(row.id),
+      "leaves": .list(row.leaves.prefix(CouchDBDatabase.leavesMax).map(Value.string)),
       "mark": .string(CouchDBDatabase.mark(of: row.leaves)),
     ]
     if let reason { fields["reason"] = .string(reason) }
