@@ -147,7 +147,7 @@ import Testing
           try objects.update(Note.self, "n") { $0.stars += 5 }
         }
       }
-      let main = try device.main
+      let table = try device.main.table("notes")
       let (asked, written) = (Shared(0), Shared(false))
       hooks.mapping.withLock {
         $0 = { _ throws(CairnError) in
@@ -155,9 +155,9 @@ import Testing
             asked += 1
             return asked == step
           }
-          guard isNow, let record = try main.table("notes").record("n") else { return }
+          guard isNow, let record = try table.record("n") else { return }
           try record.update(["stars": 2, "color": "red"])
-          try main.sync()
+          try table.datastore.sync()
           written.withLock { $0 = true }
         }
       }

@@ -1,3 +1,4 @@
+import Cairn
 import CairnDisk
 import Foundation
 import Synchronization
