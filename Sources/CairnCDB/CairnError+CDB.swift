@@ -10,6 +10,14 @@ extension CairnError {
       file: path, offset: offset)
   }
 
+  /// A key or value that would have to be read at once.
+  static func tooLong(_ path: String, _ offset: UInt64, _ length: Int) -> CairnError {
+    CairnError(
+      .sizeLimit,
+      "\"\(path)\" has a key or value of \(length) bytes at offset \(offset); at most "
+        + "\(CDBFile.largestRead) can be read: split it", file: path, offset: offset)
+  }
+
   /// The file has become shorter since it was opened.
   static func cutShort(_ path: String, _ offset: UInt64) -> CairnError {
     CairnError(

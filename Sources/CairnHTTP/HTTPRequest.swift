@@ -20,6 +20,8 @@ package struct HTTPRequest: Sendable {
   package var endsWhatWasBegun = false
   /// Nothing is lost if it fails: it is not tried again.
   package var isWorthOneTry = false
+  /// What is asked for may itself be a web page, which is then taken for none of a log-in.
+  package var mayBePage = false
 
   /// What is sent along.
   package enum Body: Sendable {

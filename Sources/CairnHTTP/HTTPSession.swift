@@ -254,9 +254,10 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
   mutating func given() -> [UInt8] { hasContent ? wanted.given() : [] }
 
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {
-    // Nothing here is a web page. A network that wants a log-in answers everything with one. Some
-    // servers call an answer one that has nothing in it.
-    mayBePage = reply.status == 200 && reply.contentType == "text/html"
+    // Hardly anything here is a web page. A network that wants a log-in answers everything with
+    // one. Some servers call an answer one that has nothing in it.
+    mayBePage =
+      !request.mayBePage && reply.status == 200 && reply.contentType == "text/html"
     isWanted = request.accepted.contains(reply.status)
     hasContent = isWanted && (200..<300).contains(reply.status)
     guard hasContent else { return }

@@ -221,7 +221,7 @@ extension StoreState {
       return StoreError(
         .sizeLimit,
         "record \(id.text) of table \(tables[number].name) would take \(size) bytes; the limit is "
-          + "\(limits.recordBytes)", id: id.text)
+          + "\(limits.recordBytes): attach what is large (Datastore.attach)", id: id.text)
     }
     if total > limits.datastoreBytes {
       return StoreError(

@@ -68,6 +68,27 @@ import Testing
     #expect(try saved() == ["a": "1"])
   }
 
+  @Test func `beside a file that somebody replaced nothing is written, however often it is tried`()
+    throws
+  {
+    let store = try store(autosave: .seconds(5))
+    try store.set("1", for: "a")
+    let other = try self.store()
+    try other.set("2", for: "b")
+    try other.save()
+    let before = disk.operations
+    for _ in 0..<3 {
+      #expect(waits.durations == [.seconds(5)])
+      waits.wind()
+      #expect(store.lastSaveFailure?.error.code == .disallowed)
+      #expect(disk.operations == before)
+    }
+    try store.reload()
+    waits.wind()
+    #expect(store.lastSaveFailure == nil)
+    #expect(try saved() == ["a": "1", "b": "2"])
+  }
+
   @Test func `a close that fails is made up for after the interval`() throws {
     let store = try store(autosave: .seconds(5))
     try store.set("1", for: "a")

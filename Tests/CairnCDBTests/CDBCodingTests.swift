@@ -1,5 +1,6 @@
 import Cairn
 import CairnCDB
+import Foundation
 import TestSupport
 import Testing
 
@@ -54,6 +55,20 @@ import Testing
         0x66, 0x61, 0x72, 0xFB, 0x3F, 0xF8, 0, 0, 0, 0, 0, 0, 0x64, 0x6E, 0x61, 0x6D, 0x65, 0x62,
         0xC3, 0xA9,
       ])
+  }
+
+  @Test func `bytes of any collection are bytes`() throws {
+    let place = try TemporaryDirectory()
+    let store = CDBStore<String, Data>(place.path("f"), keys: .text, values: .bytes)
+    try store.open()
+    try store.set(Data([1, 2, 3]), for: "a")
+    try store.close()
+    #expect(try CDBFile(place.path("f")).value(for: CDBSample.bytes("a")) == [0, 1, 2, 3])
+    try store.open()
+    #expect(try store["a"] == Data([1, 2, 3]))
+    let other = CDBStore<String, [UInt8]>(place.path("f"), keys: .text, values: .bytes)
+    try other.open()
+    #expect(try other["a"] == [1, 2, 3])
   }
 
   @Test func `tags below 32 are reserved`() throws {

@@ -46,6 +46,35 @@ import Testing
     }
   }
 
+  private static func place(_ bytes: Span<UInt8>) -> Int {
+    unsafe bytes.withUnsafeBufferPointer { unsafe Int(bitPattern: $0.baseAddress) }
+  }
+
+  @Test(arguments: CDBFormat.allCases)
+  func `a value is shown where it lies, and not copied`(_ format: CDBFormat) throws {
+    let disk = MemoryDisk()
+    let writer = try CDBWriter("/s", machine: CDBSample.machine(disk), format: format)
+    for key: UInt8 in 0..<9 { try writer.add([key], [1, 2, 3, key]) }
+    try writer.finish()
+    let file = try CDBFile(disk: disk, path: "/s")
+    let store = CDBStore<[UInt8], [UInt8]>(
+      "/s", keys: .bytes, values: .raw, machine: CDBSample.machine(disk),
+      delay: ManualDelay().delay)
+    try store.open()
+    for key: UInt8 in 0..<9 {
+      let name = [key]
+      // One within the other: two copies could not lie in the same place.
+      let places = try file.withValue(for: name.span) { value throws(CairnError) -> [Int?] in
+        [Self.place(value), try file.withValue(for: name.span) { Self.place($0) }]
+      }
+      #expect(places?.count == 2 && places?.first == places?.last)
+      let stored = try store.withStoredValue(for: name) { value throws(CairnError) -> [Int?] in
+        [Self.place(value), try store.withStoredValue(for: name) { Self.place($0) }]
+      }
+      #expect(stored?.count == 2 && stored?.first == stored?.last)
+    }
+  }
+
   @Test func `a value may be larger than every buffer, and may be given in parts`() throws {
     let random = SeededRandom(5)
     let large = random.bytes(700_000)

@@ -86,4 +86,23 @@ import Testing
     #expect(try store.allKeys() == ["near", "far"])
     #expect(try store["far"] == CDBSample.bytes("first"))
   }
+
+  @Test(.enabled(if: CDBLargeFileTests.isPossible), arguments: [0, CDBFile.defaultCacheBytes])
+  func `what takes no room in a file, and all that there is in memory, is refused`(
+    _ cacheBytes: Int
+  ) throws {
+    let place = try TemporaryDirectory()
+    try write(place.path("f"))
+    let file = try CDBFile(place.path("f"), cacheBytes: cacheBytes)
+    let store = CDBStore<String, [UInt8]>(place.path("f"), keys: .text, values: .raw)
+    try store.open()
+    let bodies: [() throws -> Void] = [
+      { _ = try file.value(for: CDBSample.bytes("near")) }, { _ = try file.records().next() },
+      { _ = try store["near"] },
+    ]
+    for body in bodies {
+      let error = #expect(throws: CairnError.self) { try body() }
+      #expect(error?.code == .sizeLimit)
+    }
+  }
 }

@@ -102,6 +102,28 @@ import Testing
     #expect(try CDBStore.texts(disk).dictionary() == Self.after)
   }
 
+  @Test func `a store that outgrows 32 bits goes over to 64, and stays there`() throws {
+    let disk = MemoryDisk()
+    let (random, machine) = (SeededRandom(6), CDBSample.machine(disk))
+    let records = (0..<90).map { (key: CDBSample.bytes("k\($0)"), value: random.bytes(50)) }
+    let store = CDBStore<[UInt8], [UInt8]>(
+      "/s", keys: .bytes, values: .raw, machine: machine, delay: ManualDelay().delay,
+      largest32: UInt64(try CDBSample.file(Array(records.prefix(60)), .cdb).count))
+    try store.open()
+    for (end, format) in [(30, CDBFormat.cdb), (60, .cdb), (61, .cdb64), (90, .cdb64)] {
+      for record in records.prefix(end) { try store.set(record.value, for: record.key) }
+      try store.save()
+      let expected = try CDBSample.file(Array(records.prefix(end)), format)
+      #expect(try CDBSample.content("/s", disk) == expected, "\(end)")
+      #expect(try store.value(for: records[end - 1].key) == records[end - 1].value)
+      #expect(try disk.list("/").map(\.name) == ["s"])
+    }
+    try store.remove(records[0].key)
+    try store.save()
+    let expected = try CDBSample.file(Array(records.dropFirst()), .cdb64)
+    #expect(try CDBSample.content("/s", disk) == expected)
+  }
+
   @Test func `what killed writers left an hour ago goes with the next save`() throws {
     let disk = MemoryDisk()
     for name in ["s~00000000000000ff", "s~temp", "s~00000000000000fg", "t~00000000000000ff"] {

@@ -369,6 +369,23 @@ import Testing
     #expect(Set(asked.all).isSuperset(of: ["t/r0.photo", "t/r5.photo"]))
   }
 
+  @Test func `the first of all and the last of all are priorities, too`() async throws {
+    let a = try bench.open("a")
+    for index in 0..<3 { try a.addPhoto("r\(index)", sample(UInt64(index), 1000 + index)) }
+    try await a.exchange()
+    bench.options.tuning.blobRoundBytes = 1
+    let priorities = ["r0": Int.min, "r1": 0, "r2": Int.max]
+    let b = try bench.open(
+      "b",
+      AttachmentPolicy { use in .always(priority: priorities[use.record.description] ?? 0) })
+    try await b.pull()
+    for record in ["r2", "r1", "r0"] {
+      #expect(try b.photo(RecordID(record)).state == .remote)
+      #expect(try await b.exchange().fetchedAttachments == 1)
+      #expect(try b.photo(RecordID(record)).state == .here)
+    }
+  }
+
   @Test func `a content makes room only if the folder has all of it`() async throws {
     let a = try bench.open("a", .onDemand)
     let photo = try a.addPhoto("r", sample(1))

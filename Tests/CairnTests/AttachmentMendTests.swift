@@ -152,21 +152,28 @@ import Testing
     #expect(try await folder.write("d/y", from: AskedSource(size: 0, asked: asked)).size == 0)
   }
 
-  @Test func `what is attached again for a record that has it is published under this name`()
-    async throws
-  {
+  @Test(arguments: [false, true])
+  func `what is attached again for a record that has it is published under this name`(
+    inPieces: Bool
+  ) async throws {
     let a = try bench.open("a")
     try a.addPhoto("r", sample(1))
     try await a.exchange()
     let b = try bench.open("b", .onDemand)
     try await b.pullAll()
     try await b.photo("r").fetch()
-    _ = try b.attach(sample(1))
+    func attach() throws {
+      guard inPieces else { return _ = try b.attach(sample(1)) }
+      let draft = try AttachmentDraft(b)
+      try draft.write(sample(1))
+      _ = try draft.finish()
+    }
+    try attach()
     #expect(try await b.exchange().publishedAttachments == 1)
     #expect(try bench.blobs(of: b).count == 1)
     #expect(try bench.contents("b").allSatisfy { !$0.hasSuffix(".own") })
     // Once more, when it is there under this name.
-    _ = try b.attach(sample(1))
+    try attach()
     #expect(try await b.exchange().publishedAttachments == 0)
     #expect(try await b.photo("r").evict())
   }

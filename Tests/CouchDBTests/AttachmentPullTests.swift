@@ -146,6 +146,65 @@ import Testing
     try store.datastore.close()
   }
 
+  private static let page = Array("<!DOCTYPE html>\n<html><body>Hello.</body></html>\n".utf8)
+
+  @Test(arguments: CouchPlace.all)
+  func `an attachment that is a web page comes`(_ place: CouchPlace) async throws {
+    let world = try await CouchWorld(place)
+    let revision = try await world.put("d", "{}")
+    _ = try await world.attach("d", revision, "i.html", Self.page, type: "text/html")
+    let report = try await world.pullAndLook { database throws in
+      #expect(try database.document("d")?.attachment(named: "i.html")?.content() == Self.page)
+    }
+    #expect((report.attachments, report.failedAttachments) == (1, 0))
+    await world.end()
+  }
+
+  @Test(arguments: [true, false])
+  func `a web page that comes unpacked is one, and a page that wants a log-in is none`(
+    packs: Bool
+  ) async throws {
+    let world = try await CouchWorld()
+    let memory = try #require(world.memory)
+    // As with `compression_level = 0`.
+    memory.state.withLock { $0.packs = packs }
+    let revision = try await world.put("d", "{}")
+    _ = try await world.attach("d", revision, "i.html", Self.page, type: "text/html")
+    // One of the right length is told only by a digest that is that of its bytes.
+    let logIn = Array("<!DOCTYPE html>\n<html><body>Log in</body></html>\n".utf8)
+    #expect(logIn.count == Self.page.count)
+    for page in packs ? [logIn + logIn, Self.page] : [logIn + logIn, logIn, Self.page] {
+      memory.set { asked in
+        asked.path.hasSuffix("i.html") ? .answer(200, [("Content-Type", "text/html")], page) : nil
+      }
+      try await world.pullAndLook { database throws in
+        let attachment = try #require(try database.document("d")?.attachment(named: "i.html"))
+        #expect(try attachment.content() == (page == Self.page ? page : nil))
+        #expect(try attachment.isStale == (page != Self.page))
+      }
+    }
+  }
+
+  @Test func `a content that is larger than may be is not asked for`() async throws {
+    var limits = CouchWorld.limits
+    limits.attachmentBytes = 100
+    let world = try await CouchWorld(limits: limits)
+    let revision = try await world.put("d", "{}")
+    let second = try await world.attach("d", revision, "small", [1, 2, 3])
+    _ = try await world.attach("d", second, "large", [UInt8](repeating: 1, count: 101))
+    let server = try #require(world.memory).server
+    for _ in 0..<2 {
+      server.clearLog()
+      let report = try await world.pullAndLook { database throws in
+        #expect(try database.document("d")?.attachment(named: "small")?.content() == [1, 2, 3])
+        #expect(try database.staleAttachments().map { try $0.name } == ["large"])
+      }
+      #expect(report.failedAttachments == 1)
+      #expect(report.problems.first?.contains("has 101 bytes") == true)
+      #expect(!server.log.contains { $0.contains("/large") })
+    }
+  }
+
   @Test(arguments: CouchPlace.all)
   func `the policy chooses, and is asked again about what was left`(_ place: CouchPlace)
     async throws
@@ -189,32 +248,57 @@ import Testing
     await world.end()
   }
 
-  @Test func `higher priorities come first, and attachments last`() async throws {
-    let world = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `higher priorities come first, and attachments last`(_ place: CouchPlace) async throws {
+    let world = try await world(place)
     for id in ["low", "high", "normal"] { try await world.put(id, "{}") }
-    let memory = try #require(world.memory)
-    let order = Lock<[String]>([])
-    memory.server.observe { asked in
-      if asked.path.hasSuffix("_all_docs") {
-        order.withLock { $0.append(String(decoding: asked.body, as: UTF8.self)) }
-      } else if asked.path.contains("/d/") {
-        order.withLock { $0.append(asked.path) }
-      }
-    }
     let policy = CouchDBPolicy(
       document: { ["low": .fetch(.low), "high": .fetch(.high)][$0.id] ?? .fetch() },
       attachment: { (stale) throws(CairnError) in
         try stale.name == "sub/n.bin" ? .fetch(.high) : .fetch(.low)
       })
-    try await world.pull {
-      ($0.policy, $0.docsPerRequest, $0.maxConcurrentFetches) = (policy, 1, 1)
+    let store = try world.store()
+    let database = try store.database("notes", url: world.url)
+    // What is here before each request: the one before it may be on its way into the tables.
+    let seen = Lock<[Set<String>]>([])
+    let asked = Lock<[String]>([])
+    world.memory?.server.observe { request in
+      if request.path.hasSuffix("_all_docs") {
+        asked.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
+      } else if request.path.contains("/d/") {
+        asked.withLock { $0.append(request.path) }
+      }
     }
-    let asked = order.withLock { $0 }
-    #expect(asked.count == 6)
-    #expect(asked.first == #"{"keys":["high"]}"#)
-    #expect(asked[3] == #"{"keys":["low"]}"#)
-    #expect(asked[4].hasSuffix("n.bin"))
-    #expect(asked[5].hasSuffix("t.txt"))
+    let follower = try world.follower(store) { options in
+      (options.policy, options.docsPerRequest, options.maxConcurrentFetches) = (policy, 1, 1)
+      options.beforeRequests {
+        do {
+          var here = Set(try database.ids())
+          for attachment in try database.document("d")?.attachments() ?? []
+          where try !attachment.isStale { here.insert(try attachment.name) }
+          let found = here
+          seen.withLock { $0.append(found) }
+        } catch { Issue.record(error) }
+      }
+    }
+    try await follower.pull()
+    try store.datastore.close()
+    // Where it comes, and what is there before.
+    let order = [["high"], ["d", "normal"], ["low"], ["sub/n.bin"], ["t.txt"]]
+    let all = seen.withLock { $0 }
+    for (index, names) in order.enumerated() {
+      for here in all where !here.isDisjoint(with: names) {
+        #expect(here.isSuperset(of: order[..<index].joined()), "\(names): \(here)")
+      }
+    }
+    #expect(all.contains { $0.count >= 2 && $0.count < 4 })
+    guard world.memory != nil else { return await world.end() }
+    let requests = asked.withLock { $0 }
+    #expect(requests.count == 6)
+    #expect(requests.first == #"{"keys":["high"]}"#)
+    #expect(requests[3] == #"{"keys":["low"]}"#)
+    #expect(requests[4].hasSuffix("n.bin"))
+    #expect(requests[5].hasSuffix("t.txt"))
   }
 
   @Test func `packed bytes that stand for nothing end`() async throws {

@@ -103,6 +103,21 @@ final class CouchWorld: Sendable {
     try await send("POST", ["_bulk_docs"], Array(body.utf8))
   }
 
+  /// Puts a document behind everybody's back.
+  func placeDocument(_ id: String, revision: String = "1-x", _ attachments: [String: Int] = [:]) {
+    memory?.change(name) { database in
+      database.place += 1
+      let stubs = attachments.mapValues { count in
+        MemoryCouch.Attachment(
+          type: "image/png", plain: [UInt8](repeating: 7, count: count), kept: [], isPacked: false,
+          position: 1, digest: "md5-x")
+      }
+      let leaf = MemoryCouch.Leaf(
+        revision: revision, isDeleted: false, members: "", attachments: stubs)
+      database.documents[id] = MemoryCouch.Document(leaves: [leaf], place: database.place)
+    }
+  }
+
   // MARK: following
 
   /// Opens the datastore, which has to be closed by now.
@@ -144,6 +159,16 @@ final class CouchWorld: Sendable {
   /// A real server keeps nothing of ours.
   func end() async {
     if memory == nil { _ = try? await drop() }
+  }
+}
+
+extension CouchDBOptions {
+  /// Calls it before each request is sent, whichever server it goes to.
+  mutating func beforeRequests(_ body: @escaping @Sendable () -> Void) {
+    server.isMetered = {
+      body()
+      return false
+    }
   }
 }
 

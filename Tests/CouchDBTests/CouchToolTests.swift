@@ -1,4 +1,7 @@
+import Cairn
+import CairnDisk
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -21,44 +24,137 @@ import Testing
     try run("cairn", arguments + ["--root", world.directory.path("tool")], environment)
   }
 
-  @Test func `a database is pulled, counted, exported as it was, emptied and forgotten`()
-    async throws
-  {
-    let world = try await CouchWorld()
-    let revision = try await world.put("b", #"{"z":1,"a":{"deep":[null,1e2]}}"#)
+  /// Who may ask that world's server, as the tool is told it.
+  private func user(of world: CouchWorld) async throws -> [String: String] {
+    guard let memory = world.memory else {
+      let found = try await world.settings.credentials.credentials()
+      return found.map { ["CAIRN_USER": $0.name ?? "", "CAIRN_PASSWORD": $0.secret] } ?? [:]
+    }
+    memory.setUser("ana", "pass-word")
+    return ["CAIRN_USER": "ana", "CAIRN_PASSWORD": "pass-word"]
+  }
+
+  @Test(arguments: CouchPlace.all)
+  func `a database is pulled, counted, exported as it was, emptied and forgotten`(
+    _ place: CouchPlace
+  ) async throws {
+    let world = try await CouchWorld(place)
+    // CouchDB spells numbers its own way.
+    let number = place == .memory ? "1e2" : "2.5"
+    let revision = try await world.put("b", #"{"z":1,"a":{"deep":[null,\#(number)]}}"#)
     let second = try await world.put("a", #"{"title":"One"}"#)
     let last = try await world.attach("a", second, "x.txt", Array("hello".utf8), type: "text/plain")
-    try #require(world.memory).setUser("ana", "pass-word")
-    let user = ["CAIRN_USER": "ana", "CAIRN_PASSWORD": "pass-word"]
-    let refused = try cairn(world, "pull", "couchdb", world.url, "--name", "notes")
-    #expect(refused.status == 1)
-    #expect(refused.errors.contains("check the credentials"))
-    let pull = try cairn(
-      world, "pull", "couchdb", world.url, "--name", "notes", "--session", environment: user)
-    #expect(pull.status == 0, "\(pull.errors)")
-    #expect(pull.output.hasPrefix("notes: 2 documents, 0 deletions, 1 attachment; "))
+    let user = try await user(of: world)
+    if place == .memory || CouchPlace.hasUser {
+      let refused = try cairn(world, "pull", "couchdb", world.url, "--name", "notes")
+      #expect(refused.status == 1)
+      #expect(refused.errors.contains("check the credentials"))
+    }
+    var pull = ["pull", "couchdb", world.url, "--name", "notes"]
+    if !user.isEmpty { pull.append("--session") }
+    let root = ["--root", world.directory.path("tool")]
+    let outcome = try run("cairn", pull + root, user)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(outcome.output.hasPrefix("notes: 2 documents, 0 deletions, 1 attachment; "))
     // No bar where nobody looks.
-    #expect(pull.errors == "")
+    #expect(outcome.errors == "")
     let databases = try cairn(world, "pull", "databases", "--json")
     #expect(databases.output.contains(#""documents":2,"attachments":1,"staleAttachments":0"#))
-    #expect(!databases.output.contains("pass-word"))
+    for secret in user.values { #expect(!databases.output.contains(secret)) }
     let export = try cairn(world, "pull", "export", "notes")
     #expect(
       export.output == """
         {"_id":"a","_rev":"\(last)","title":"One"}
-        {"_id":"b","_rev":"\(revision)","z":1,"a":{"deep":[null,1e2]}}
+        {"_id":"b","_rev":"\(revision)","z":1,"a":{"deep":[null,\(number)]}}
 
         """)
+    let file = world.directory.path("notes.jsonl")
+    let written = try cairn(world, "pull", "export", "notes", file)
+    #expect(written.output.hasPrefix("2 documents of notes into "))
+    #expect(FileManager.default.contents(atPath: file) == Data(export.output.utf8))
     let get = try cairn(world, "get", "notes", "a")
     #expect(get.output.contains("One"))
-    let json = try cairn(
-      world, "pull", "couchdb", world.url, "--name", "notes", "--json",
-      environment: user)
+    let json = try run("cairn", pull + root + ["--json"], user)
     #expect(json.output.contains(#""documents":0"#))
     #expect(try cairn(world, "pull", "purge", "notes").status == 0)
     #expect(try cairn(world, "pull", "export", "notes").output == "")
     #expect(try cairn(world, "pull", "forget", "notes").status == 0)
     #expect(try cairn(world, "pull", "export", "notes").status != 0)
+    await world.end()
+  }
+
+  @Test(arguments: CouchPlace.all)
+  func `contents stay where they are, if that is asked for`(_ place: CouchPlace) async throws {
+    let world = try await CouchWorld(place)
+    for id in ["a", "b", "c"] { try await world.put(id, "{}") }
+    let revision = try await world.put("d", "{}")
+    _ = try await world.attach("d", revision, "x", [1, 2, 3])
+    let user = try await user(of: world)
+    let outcome = try run(
+      "cairn",
+      [
+        "pull", "couchdb", world.url, "--name", "notes", "--no-attachments", "--docs-per-request",
+        "2", "--json", "--root", world.directory.path("tool"),
+      ], user)
+    #expect(outcome.output.contains(#""documents":4"#))
+    #expect(outcome.output.contains(#""attachments":0"#))
+    // Which database it is, what has changed, and two times two documents.
+    #expect(outcome.output.contains(#""requests":4"#), "\(outcome.output)")
+    let databases = try cairn(world, "pull", "databases", "--json")
+    #expect(databases.output.contains(#""documents":4,"attachments":1,"staleAttachments":1"#))
+    await world.end()
+  }
+
+  private static let script = "/usr/bin/script"
+
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: script)))
+  func `at a terminal a bar says how far it is`() async throws {
+    let world = try await CouchWorld()
+    for id in ["a", "b"] { try await world.put(id, "{}") }
+    // A bar is drawn ten times in a second at most.
+    try #require(world.memory).set { asked in
+      if asked.path.hasSuffix("_all_docs") { Thread.sleep(forTimeInterval: 0.2) }
+      return nil
+    }
+    let words = [
+      Tool.directory + "cairn", "pull", "couchdb", world.url, "--docs-per-request", "1",
+      "--max-fetches", "1", "--root", world.directory.path("tool"),
+    ]
+    let outcome = try Tool.run(
+      ["-qec", words.joined(separator: " "), "/dev/null"], program: Self.script,
+      environment: ["PATH": "/usr/bin:/bin"])
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.output.contains("pulling ["))
+    #expect(outcome.output.contains(" of 2 documents, 0 of 0 attachments, "))
+    #expect(outcome.output.contains(": 2 documents, 0 deletions"))
+  }
+
+  @Test func `following goes on, and ends when nobody reads any more`() async throws {
+    let world = try await CouchWorld()
+    let memory = try #require(world.memory)
+    try await world.put("a", "{}")
+    let count = Lock(0)
+    memory.set { asked in
+      // There is news whenever it is asked for.
+      guard asked.query["feed"] == "longpoll" else { return nil }
+      let number = count.withLock {
+        $0 += 1
+        return $0
+      }
+      world.placeDocument("n\(number)")
+      return nil
+    }
+    let outcome = try Tool.run(
+      [
+        "-c", #"{ timeout 100 "$0" "$@"; echo "ended with $?" >&2; } | head -n 2"#,
+        Tool.directory + "cairn", "pull", "couchdb", world.url, "--name", "notes", "--follow",
+        "--root", world.directory.path("tool"),
+      ], program: "/bin/sh", environment: ["PATH": "/usr/bin:/bin"])
+    memory.heal()
+    let lines = outcome.output.split(separator: "\n")
+    #expect(lines.count == 2 && lines.allSatisfy { $0.hasPrefix("notes: 1 document, ") })
+    #expect(outcome.errors.contains("can't write standard output"))
+    #expect(outcome.errors.hasSuffix("ended with 1\n"), "\(outcome.errors)")
   }
 
   @Test func `what can't be is told in a sentence`() async throws {

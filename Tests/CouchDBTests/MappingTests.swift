@@ -181,6 +181,41 @@ import Testing
     #expect(throws: CairnError.self) { try JSONText(Array(text.utf8)) }
   }
 
+  /// All that can be asked of a value and of what is in it; what was taken for JSON is some.
+  private func takeApart(_ json: JSONText) throws {
+    _ = (json.string, json.bool, json.int, json.double, json.isNull)
+    for item in try json.items() + json.members().flatMap({ [$0.name, $0.value] }) {
+      #expect(try JSONText(Array(item.spelling)).text == item.text)
+      try takeApart(item)
+    }
+  }
+
+  @Test func `any byte changed, left out or added is refused, or JSON all the same`() throws {
+    let text =
+      #"{"a":[1,-2.5e3,true,null,"x\u00e9\ud83d\ude00\n"],"b":{"":{},"é":[[]]}, "c" : -0.0 }"#
+    let whole = Array(text.utf8)
+    var refused = 0
+    for place in whole.indices {
+      var changed: [[UInt8]] = []
+      for mask: UInt8 in [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80] {
+        changed.append(whole)
+        changed[changed.count - 1][place] ^= mask
+      }
+      changed.append(Array(whole[..<place]))
+      changed.append(Array(whole[..<place] + whole[(place + 1)...]))
+      changed.append(Array(whole[..<place] + whole[place...].prefix(1) + whole[place...]))
+      for bytes in changed {
+        guard let json = try? JSONText(bytes) else {
+          refused += 1
+          continue
+        }
+        try takeApart(json)
+      }
+    }
+    #expect(refused > 5 * whole.count)
+    try takeApart(try JSONText(whole))
+  }
+
   @Test func `bytes that are no text are refused, and depth is no trap`() throws {
     #expect(throws: CairnError.self) { try JSONText([0x22, 0xFF, 0x22]) }
     let depth = 100_000

@@ -227,19 +227,23 @@ import Testing
     await world.end()
   }
 
-  @Test func `requests are as large as the options say`() async throws {
-    let world = try await CouchWorld()
+  @Test(arguments: CouchPlace.all)
+  func `requests are as large as the options say`(_ place: CouchPlace) async throws {
+    let world = try await CouchWorld(place)
     for index in 0..<25 { try await world.put("d\(index)", "{}") }
-    let server = try #require(world.memory).server
-    server.clearLog()
-    try await world.pull { ($0.docsPerRequest, $0.maxConcurrentFetches) = (10, 2) }
-    #expect(server.log.filter { $0.contains("_all_docs") }.count == 3)
+    world.memory?.server.clearLog()
+    // Besides them one that asks which database it is, and one for changes.
+    var requests = try await world.pull {
+      ($0.docsPerRequest, $0.maxConcurrentFetches) = (10, 2)
+    }.traffic
+    #expect(requests.requests - requests.retries == 2 + 3)
+    #expect(world.memory?.server.log.count { $0.contains("_all_docs") } ?? 3 == 3)
     try await world.put("d25", "{}")
     try await world.put("d26", "{}")
-    server.clearLog()
     // All of a page at once.
-    try await world.pull { $0.docsPerRequest = 0 }
-    #expect(server.log.filter { $0.contains("_all_docs") }.count == 1)
+    requests = try await world.pull { $0.docsPerRequest = 0 }.traffic
+    #expect(requests.requests - requests.retries == 2 + 1)
+    await world.end()
   }
 
   @Test(.timeLimit(.minutes(2)), arguments: [1, 3])
@@ -274,31 +278,33 @@ import Testing
     #expect(arrived.withLock { $0 } == 9)
   }
 
-  @Test func `progress rises with each request, documents first`() async throws {
-    let world = try await CouchWorld()
+  @Test(arguments: CouchPlace.all)
+  func `progress rises with each request, documents first`(_ place: CouchPlace) async throws {
+    let world = try await CouchWorld(place)
     for index in 0..<7 { try await world.put("d\(index)", #"{"n":\#(index)}"#) }
     let revision = try await world.put("e", "{}")
     let second = try await world.attach("e", revision, "x", [1, 2, 3])
     _ = try await world.attach("e", second, "y", [1, 2, 3, 4])
     let store = try world.store()
+    let following = Lock<CouchDBFollower?>(nil)
+    let seen = Lock<[CouchDBProgress]>([])
     let follower = try world.follower(store) {
       ($0.docsPerRequest, $0.maxConcurrentFetches, $0.changesPerRequest) = (1, 1, 3)
+      $0.beforeRequests {
+        guard let progress = following.withLock({ $0 })?.progress else { return }
+        seen.withLock { $0.append(progress) }
+      }
     }
-    let memory = try #require(world.memory)
-    let documents = Lock<[CouchDBProgress]>([])
-    let contents = Lock<[CouchDBProgress]>([])
-    memory.set { asked in
-      let progress = follower.progress
-      if asked.path.hasSuffix("_all_docs") { documents.withLock { $0.append(progress) } }
-      if asked.path.contains("/e/") { contents.withLock { $0.append(progress) } }
-      return nil
-    }
+    following.withLock { $0 = follower }
     try await follower.pull()
-    memory.heal()
-    let (first, last) = (documents.withLock { $0 }, contents.withLock { $0 })
-    #expect(first.count == 8 && last.count == 2)
-    #expect((first + last).allSatisfy { $0.isRunning && $0.documents.total == 8 })
-    #expect(first.allSatisfy { $0.attachments.total == 0 && $0.fraction < 1 })
+    following.withLock { $0 = nil }
+    // From the first document on: three pages with eight documents, and two contents.
+    let all = seen.withLock { $0 }.filter { $0.documents.total > 0 }
+    let first = all.filter { $0.attachments.total == 0 }
+    let last = all.filter { $0.attachments.total > 0 }
+    #expect(first.count == 10 && last.count == 2)
+    #expect(all.allSatisfy { $0.isRunning && $0.documents.total == 8 })
+    #expect(first.allSatisfy { $0.fraction < 1 })
     #expect(first.first?.documents.done == 0)
     for (before, after) in zip(first, first.dropFirst()) {
       #expect(before.documents.done <= after.documents.done)
@@ -310,6 +316,7 @@ import Testing
     #expect(last.map(\.attachments.total) == [2, 2])
     #expect(last.map(\.attachments.bytes) == [0, 3])
     try store.datastore.close()
+    await world.end()
   }
 
   @Test(arguments: CouchPlace.all)
@@ -385,5 +392,26 @@ import Testing
     #expect(report.wasRecreated)
     #expect(try database.ids() == ["z"])
     try store.datastore.close()
+  }
+
+  @Test func `what no record can hold is left out, and keeps nothing else away`() async throws {
+    let world = try await CouchWorld()
+    let long = String(repeating: "x", count: 200_000)
+    try await world.put("a", "{}")
+    world.placeDocument(long)
+    world.placeDocument("q", revision: "1-" + long)
+    world.placeDocument("p", [long: 3, "i.png": 3])
+    try await world.put("b", "{}")
+    let report = try await world.pull {
+      ($0.policy, $0.changesPerRequest) = (.documentsOnly, 2)
+    } look: { database throws in
+      #expect(try database.ids() == ["a", "b", "p"])
+      #expect(try database.document("p")?.attachments().map { try $0.name } == ["i.png"])
+      #expect(try database.statistics().waitingDocuments == 0)
+    }
+    #expect(report.documents == 3)
+    #expect(report.problems.count == 3)
+    #expect(report.problems.allSatisfy { $0.utf8.count < 300 && $0.contains("is left out") })
+    #expect(try await world.pull { $0.policy = .documentsOnly }.problems.isEmpty)
   }
 }

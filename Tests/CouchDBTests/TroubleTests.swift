@@ -367,18 +367,43 @@ import Testing
     try store.datastore.close()
   }
 
-  @Test func `a document that was too large is not fetched again into the same room`()
-    async throws
-  {
-    let (world, memory) = try await world()
+  @Test(arguments: CouchPlace.all)
+  func `a document that was too large is not fetched again into the same room`(
+    _ place: CouchPlace
+  ) async throws {
+    let world = try await filled(place)
     try await world.put("big", "{\"text\":\"\(String(repeating: "x", count: 5000))\"}")
     let small: (inout CouchDBOptions) -> Void = { $0.answerBytes = 3000 }
     #expect(try await world.pull(small).problems.count == 1)
-    memory.server.clearLog()
+    world.memory?.server.clearLog()
     let report = try await world.pull(small)
     #expect(report.problems.count == 1)
-    #expect(!memory.server.log.contains { $0.contains("_all_docs") })
+    // Which database it is, and that nothing has changed.
+    #expect(report.traffic.requests - report.traffic.retries == 2)
+    #expect(world.memory?.server.log.contains { $0.contains("_all_docs") } != true)
     #expect(try await world.pull().documents == 1)
+    await world.end()
+  }
+
+  @Test func `a list that begins anew with each page ends, and removes nothing`() async throws {
+    let (world, memory) = try await world()
+    try await world.pull()
+    let store = try world.store()
+    let follower = try world.follower(store) { $0.changesPerRequest = 2 }
+    var state = try #require(try follower.database.state)
+    state.isRecreated = true
+    try follower.database.keep(state)
+    memory.set { asked in
+      asked.path.hasSuffix("_all_docs") && asked.method == "GET"
+        ? Self.documents(["a", "b", "x"]) : nil
+    }
+    await #expect { try await follower.pull() } throws: { ($0 as? CairnError)?.code == .response }
+    #expect(try follower.database.ids() == ["a", "b", "c"])
+    memory.heal()
+    try await follower.pull()
+    #expect(try follower.database.ids() == ["a", "b", "c"])
+    #expect(try follower.database.state?.isRecreated == false)
+    try store.datastore.close()
   }
 
   @Test func `a session that ends under several requests is begun again once`() async throws {

@@ -50,6 +50,18 @@ import Testing
     try scratch.succeed("tables", root: copy)
   }
 
+  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+  func `following ends when what it brings can't be printed`() throws {
+    let outcome = try Tool.run(
+      [
+        "-c", #"timeout 100 "$0" "$@" > /dev/full"#, Tool.directory + "cairn", "follow", folder,
+        "--watch", "--root", copy,
+      ], program: "/bin/sh")
+    #expect(outcome.status == 1)
+    #expect(outcome.errors.contains("can't write standard output"), "\(outcome.errors)")
+    #expect(try export("t", copy) == export("t", member))
+  }
+
   @Test func `a list has it, and commands on one's own say what to do`() throws {
     try scratch.succeed("title", "Prices", root: member)
     try scratch.succeed("sync", root: member)

@@ -155,7 +155,8 @@ struct BlobCommand: AsyncParsableCommand {
 extension BlobCommand {
   struct Fetch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "fetch", abstract: "Fetches the contents that are not on this device.")
+      commandName: "fetch", abstract: "Fetches the contents that are not on this device.",
+      discussion: "The exit status is 1 if one of them can't be had.")
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var report: ReportOptions

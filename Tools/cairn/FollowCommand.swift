@@ -88,15 +88,20 @@ struct FollowCommand: AsyncParsableCommand {
     ) {
       defer { noteTraffic(follower.datastore) }
       if watch {
+        let failure = FirstFailure()
         try await follower.follow { result in
           // Following ends with what can't be printed; the failures it mends are told.
           switch result {
           case .success(let pull):
             remember()
-            try? print(pull, follower)
+            do { try print(pull, follower) } catch {
+              failure.note(error)
+              follower.abort()
+            }
           case .failure(let error): Console.error("cairn: \(error.message)")
           }
         }
+        try failure.rethrow()
       } else {
         let pull = try await follower.pull()
         remember()

@@ -81,19 +81,26 @@
     @OptionGroup var report: ReportOptions
 
     func run() throws {
-      var (bytes, count): ([UInt8], Int) = ([], 0)
+      var (count, size) = (0, 0)
       try store.withDatastore { datastore in
         let database = try PullCommand.database(database, of: datastore)
-        for document in try database.documents().sorted(by: { $0.record.id < $1.record.id }) {
-          bytes += Array(try document.json.utf8)
-          bytes.append(UInt8(ascii: "\n"))
-          count += 1
+        // A line at a time: there may be more of them than memory has room for.
+        func write(_ put: ([UInt8]) throws -> Void) throws {
+          for document in try database.documents().sorted(by: { $0.record.id < $1.record.id }) {
+            let line = Array(try document.json.utf8) + [UInt8(ascii: "\n")]
+            try put(line)
+            (count, size) = (count + 1, size + line.count)
+          }
+        }
+        if file == "-" {
+          try write(Console.put)
+        } else {
+          try Descriptor.replace(file) { put in try write { try put($0) } }
         }
       }
-      guard file != "-" else { return try Console.put(bytes) }
-      try Descriptor.replace(file, with: bytes)
+      if file == "-" { return }
       try report.print(
-        ["database": .string(database), "documents": .count(count), "bytes": .count(bytes.count)],
+        ["database": .string(database), "documents": .count(count), "bytes": .count(size)],
         text: ["\(counted(count, "document")) of \(database) into \(file)"])
     }
   }

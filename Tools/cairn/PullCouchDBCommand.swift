@@ -10,7 +10,9 @@
       discussion: """
         Goes on where the last pull ended, after an interruption behind the last document that \
         came. Nothing is ever written to the server. A user and a password are those of \
-        --credentials or of CAIRN_USER and CAIRN_PASSWORD, never part of the URL.
+        --credentials or of CAIRN_USER and CAIRN_PASSWORD, never part of the URL. A document or an \
+        attachment that can't be had is a problem in the report and no failure: the exit status is \
+        0, and the next pull tries again.
         """)
 
     @Argument(help: "https://HOST:6984/DATABASE; http:// for this machine itself only.")
@@ -66,13 +68,19 @@
         "pulling", changes, { $0.update($1) }, abort: { follower.abort() }
       ) {
         if follow {
+          let failure = FirstFailure()
           try await follower.follow { result in
             // Following ends with what can't be printed; the failures it mends are told.
             switch result {
-            case .success(let pull): try? print(pull, follower.database)
+            case .success(let pull):
+              do { try print(pull, follower.database) } catch {
+                failure.note(error)
+                follower.abort()
+              }
             case .failure(let error): Console.error("cairn: \(error.message)")
             }
           }
+          try failure.rethrow()
         } else {
           try print(try await follower.pull(), follower.database)
         }

@@ -18,7 +18,7 @@ package struct AttachmentDraft: Sendable {
   /// It is whole: durable, as `Datastore.attach(_:)` leaves it.
   package func finish() throws(CairnError) -> Attachment {
     try datastore.checkOpen()
-    return datastore.attachment(AttachmentID(try blob.finish()))
+    return try datastore.attachment(blob)
   }
 
   /// Nothing is left of it. Does nothing after the end.

@@ -238,8 +238,9 @@ extension BlobExchange {
       }
     }
     wanted.sort { a, b in
-      (-a.priority, a.reference.length, a.reference.hash)
-        < (-b.priority, b.reference.length, b.reference.hash)
+      a.priority == b.priority
+        ? (a.reference.length, a.reference.hash) < (b.reference.length, b.reference.hash)
+        : a.priority > b.priority
     }
     return wanted.map(\.reference)
   }

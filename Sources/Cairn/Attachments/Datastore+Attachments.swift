@@ -70,7 +70,8 @@ extension Datastore {
     }
   }
 
-  private func attachment(_ writer: BlobWriter) throws(CairnError) -> Attachment {
+  /// What was written becomes one.
+  func attachment(_ writer: BlobWriter) throws(CairnError) -> Attachment {
     let reference = try writer.finish()
     exchanger?.blobs?.noteAttached(reference)
     return attachment(AttachmentID(reference))

@@ -144,7 +144,9 @@ extension ObjectStore {
     let (table, id) = (entry.table, entry.record.name)
     let now = try wrapped { () throws(StoreError) in try remote.store.fields(table: table, id: id) }
     if entry.kind == .delete {
-      guard now != nil else { return }
+      guard let now else { return }
+      // What somebody has written since it was merged is not deleted unseen.
+      if ObjectFields(now) != entry.originals { throw changedMeanwhile(entry) }
       return try wrapped { () throws(StoreError) in try remote.store.delete(table: table, id: id) }
     }
     guard let object = try fields(entry.object), let shaped = try shape(entry.object, object) else {
@@ -158,6 +160,10 @@ extension ObjectStore {
       }
     }
     guard entry.kind == .update, try isOwn(entry, batch) else { return }
+    let last = ObjectFields(now)
+    if entry.fields.contains(where: { last[$0] != entry.originals[$0] }) {
+      throw changedMeanwhile(entry)
+    }
     // Lists are edited item by item, so that they merge with what others publish just now.
     let different = changes.filter { change in
       now.first { $0.0 == change.field }?.1 != change.value
@@ -167,11 +173,13 @@ extension ObjectStore {
     let isDone = try wrapped { () throws(StoreError) in
       try remote.store.update(table: table, id: id, update, ifStill: now)
     }
-    if !isDone {
-      throw CairnError(
-        .retryLater, "the record \(entry.record) of the table \(table) was changed meanwhile; "
-          + "resume the queue and exchange again", id: entry.record.description)
-    }
+    if !isDone { throw changedMeanwhile(entry) }
+  }
+
+  private func changedMeanwhile(_ entry: OutboxBook.Entry) -> CairnError {
+    CairnError(
+      .retryLater, "the record \(entry.record) of the table \(entry.table) was changed meanwhile; "
+        + "resume the queue and exchange again", id: entry.record.description)
   }
 
   // MARK: what has arrived

@@ -55,13 +55,16 @@ public struct CDBValueCoding<Value: Sendable>: Sendable {
   }
 }
 
-extension CDBValueCoding where Value == [UInt8] {
-  /// Bytes, with the tag 0.
-  public static var bytes: CDBValueCoding<[UInt8]> {
+extension CDBValueCoding where Value: RangeReplaceableCollection, Value.Element == UInt8 {
+  /// Bytes, with the tag 0: `[UInt8]`, `ContiguousArray<UInt8>`, `Data`.
+  public static var bytes: CDBValueCoding<Value> {
     CDBValueCoding(
-      encode: { .bytes($0) }, decode: { value throws(CairnError) in try value.plainBytes() })
+      encode: { .bytes(Array($0)) },
+      decode: { value throws(CairnError) in Value(try value.plainBytes()) })
   }
+}
 
+extension CDBValueCoding where Value == [UInt8] {
   /// Bytes without a tag: files as other tools write and read them.
   public static var raw: CDBValueCoding<[UInt8]> {
     CDBValueCoding(store: { $0 }, load: { [UInt8](copying: $0) })

@@ -121,6 +121,7 @@ extension CDBFile {
     guard let length = Int(exactly: record.valueLength) else {
       throw .damaged(path, record.position, "a value of \(record.valueLength) bytes")
     }
+    if length > Self.largestRead { throw .tooLong(path, record.valueStart, length) }
     let copy: [UInt8]?
     do { copy = try bytes.fetch(record.valueStart, length) } catch { throw .disk(error, path) }
     if let copy {

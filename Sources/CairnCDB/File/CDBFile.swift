@@ -24,6 +24,10 @@ public final class CDBFile: Sendable {
   /// How much of a file is kept in memory if nobody says otherwise: 64 MiB.
   public static let defaultCacheBytes = 64 << 20
 
+  /// Bytes of a key or value that are read at once. In a file with holes a record may be as long
+  /// as it likes, and where there is no room for it the process would end.
+  static let largestRead = Int(Int32.max)
+
   /// Opens a file. Reads its first 16 KiB.
   ///
   /// - Parameters:

@@ -70,6 +70,7 @@ struct CDBWalk {
     {
       return Int(offset - start)
     }
+    if length > CDBFile.largestRead { throw .tooLong(path, offset, length) }
     let wanted = max(length, Int(min(UInt64(Self.readSize), end - min(offset, end))))
     do { buffer = try bytes.read(offset, wanted) } catch { throw .disk(error, path) }
     start = offset

@@ -32,11 +32,13 @@ struct CDBSave {
   /// - Parameter placed: what the directory says about the new file, from when it has its name.
   mutating func run(
     _ old: CDBFile?, seen: FileInfo?, placed: inout FileInfo?, path: String, options: CDBOptions,
-    machine: Machine
+    machine: Machine, largest32: UInt64
   ) throws(CairnError) -> CDBFile {
+    // Now, too: in vain a whole file would be written, and by the next try again.
+    try Self.checkUnchanged(path, seen, machine.disk)
     CDBTemporary.sweep(path, machine)
     let format = try Self.format(old, options)
-    var builder = try CDBBuilder(path, machine: machine, format: format, largest32: .max)
+    var builder = try CDBBuilder(path, machine: machine, format: format, largest32: largest32)
     do throws(CairnError) {
       if let old { try copy(old, into: &builder) }
       for entry in entries where !entry.isWritten {

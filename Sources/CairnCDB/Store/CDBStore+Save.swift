@@ -67,7 +67,8 @@ extension CDBStore {
     do throws(CairnError) {
       var save = try CDBSave(changes.values.sorted { $0.order < $1.order }, values: values)
       let new = try save.run(
-        file, seen: seen, placed: &placed, path: path, options: options, machine: machine)
+        file, seen: seen, placed: &placed, path: path, options: options, machine: machine,
+        largest32: largest32)
       try finish(changes, new, placed)
       return true
     } catch {

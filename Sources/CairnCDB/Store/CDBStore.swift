@@ -29,6 +29,8 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
   let turn = Lock<Void>(())
   /// Objects may change by themselves, so their bytes are not kept.
   let holdsObjects: Bool
+  /// How large a file with numbers of 32 bits may be.
+  let largest32: UInt64
 
   /// A store on a file, which is not touched yet.
   ///
@@ -44,16 +46,17 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
       path, keys: keys, values: values, options: options, machine: .real, delay: .real)
   }
 
-  /// The same on any machine.
+  /// The same on any machine, with a bound for files with numbers of 32 bits.
   package init(
     _ path: String, keys: CDBKeyCoding<Key>, values: CDBValueCoding<Value>,
-    options: CDBOptions = CDBOptions(), machine: Machine, delay: CDBDelay
+    options: CDBOptions = CDBOptions(), machine: Machine, delay: CDBDelay, largest32: UInt64 = .max
   ) {
     self.path = path
     self.keys = keys
     self.values = values
     self.options = options
     self.machine = machine
+    self.largest32 = largest32
     timer = CDBSaveTimer(delay)
     holdsObjects = Value.self is AnyObject.Type
   }

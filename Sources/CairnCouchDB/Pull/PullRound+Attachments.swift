@@ -24,6 +24,13 @@ extension PullRound {
         digest: try attachment.digest,
         encoding: try attachment.record.string(CouchDBDatabase.AttachmentField.encoding),
         encodedLength: try attachment.record.int(CouchDBDatabase.AttachmentField.encodedLength))
+      if stub.length > database.vault.limit {
+        report.failedAttachments += 1
+        report.note(
+          "attachment \(stub.name) of \(try document.id) has \(stub.length) bytes; "
+            + "Limits.attachmentBytes allows \(database.vault.limit)")
+        continue
+      }
       wanted.append(
         Wanted(
           attachment: attachment, stub: stub, document: try document.id, revision: revision,
@@ -114,6 +121,8 @@ extension PullRound {
       "GET", client.address.path(wanted.document, wanted.stub.name))
     request.query = [("rev", wanted.revision)]
     request.expected = UInt64(clamping: wanted.stub.length)
+    // Length and digest tell a page that is the content from one that wants a log-in.
+    request.mayBePage = true
     // What the server keeps packed comes as it is kept: only so can its digest be told.
     request.headers = [("Accept", "*/*"), ("Accept-Encoding", "gzip")]
     do throws(HTTPFailure) {

@@ -17,6 +17,11 @@ extension PullRound {
       if row.isDesign {
         report.designDocuments += 1
         noteDone()
+      } else if !database.fits(row) {
+        report.note(
+          "the document \(row.id.prefix(64))… is left out: its id and revisions have more than "
+            + "\(database.textMax) bytes; Limits.recordBytes allows more")
+        noteDone()
       } else if row.isDeleted {
         if try database.remove(document: row.id) {
           report.deletions += 1
@@ -73,7 +78,7 @@ extension PullRound {
           } catch { return .failure(CairnError(error)) }
         }
       }
-      var next = 0
+      var (next, received) = (0, 0)
       while next < min(most, groups.count) {
         add(groups[next])
         next += 1
@@ -87,8 +92,9 @@ extension PullRound {
             next += 1
           }
           try await this.keep(documents, leaves, &kept)
-          // What is committed with the place of the page is not committed twice.
-          if next < groups.count { try this.datastore.sync() }
+          received += 1
+          // The last ones are committed with the place of the page.
+          if received < groups.count { try this.datastore.sync() }
         }
         return nil
       } catch {
@@ -112,7 +118,7 @@ extension PullRound {
       let (id, key) = (document.id, document.key)
       switch document.content {
       case .document(let json):
-        kept[key] = try database.write(json, leaves: leaves[key] ?? [])
+        kept[key] = try database.write(json, leaves: leaves[key] ?? []) { report.note($0) }
         report.documents += 1
         if try json.member("_conflicts")?.items().isEmpty == false { report.conflicted += 1 }
       case .missing:
@@ -148,12 +154,13 @@ extension PullRound {
   ) throws(CairnError) {
     left.insert(row.key)
     var fields: [String: Value] = [
-      "id": .string(row.id), "leaves": .list(row.leaves.prefix(16).map(Value.string)),
+      "id": .string(row.id),
+      "leaves": .list(row.leaves.prefix(CouchDBDatabase.leavesMax).map(Value.string)),
       "mark": .string(CouchDBDatabase.mark(of: row.leaves)),
     ]
     if let reason { fields["reason"] = .string(reason) }
     if let refused { fields["refused"] = .int(Int64(refused)) }
-    try database.makeRoom(4096 + 2 * row.id.utf8.count)
+    try database.makeRoom(database.recordMax)
     try database.put(database.waitingTable, row.key, fields)
   }
 
@@ -161,7 +168,7 @@ extension PullRound {
   private func check(
     _ row: ChangesPage.Row, _ pulled: [String: String]
   ) throws(CairnError) {
-    if row.isDesign { return }
+    if row.isDesign || !database.fits(row) { return }
     let key = RecordID(row.key)
     let revision = try database.table[key].string(DocumentField.revision)
     let isThere: Bool

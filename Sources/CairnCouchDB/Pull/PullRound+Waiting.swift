@@ -42,8 +42,15 @@ extension PullRound {
       let ids = try await asked { [client] () async throws(HTTPFailure) in
         try await client.ids(after: after, limit: size)
       }
+      let known = there.count
       for id in ids { there.insert(DocumentID.record(id)) }
       guard let end = ids.last, ids.count >= size else { break }
+      // It would never end, and what is not in it may be there.
+      guard there.count > known else {
+        throw CairnError(
+          .response, "the server begins its list of documents anew each time; nothing was removed. "
+            + "Is there something between that drops startkey?")
+      }
       last = end
     }
     for record in try database.table.query() {

@@ -18,6 +18,11 @@ struct AttachmentStub: Equatable {
   /// What was packed before it was given to the server has one length there: the packed one.
   var isLengthPacked: Bool { encoding != nil && encodedLength == length }
 
+  /// Bytes of what the server says of it in words.
+  var textBytes: Int {
+    [name, type, digest, encoding ?? ""].reduce(0) { $0 + $1.utf8.count }
+  }
+
   /// All attachments of a document, by name.
   static func all(of document: JSONText) throws(CairnError) -> [AttachmentStub] {
     var stubs: [AttachmentStub] = []

@@ -51,7 +51,7 @@ extension CouchDBDatabase {
       if old[AttachmentField.held] != .string(stub.version) {
         fields[AttachmentField.stale] = true
       }
-      try makeRoom(4096 + stub.name.utf8.count + stub.type.utf8.count)
+      try makeRoom(4096 + stub.textBytes)
       try put(attachmentsTable, attachment, fields)
     }
   }

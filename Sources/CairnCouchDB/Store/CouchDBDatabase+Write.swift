@@ -16,18 +16,39 @@ extension CouchDBDatabase {
     return text.utf8.count <= 1024 ? text : "#" + DocumentID.hash(text)
   }
 
+  /// Bytes that a record may take: several fit between two commits.
+  var recordMax: Int {
+    let limits = store.datastore.manager.options.limits
+    return max(1024, min(limits.recordBytes, limits.deltaBytes / 4))
+  }
+
+  /// Bytes of texts that a record holds besides a document's members: its id and revisions; the
+  /// name and the type of an attachment. CouchDB knows no bound for them.
+  var textMax: Int { recordMax / 8 }
+
+  /// Whether records can hold what a row says.
+  func fits(_ row: ChangesPage.Row) -> Bool {
+    row.leaves.prefix(Self.leavesMax).reduce(row.id.utf8.count) { $0 + $1.utf8.count } <= textMax
+  }
+
+  /// Leaves that a document has at most while it waits.
+  static let leavesMax = 16
+
   /// Keeps a document in the place of what was there of it; returns its revision.
   ///
-  /// - Parameter leaves: Those that the row of changes named.
-  func write(_ document: JSONText, leaves: [String]) throws(CairnError) -> String {
+  /// - Parameters:
+  ///   - leaves: Those that the row of changes named.
+  ///   - note: Called with what had to be left out.
+  func write(
+    _ document: JSONText, leaves: [String], note: (String) -> Void = { _ in }
+  ) throws(CairnError) -> String {
     guard let id = try document.member("_id")?.string,
       let revision = try document.member("_rev")?.string
     else {
       throw CairnError(.response, "a document came without an id or a revision")
     }
     let key = DocumentID.record(id)
-    let limits = store.datastore.manager.options.limits
-    let limit = max(1024, min(limits.recordBytes, limits.deltaBytes / 4))
+    let limit = recordMax
     let mapping = try DocumentMapping(
       document, room: limit / 2, first: [store.typeField, store.parentField])
     var fields: [String: Value] = [:]
@@ -39,7 +60,15 @@ extension CouchDBDatabase {
     }
     let conflicts = try document.member("_conflicts")?.items().count ?? 0
     if conflicts > 0 { fields[DocumentField.conflicts] = .int(Int64(conflicts)) }
-    let stubs = try AttachmentStub.all(of: document)
+    let stubs = try AttachmentStub.all(of: document).filter { stub in
+      let fits = stub.textBytes <= textMax
+      if !fits {
+        note(
+          "the attachment \(stub.name.prefix(64))… of \(id) is left out: its name and type have "
+            + "more than the \(textMax) bytes that a record has for them")
+      }
+      return fits
+    }
     if !stubs.isEmpty { fields[DocumentField.attachments] = .int(Int64(stubs.count)) }
     let old = try table.record(RecordID(key))
     let oldParts = try old.map { old throws(CairnError) in try parts(of: old, id) } ?? []

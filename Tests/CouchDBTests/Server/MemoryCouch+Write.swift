@@ -85,7 +85,8 @@ extension MemoryCouch {
 
   func attach(_ asked: Asked, _ name: String, _ id: String, _ title: String) -> Reply {
     let type = asked["content-type"] ?? "application/octet-stream"
-    let isPacked = type.hasPrefix("text/") || type == Self.json
+    let packs = state.withLock(\.packs)
+    let isPacked = packs && (type.hasPrefix("text/") || type == Self.json)
     let kept = isPacked ? Self.packed(asked.body) : asked.body
     return state.withLock { state in
       guard var database = state.databases[name], var document = database.documents[id],

@@ -59,6 +59,8 @@ final class MemoryCouch: Sendable {
     /// Who may ask; nil: everybody.
     var user: (name: String, password: String)?
     var sessions = 0
+    /// Whether texts are kept packed, as by default.
+    var packs = true
     var endedSessions: Set<String> = []
   }
 
