@@ -96,7 +96,8 @@ package final class BudgetLedger: Sendable {
     fileprivate let bytes: Lock<UInt64>
 
     fileprivate init(_ minute: Int64, _ bytes: UInt64) {
-      (self.minute, self.bytes) = (minute, Lock(bytes))
+      self.minute = minute
+      self.bytes = Lock(bytes)
     }
   }
 
