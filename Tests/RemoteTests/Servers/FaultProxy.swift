@@ -43,6 +43,7 @@ final class FaultProxy: Sendable {
   private let retryAfter: Int
   private let faults = Lock<@Sendable (Asked) -> Fault?>({ _ in nil })
   private let taken = Lock<[Fault]>([])
+  private let parts = Lock(0)
   private let end = Lock<End?>(nil)
   private let told = Lock(false)
   let memory = FaultMemory()
@@ -63,6 +64,8 @@ final class FaultProxy: Sendable {
   func set(_ fault: @escaping @Sendable (Asked) -> Fault?) { faults.withLock { $0 = fault } }
   func heal() { set { _ in nil } }
   var faultsTaken: [Fault] { taken.withLock { $0 } }
+  /// Requests with a part of a large file that met a fault.
+  var spoiltParts: Int { parts.withLock { $0 } }
 
   /// `happen` is called when the request of this number from now on comes, which is the last one
   /// that comes through; nobody hears of its answer. nil: all come through again.
@@ -111,7 +114,10 @@ final class FaultProxy: Sendable {
       taken.withLock { $0.append(fault) }
       return lie
     }
-    if let fault { taken.withLock { $0.append(fault) } }
+    if let fault {
+      taken.withLock { $0.append(fault) }
+      if asked.query["partNumber"] != nil { parts.withLock { $0 += 1 } }
+    }
     if let refusal = refusal(fault, asked, port) { return refusal }
     let reply = FaultProxy.forward(asked, port)
     memory.keep(asked, reply)
