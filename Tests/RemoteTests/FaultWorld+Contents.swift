@@ -42,7 +42,7 @@ extension FaultWorld {
   /// keeps it, over a restart, too, until somebody there says that it is meant.
   mutating func deleteMany(_ seed: UInt64) async throws {
     let bulk = Set(FaultWorld.bulk)
-    proxy.spoil(every: 5, seed: seed &+ 1)
+    proxy.spoil(every: 5, seed: seed &+ 1, with: FaultProxy.Fault.allCases)
     let table = try devices[0].datastore.table("t")
     for id in FaultWorld.bulk { try table.record(RecordID(id))?.delete() }
     try devices[0].datastore.sync()

@@ -44,6 +44,7 @@ extension FaultWorld {
   /// Everything is gone, as on a disk that is not mounted: nobody writes anything there, or loses
   /// what it has. Then it is there again.
   mutating func emptyFolder() async throws {
+    proxy.deliverLate()
     let files = try await everything()
     for path in files.keys.sorted() { try await folder.remove(path) }
     for index in devices.indices {

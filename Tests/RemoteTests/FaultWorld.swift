@@ -105,7 +105,7 @@ struct FaultWorld {
     try await world.addNewer(seed) { try kind($0).open(address) }
     // One place is left for a copy, at least.
     for number in 0..<(2 + Int(seed % 3)) { try world.join("device-\(number)") }
-    proxy.spoil(every: 5, seed: seed)
+    proxy.spoil(every: 5, seed: seed, with: FaultProxy.Fault.allCases)
     var round = 0
     while round < rounds.lowerBound || round < rounds.upperBound && !world.missing.isEmpty {
       for index in world.devices.indices { try await world.step(index) }
