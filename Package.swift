@@ -110,7 +110,7 @@ let serverTargets: [Target] =
       "RemoteTests",
       [
         "Cairn", "CairnHTTP", "CairnWebDAV", "CairnS3", "CairnDisk", "CairnLog", "CairnStore",
-        "TestServers",
+        "CairnBytes", "TestServers",
       ]),
     tests(
       "CouchDBTests",

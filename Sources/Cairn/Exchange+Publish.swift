@@ -362,7 +362,8 @@ extension Exchange {
     memory.withLock { memory in
       memory.publication = publication
       memory.own = written
-      memory.isOwnVerified = true
+      (memory.isOwnVerified, memory.isNameSure) = (true, true)
+      memory.past = OwnPast()
       memory.mustRewriteHead = false
       memory.versions[name] = entry.version
     }

@@ -75,6 +75,10 @@ final class Exchange: Sendable {
     var foundation: Cut?
     /// The own head in the folder was found to be what we wrote.
     var isOwnVerified = false
+    /// It was, in this process: nobody has put an older copy of this device here since.
+    var isNameSure = false
+    /// What else there is under our name.
+    var past = OwnPast()
     /// It is an older one, or damaged.
     var mustRewriteHead = false
   }

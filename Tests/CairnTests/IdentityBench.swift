@@ -14,6 +14,8 @@ final class IdentityBench {
   private(set) var views: [String: MemoryDisk] = [:]
   private(set) var disks: [String: MemoryDisk] = [:]
   private var randoms: [String: SeededRandom] = [:]
+  /// What stands between a device and its folder.
+  var scripts: [String: ScriptedFolder.Script] = [:]
   var options = Options()
   private var seed: UInt64
 
@@ -55,9 +57,13 @@ final class IdentityBench {
   func open(_ name: String) throws -> Datastore {
     let machine = Machine(disk: disk(name), clock: clock, random: random(name))
     let place = Machine(disk: folder(of: name), clock: clock, random: SeededRandom(seed))
+    let script = scripts[name]
     return try DatastoreManager(
       root: "/root", account: Account(user: "ann", folder: .directory("/folder")),
-      folder: { DirectoryFolder("/folder", machine: place) }, options: options, machine: machine
+      folder: {
+        let plain = DirectoryFolder("/folder", machine: place)
+        return script.map { ScriptedFolder(base: plain, script: $0) } ?? plain
+      }, options: options, machine: machine
     ).openOrCreateDatastore("notes")
   }
 

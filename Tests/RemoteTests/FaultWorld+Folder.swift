@@ -5,15 +5,18 @@ import TestSupport
 
 /// What sync engines, and people, do to files of the folder behind everybody's back.
 extension FaultWorld {
-  private static let directory = "p-" + id
+  static let directory = "p-" + id
+  static let blobDirectory = FileName.blobDirectory(directory)
 
   /// The path and bytes of some file that is ours; nil if there is none.
-  private func victim() async throws -> (path: String, bytes: [UInt8])? {
-    let names = try await folder.list(FaultWorld.directory).map(\.name).filter {
-      !FileName.isTemporary($0) && strangers[FaultWorld.directory + "/" + $0] == nil
+  private func victim(
+    in directory: String = directory
+  ) async throws -> (path: String, bytes: [UInt8])? {
+    let names = try await folder.list(directory).map(\.name).filter {
+      !FileName.isTemporary($0) && strangers[directory + "/" + $0] == nil
     }
     guard !names.isEmpty else { return nil }
-    let path = FaultWorld.directory + "/" + names[random.below(names.count)]
+    let path = directory + "/" + names[random.below(names.count)]
     guard let bytes = try await folder.read(path, limit: 1 << 24), !bytes.isEmpty else {
       return nil
     }
@@ -21,7 +24,10 @@ extension FaultWorld {
   }
 
   mutating func spoil(_ mishap: Mishap) async throws -> Bool {
-    guard var (path, bytes) = try await victim() else { return false }
+    // Contents of attachments, too, where their size tells.
+    let isContent = [.vanished, .halved, .emptied].contains(mishap) && random.below(3) == 0
+    let directory = isContent ? FaultWorld.blobDirectory : FaultWorld.directory
+    guard var (path, bytes) = try await victim(in: directory) else { return false }
     switch mishap {
     case .vanished:
       gone[path] = bytes
@@ -38,14 +44,15 @@ extension FaultWorld {
 
   /// What somebody has removed, or its owner when there was something better, is there again.
   mutating func bringBack() async throws -> Bool {
-    let present = Set(try await folder.list(FaultWorld.directory).map(\.name))
+    var present: Set<String> = []
+    for directory in [FaultWorld.directory, FaultWorld.blobDirectory] {
+      for entry in try await folder.list(directory) { present.insert(directory + "/" + entry.name) }
+    }
     var candidates = gone.map { (path: $0.key, bytes: $0.value) }.sorted { $0.path < $1.path }
     candidates += proxy.memory.written(".seg").map {
       (path: FaultWorld.directory + "/" + $0.name, bytes: $0.bytes)
     }
-    candidates.removeAll { candidate in
-      present.contains { FaultWorld.directory + "/" + $0 == candidate.path }
-    }
+    candidates.removeAll { present.contains($0.path) }
     guard !candidates.isEmpty else { return false }
     let (path, bytes) = candidates[random.below(candidates.count)]
     gone[path] = nil

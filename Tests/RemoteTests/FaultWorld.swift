@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Cairn
+@testable import CairnS3
 @testable import TestServers
 
 /// Two to five devices around a server behind a proxy that spoils requests and answers, by a seed.
@@ -20,6 +21,8 @@ struct FaultWorld {
     /// Under a name as engines make them: a file with something else in it, a file once more, or a
     /// file of somebody else.
     case conflicted, duplicated, foreign
+    /// All of the folder goes and comes back later, or is as it was some time ago.
+    case folderEmptied, folderRolledBack
     /// A device closes and opens again, or stops in the middle of a round.
     case reopened, killed
     /// A device comes back from a backup, or somebody copies it to a new one.
@@ -34,20 +37,12 @@ struct FaultWorld {
     /// A device that lost what it knew could not bring back what a folder lost: not both at once.
     case folder, devices
 
-    /// Nor may the folder look to such a device as it did when that knew no more, or as if its head
-    /// were damaged: nobody could tell that from the truth, and what it writes from what it knows
-    /// takes the place of what it had written.
-    var faults: [FaultProxy.Fault] {
-      let hidden: [FaultProxy.Fault] = [.oldFile, .oldListing, .shortListing, .emptyFile]
-      return FaultProxy.Fault.allCases.filter { self == .folder || !hidden.contains($0) }
-    }
-
     var mishaps: [Mishap] {
       switch self {
       case .folder:
         [
           .vanished, .halved, .rotten, .emptied, .zeroed, .reappeared, .conflicted, .duplicated,
-          .foreign, .reopened, .killed, .clockJumped,
+          .foreign, .folderEmptied, .folderRolledBack, .reopened, .killed, .clockJumped,
         ]
       case .devices:
         [
@@ -68,10 +63,17 @@ struct FaultWorld {
   var strangers: [String: [UInt8]] = [:]
   /// What has vanished, by path.
   var gone: [String: [UInt8]] = [:]
+  /// The folder as it was some time ago.
+  var past: Past?
+  /// A device that has a newer version.
+  var newer: NewerDevice?
   /// What is to happen next.
   private var deck: [Mishap] = []
   private var taken: [Mishap: Int] = [:]
   private var inserted = 0
+  private var largeCount = 0
+  /// Files above this go up in parts, where the server can do that.
+  private let partBytes: UInt64?
   private var hasWaited = false
   private let open: @Sendable (Machine) throws -> any Folder
   /// Which names the server can have.
@@ -83,8 +85,9 @@ struct FaultWorld {
   /// Longer than any test takes.
   private static let retryAfter = 3600
 
+  /// - Parameter partBytes: How large the parts are that a large file has on this server.
   static func run(
-    _ plan: Plan, _ address: String, _ port: UInt16, seed: UInt64,
+    _ plan: Plan, _ address: String, _ port: UInt16, seed: UInt64, partBytes: UInt64? = nil,
     keeps: @escaping @Sendable (String) -> Bool = { _ in true },
     kind: @escaping @Sendable (Machine) -> FolderKind
   ) async throws {
@@ -92,10 +95,17 @@ struct FaultWorld {
     let spoilt = address.replacingOccurrences(of: ":\(port)", with: ":\(proxy.server.port)")
     var world = FaultWorld(
       plan: plan, folder: try kind(.real).open(address), random: SeededRandom(seed), proxy: proxy,
-      keeps: keeps, open: { try kind($0).open(spoilt) })
+      partBytes: partBytes, keeps: keeps
+    ) { machine in
+      let folder = try kind(machine).open(spoilt)
+      guard let partBytes, var s3 = folder as? S3Folder else { return folder }
+      s3.partBytes = partBytes
+      return s3
+    }
+    try await world.addNewer(seed) { try kind($0).open(address) }
     // One place is left for a copy, at least.
     for number in 0..<(2 + Int(seed % 3)) { try world.join("device-\(number)") }
-    proxy.spoil(every: 5, seed: seed, with: plan.faults)
+    proxy.spoil(every: 5, seed: seed, with: FaultProxy.Fault.allCases)
     var round = 0
     while round < rounds.lowerBound || round < rounds.upperBound && !world.missing.isEmpty {
       for index in world.devices.indices { try await world.step(index) }
@@ -105,35 +115,42 @@ struct FaultWorld {
     print("\(plan), seed \(seed), \(round) rounds: \(world.tally)")
     #expect(world.missing.isEmpty, "seed \(seed): \(world.missing)")
     try await world.settle()
+    try await world.deleteMany(seed)
+    try await world.update()
+    for device in world.devices { try device.datastore.close() }
   }
 
   private init(
     plan: Plan, folder: any Folder, random: SeededRandom, proxy: FaultProxy,
-    keeps: @escaping @Sendable (String) -> Bool,
+    partBytes: UInt64?, keeps: @escaping @Sendable (String) -> Bool,
     open: @escaping @Sendable (Machine) throws -> any Folder
   ) {
     (self.plan, self.folder, self.random, self.proxy) = (plan, folder, random, proxy)
-    (self.keeps, self.open) = (keeps, open)
+    (self.partBytes, self.keeps, self.open) = (partBytes, keeps, open)
   }
 
   /// What has not happened yet.
   private var missing: [String] {
     plan.mishaps.filter { taken[$0] == nil }.map { "\($0)" }
-      + plan.faults.filter { !proxy.faultsTaken.contains($0) }.map { "\($0)" }
-      + (hasWaited ? [] : ["wait"])
+      + FaultProxy.Fault.allCases.filter { !proxy.faultsTaken.contains($0) }.map { "\($0)" }
+      + (hasWaited ? [] : ["wait"]) + (largeCount > 0 ? [] : ["a large content"])
+      + (partBytes == nil || proxy.spoiltParts > 0 ? [] : ["a fault while a part went up"])
   }
 
   private var tally: String {
     let faults = proxy.faultsTaken
     let words =
       plan.mishaps.map { "\($0) \(taken[$0] ?? 0)" }
-      + plan.faults.map { fault in "\(fault) \(faults.count { $0 == fault })" }
+      + FaultProxy.Fault.allCases.map { fault in "\(fault) \(faults.count { $0 == fault })" }
+      + ["spoilt parts \(proxy.spoiltParts)"]
     return words.joined(separator: ", ")
   }
 
   /// Small sizes, so that a few records make files that are merged, and snapshots.
-  private var options: Options {
+  var options: Options {
     var options = Options()
+    options.massDeleteLimit?.records = FaultWorld.bulkCount / 2
+    options.massDeleteLimit?.share = 0
     options.tuning.smallFileRun = 4
     options.tuning.smallFileBytes = 4096
     options.tuning.compactFrom = 8192
@@ -153,6 +170,7 @@ struct FaultWorld {
     try edit(index)
     try await exchange(index)
     if random.below(4) == 0 { try devices[index].backUp() }
+    if plan == .folder, random.below(6) == 0 { try await keepPast() }
     guard random.coin() else { return }
     // What was dealt may not be possible for long: what is left is dealt again.
     if deck.count <= 2 { deck += random.shuffled(plan.mishaps.filter { !deck.contains($0) }) }
@@ -165,7 +183,13 @@ struct FaultWorld {
     let table = try devices[index].datastore.table("t")
     inserted += 1
     let id = "r\(inserted)"
-    try table.insert(["by": .string(devices[index].name)], id: RecordID(id))
+    var fields: [String: Value] = ["by": .string(devices[index].name)]
+    if inserted % 4 == 1 {
+      let content = FaultWorld.content(of: id)
+      fields["file"] = try devices[index].datastore.attach(content).value
+      if content.count > FaultWorld.smallBytes { largeCount += 1 }
+    }
+    try table.insert(fields, id: RecordID(id))
     let shared = try table.getOrInsert(RecordID("shared-\(random.below(3))")).record
     try shared.set("n", .int(Int64(random.below(1000))))
     try devices[index].datastore.sync()
@@ -175,7 +199,7 @@ struct FaultWorld {
   /// What fails is asked again some other time.
   ///
   /// - Parameter isWell: The disk works: what a round ends with comes from the server.
-  private mutating func exchange(_ index: Int, isWell: Bool = true) async throws {
+  mutating func exchange(_ index: Int, isWell: Bool = true) async throws {
     do {
       try await devices[index].datastore.pull()
       if !devices[index].datastore.status.uploading { devices[index].safe = devices[index].own }
@@ -206,6 +230,8 @@ struct FaultWorld {
     switch mishap {
     case .restored: devices[index].backup != nil
     case .copied: devices.count < FaultWorld.devicesMax
+    case .folderEmptied: devices.allSatisfy { !$0.safe.isEmpty }
+    case .folderRolledBack: past != nil
     default: true
     }
   }
@@ -217,6 +243,8 @@ struct FaultWorld {
     case .reappeared: return try await bringBack()
     case .conflicted, .duplicated: return try await copyFile(mishap)
     case .foreign: return try await addForeign()
+    case .folderEmptied: try await emptyFolder()
+    case .folderRolledBack: try await rollBack()
     case .killed: return try await kill(index)
     case .reopened: try devices[index].restart()
     case .restored: try devices[index].restore()
@@ -294,13 +322,22 @@ struct FaultWorld {
   // MARK: the end
 
   private mutating func settle() async throws {
+    try insertMany()
     for _ in 0..<3 {
       for device in devices {
         _ = try await device.datastore.repairFolder()
         try device.datastore.sync(allowingMassDelete: true)
       }
     }
-    for _ in 0..<8 { for device in devices { try await device.datastore.pull() } }
+    try await meet(8)
+    for (path, bytes) in strangers.sorted(by: { $0.key < $1.key }) {
+      #expect(try await folder.read(path, limit: 1 << 24) == bytes, "\(path) is not ours to touch")
+    }
+  }
+
+  /// All devices have the same, all that was acknowledged, and nothing to wait for.
+  func meet(_ rounds: Int) async throws {
+    for _ in 0..<rounds { for device in devices { try await device.datastore.pull() } }
     let contents = try devices[0].datastore.contents()
     let ids = try devices[0].datastore.ids()
     for device in devices {
@@ -309,11 +346,9 @@ struct FaultWorld {
       let report = try await device.datastore.exchange()
       // Somebody else's copies are what they are.
       let own = report.problems.filter { strangers["p-\(FaultWorld.id)/\($0.name)"] == nil }
-      #expect(report.waiting.isEmpty && own.isEmpty, "\(report)")
+      #expect(own.isEmpty && report.missingAttachments == 0, "\(device.name): \(report)")
+      #expect(Set(report.waiting.map(\.name)) == newerNames, "\(device.name): \(report.waiting)")
+      try await expectWhole(device)
     }
-    for (path, bytes) in strangers.sorted(by: { $0.key < $1.key }) {
-      #expect(try await folder.read(path, limit: 1 << 24) == bytes, "\(path) is not ours to touch")
-    }
-    for device in devices { try device.datastore.close() }
   }
 }

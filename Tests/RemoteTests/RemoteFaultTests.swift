@@ -33,7 +33,11 @@ import Testing
   ) async throws {
     guard case .server(let folder) = location else { return }
     let address = folder.address
-    try await FaultWorld.run(plan, address, server.port, seed: seed) { machine in
+    // So small that a large content has some.
+    try await FaultWorld.run(
+      plan, address, server.port, seed: seed,
+      partBytes: address.hasPrefix("s3:") ? 4 << 10 : nil
+    ) { machine in
       address.hasPrefix("s3:")
         ? .s3(.test, machine: machine) : .webDAV(.test, machine: machine)
     }

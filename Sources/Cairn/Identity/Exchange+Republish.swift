@@ -10,7 +10,11 @@ extension Exchange {
   /// The own head is not there, or an old or damaged one is.
   func isHeadLost(_ listing: [String: FolderEntry], _ head: Head) -> Bool {
     let name = FileName.head(device: store.device.rawValue)
-    return memory.withLock { $0.mustRewriteHead } || listing[name] == nil && head.generation > 0
+    return memory.withLock { memory in
+      // A listing may lag behind: one that was read all the same is there.
+      memory.mustRewriteHead
+        || listing[name] == nil && head.generation > 0 && !memory.isOwnVerified
+    }
   }
 
   /// Writes an own file that is lost again from the log; returns what takes its place, nothing if

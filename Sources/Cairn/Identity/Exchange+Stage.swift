@@ -200,7 +200,7 @@ extension Exchange {
   }
 
   /// What this copy knows of its own deltas.
-  private func ownBranch() throws(CairnError) -> OwnBranch {
+  func ownBranch() throws(CairnError) -> OwnBranch {
     let (own, histories) = memory.withLock { ($0.own, $0.histories) }
     var branch = OwnBranch(store.device, last: store.vector[store.device])
     for mark in histories.marks[store.device] ?? [] { branch.note(mark.sequence, mark.chain) }

@@ -223,6 +223,8 @@ extension Exchange {
       new.folderIdentity = memory.folderIdentity
       new.histories = histories
       new.replaced = memory.replaced
+      // A new name nobody else has.
+      new.isNameSure = isRenamed || memory.isNameSure
       if isRenamed {
         new.publication = PublicationFile(
           folder: memory.folderIdentity ?? memory.publication?.folder ?? 0, confirmedNonce: 0,

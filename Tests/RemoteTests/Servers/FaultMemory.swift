@@ -35,7 +35,8 @@ final class FaultMemory: Sendable {
     case .oldListing: asked.isListing && hasAnswer(asked)
     // The others never change.
     case .oldFile: isWhole && hasAnswer(asked) && asked.path.hasSuffix(".head")
-    case .missingFile, .emptyFile: isWhole
+    case .missingFile, .emptyFile, .garbage: isWhole
+    case .lateUpload: asked.method == "PUT" && !asked.body.isEmpty
     default: true
     }
   }
@@ -81,6 +82,11 @@ final class FaultMemory: Sendable {
       }
       return listing.bytes == body ? nil : .answer(status, headers, listing.bytes)
     case .missingFile: return .answer(404)
+    case .garbage:
+      guard !body.isEmpty else { return nil }
+      var bent = body
+      state.withLock { bent[$0.random.below(bent.count)] ^= 0x10 }
+      return .answer(status, headers, bent)
     case .emptyFile:
       let kept = headers.filter { $0.0.lowercased() != "content-range" }
       return body.isEmpty ? nil : .answer(200, kept, [])

@@ -12,8 +12,9 @@ final class FaultProxy: Sendable {
     case refused
     /// Half of the request comes to the server.
     case cutRequest
-    /// The server does what it was asked, and nobody hears of it.
-    case lostReply
+    /// The server does what it was asked, and nobody hears of it; or does so only when it was asked
+    /// for something else since.
+    case lostReply, lateUpload
     /// Half of the answer comes.
     case cutReply
     /// Too busy, come back later.
@@ -31,19 +32,25 @@ final class FaultProxy: Sendable {
     case oldListing, shortListing, mixedListing
     /// A file as it was before; one that was listed and is not there, or has nothing in it yet.
     case oldFile, missingFile, emptyFile
+    /// A file of which a bit has turned on its way.
+    case garbage
 
     /// Those that look like an answer: who believes them does not fail.
     static let lies: [Fault] = [
-      .oldListing, .shortListing, .mixedListing, .oldFile, .missingFile, .emptyFile,
+      .oldListing, .shortListing, .mixedListing, .oldFile, .missingFile, .emptyFile, .garbage,
     ]
     static let open = allCases.filter { !lies.contains($0) }
   }
 
   let server: TestServer
   private let retryAfter: Int
+  private let port: UInt16
   private let faults = Lock<@Sendable (Asked) -> Fault?>({ _ in nil })
   private let taken = Lock<[Fault]>([])
+  private let parts = Lock(0)
   private let end = Lock<End?>(nil)
+  /// An upload that comes after what comes next.
+  private let late = Lock<Asked?>(nil)
   private let told = Lock(false)
   let memory = FaultMemory()
 
@@ -54,15 +61,32 @@ final class FaultProxy: Sendable {
 
   /// - Parameter retryAfter: Seconds that somebody who has asked too often is to wait.
   init(to port: UInt16, retryAfter: Int = 0) throws {
-    self.retryAfter = retryAfter
+    (self.retryAfter, self.port) = (retryAfter, port)
     server = try TestServer()
-    server.handle { [weak self] asked in self?.pass(asked, port) ?? .hangUp }
+    server.handle { [weak self] asked in
+      guard let self else { return .hangUp }
+      let before = late.withLock { $0 }
+      let reply = pass(asked, port)
+      if before != nil { deliverLate() }
+      return reply
+    }
+  }
+
+  /// What is still under way arrives.
+  func deliverLate() {
+    let asked = late.withLock { late in
+      defer { late = nil }
+      return late
+    }
+    if let asked { _ = FaultProxy.forward(asked, port) }
   }
 
   /// Which fault a request meets.
   func set(_ fault: @escaping @Sendable (Asked) -> Fault?) { faults.withLock { $0 = fault } }
   func heal() { set { _ in nil } }
   var faultsTaken: [Fault] { taken.withLock { $0 } }
+  /// Requests with a part of a large file that met a fault.
+  var spoiltParts: Int { parts.withLock { $0 } }
 
   /// `happen` is called when the request of this number from now on comes, which is the last one
   /// that comes through; nobody hears of its answer. nil: all come through again.
@@ -111,7 +135,14 @@ final class FaultProxy: Sendable {
       taken.withLock { $0.append(fault) }
       return lie
     }
-    if let fault { taken.withLock { $0.append(fault) } }
+    if let fault {
+      taken.withLock { $0.append(fault) }
+      if asked.query["partNumber"] != nil { parts.withLock { $0 += 1 } }
+    }
+    if fault == .lateUpload {
+      late.withLock { $0 = asked }
+      return .hangUp
+    }
     if let refusal = refusal(fault, asked, port) { return refusal }
     let reply = FaultProxy.forward(asked, port)
     memory.keep(asked, reply)

@@ -1,0 +1,306 @@
+internal import CairnBytes
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Whether what was published under this device's name was published from here. FORMAT.md has the
+/// rule, and which fault leaves which trace.
+extension Exchange {
+  /// What became of the own head.
+  enum OwnHead {
+    case ours
+    /// It can't be told just now: nothing may be written over it yet.
+    case unseen
+    /// Somebody else writes under our name.
+    case lost(Head, reason: String)
+  }
+
+  /// What is in the place of the own head.
+  private enum Sight {
+    /// What was there when it was last found to be ours.
+    case asBefore
+    /// It is there, and what is in it can't be had just now.
+    case notYet
+    case absent
+    case unreadable
+    case damaged(String)
+    case whole(Head)
+
+    var isWhole: Bool { if case .whole = self { true } else { false } }
+  }
+
+  /// Our own head must be what we wrote: by its nonce a copy of this device is found out, by its
+  /// range a restored backup. An older one of ours comes back with the whole folder. Where it says
+  /// nothing, or what a restored backup would believe, the own files are asked, too.
+  func checkOwnHead(
+    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> OwnHead {
+    let seen = try await lookAtOwnHead(listing, &report)
+    let last = store.vector[store.device]
+    // After the vector: it was that of an open store.
+    try checkOpen()
+    switch seen {
+    case .asBefore: return .ours
+    case .notYet: return .unseen
+    case .whole(let head):
+      if let reason = strangeness(of: head, last) { return .lost(head, reason: reason) }
+    case .absent, .unreadable, .damaged: break
+    }
+    if let answer = try await judgePast(seen, listing, last, &report) { return answer }
+    take(seen, listing, &report)
+    return .ours
+  }
+
+  private func lookAtOwnHead(
+    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Sight {
+    let name = FileName.head(device: store.device.rawValue)
+    let entry = listing[name]
+    let isKnown = memory.withLock { memory in
+      // A listing may lag behind: what is in none is asked for by its name.
+      guard memory.isOwnVerified else { return false }
+      return entry == nil ? memory.publication == nil : memory.versions[name] == entry?.version
+    }
+    if isKnown { return .asBefore }
+    guard entry?.isPresent ?? true else {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: name, bytes: entry?.size ?? 0,
+          reason: "its content is not here yet; until it is, nothing is published"))
+      return .notYet
+    }
+    report.requests += 1
+    let before = report
+    guard let bytes = try await readFile(name, Head.bytesMax, &report) else {
+      // One that stays unreadable is written again; one that has gone since is not listed next.
+      if report.problems.count > before.problems.count { return .unreadable }
+      if entry != nil { return .notYet }
+      report = before
+      return .absent
+    }
+    try checkOpen()
+    do throws(LogError) {
+      let head = try Head(bytes, name: name, datastore: store.datastore)
+      guard head.device == store.device else {
+        throw LogError(.foreign, name, at: 32, "the head of another device")
+      }
+      return .whole(head)
+    } catch {
+      guard case .needsNewerVersion = error.reason else { return .damaged("\(error)") }
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: name, bytes: UInt64(bytes.count),
+          reason: "\(error.detail); until then nothing is published"))
+      return .notYet
+    }
+  }
+
+  /// Why a head of our name is none of ours; nil if it is one.
+  private func strangeness(of head: Head, _ last: UInt64) -> String? {
+    let (publication, own) = memory.withLock { ($0.publication, $0.own) }
+    guard let publication else { return "it was never published from here" }
+    if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
+      return head.last <= last ? nil : "it has \(head.last) deltas, more than there are here"
+    }
+    let known = memory.withLock { $0.histories.chain(head.device, at: head.last) }
+    // One of ours from before: the folder was rolled back, and gets what it has lost.
+    if head.generation < own.generation, head.last <= own.last, known ?? head.chain == head.chain {
+      return nil
+    }
+    return "it was written by a copy of this device, or before a restore"
+  }
+
+  /// Nothing else was published under our name: what is known here counts.
+  private func take(
+    _ seen: Sight, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) {
+    let name = FileName.head(device: store.device.rawValue)
+    switch seen {
+    case .asBefore, .notYet, .unreadable: break
+    case .absent:
+      // Lost in the folder, or never there: the next publication writes it again.
+      memory.withLock { $0.isOwnVerified = $0.publication == nil }
+    case .damaged(let why):
+      // On its way, or half replaced; ours to write again, from what we know.
+      report.problems.append(
+        ExchangeReport.Problem(name: name, reason: "\(why); it will be written again"))
+      memory.withLock { ($0.isOwnVerified, $0.mustRewriteHead) = (false, true) }
+    case .whole(let head):
+      let isCurrent = memory.withLock { memory in
+        guard let publication = memory.publication,
+          head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
+        else {
+          (memory.isOwnVerified, memory.mustRewriteHead) = (false, true)
+          return false
+        }
+        memory.own = head
+        (memory.isOwnVerified, memory.isNameSure) = (true, true)
+        memory.versions[name] = listing[name]?.version
+        memory.publication?.confirmedNonce = head.nonce
+        return true
+      }
+      if isCurrent { store.confirmPublished(through: head.last) }
+    }
+  }
+
+  // MARK: what the head does not say
+
+  /// Whether more was published under this name than is known here, whatever the head looks like;
+  /// nil if nothing says so. A process that was once sure of its name need not ask while the head
+  /// is what it wrote.
+  private func judgePast(
+    _ seen: Sight, _ listing: [String: FolderEntry], _ last: UInt64,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> OwnHead? {
+    let (own, isSure, isDisowned) = memory.withLock { memory in
+      let nonces = memory.publication.map { [$0.confirmedNonce, $0.pendingNonce] }
+      return (memory.own, memory.isNameSure, nonces == [0, 0] && memory.own.generation > 0)
+    }
+    if seen.isWhole, isSure { return nil }
+    let missing = try await readPast(own, listing, last, &report)
+    let past = memory.withLock { $0.past }
+    let reach = past.reach(from: own, ours: try ownChains(ifAnyOf: past))
+    let word = isSure ? nil : word(beyond: own.last)
+    guard reach.isBeyond || !missing.isEmpty || word != nil || isDisowned && !seen.isWhole else {
+      memory.withLock { $0.past.rounds = 0 }
+      return nil
+    }
+    let rounds = memory.withLock { memory in
+      memory.past.rounds += 1
+      return memory.past.rounds
+    }
+    let name = FileName.head(device: store.device.rawValue)
+    guard rounds >= Exchange.patience, !reach.isAmbiguous, missing.allSatisfy(\.isPresent) else {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: missing.first?.name ?? name, bytes: missing.first?.size ?? 0,
+          reason: "under this device's name more was published than this copy of it knows, "
+            + "and the head does not say so; until it does, nothing is published"))
+      return .unseen
+    }
+    let mustWrite = reach.head.last > own.last || !seen.isWhole && !isDisowned
+    // Nothing of it is there any more.
+    if isDisowned, !mustWrite { return nil }
+    let head = try await givenBack(reach.head, listing, &report)
+    guard mustWrite else {
+      return .lost(head, reason: word ?? "files of this device's name have deltas behind it")
+    }
+    try await publishHead(head, listing, &report)
+    return .unseen
+  }
+
+  /// What is to be compared has to be there: own files that the folder has lost, from the log.
+  private func givenBack(
+    _ head: Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Head {
+    var result = head
+    for segment in head.segments {
+      let name = segment.name(head.device)
+      guard listing[name]?.size != segment.size,
+        memory.withLock({ $0.past.files[name] == nil })
+      else { continue }
+      _ = try await republish(segment, &result, listing, &report)
+    }
+    return result
+  }
+
+  /// What is known here of the own deltas, to compare these with.
+  private func ownChains(ifAnyOf past: OwnPast) throws(CairnError) -> [UInt64: UInt128] {
+    if past.files.isEmpty { return [:] }
+    return try ownBranch().chains
+  }
+
+  /// Another device has more of our deltas than we know to have published.
+  private func word(beyond last: UInt64) -> String? {
+    let heads = memory.withLock { $0.sortedHeads }
+    guard let head = heads.first(where: { $0.acknowledged[store.device] > last }) else {
+      return nil
+    }
+    return "device \(head.device) has \(head.acknowledged[store.device]) deltas of this device, "
+      + "more than were published from here"
+  }
+
+  /// Reads own files behind what is known to be published; all of them if the head is about to be
+  /// written from them. Those that can't be read and have more than there is here are returned.
+  private func readPast(
+    _ own: Head, _ listing: [String: FolderEntry], _ last: UInt64,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [FolderEntry] {
+    let after = memory.withLock { $0.past.rounds + 1 < Exchange.patience ? own.last : 0 }
+    let entries = listing.values.filter { entry in
+      guard let file = FileName.published(entry.name) else { return false }
+      return file.device == store.device.rawValue && file.last > after
+    }
+    var missing: [FolderEntry] = []
+    for entry in entries.sorted(by: { $0.name < $1.name })
+    where memory.withLock({ $0.past.files[entry.name] == nil }) {
+      if let file = try await pastFile(entry, &report) {
+        memory.withLock { $0.past.files[entry.name] = file }
+      } else if let file = FileName.published(entry.name), file.last > last {
+        missing.append(entry)
+      }
+    }
+    try checkOpen()
+    return missing
+  }
+
+  /// nil if it can't be had, or is not what its name says: nobody asked for it by that name.
+  private func pastFile(
+    _ entry: FolderEntry, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> OwnPast.File? {
+    guard entry.isPresent else { return nil }
+    report.requests += 1
+    let bytes: [UInt8]?
+    do throws(CairnError) {
+      bytes = try await folder.read(
+        directory + "/" + entry.name, limit: PublishedSegment.fileBytesMax)
+    } catch {
+      guard BlobExchange.isOfOne(error) else { throw error }
+      return nil
+    }
+    guard let bytes, let named = FileName.published(entry.name) else { return nil }
+    do throws(LogError) {
+      let file = try PublishedSegment(bytes, name: entry.name, datastore: store.datastore)
+      guard file.encodedName(bytes) == entry.name else { return nil }
+      return OwnPast.File(
+        segment: Head.Segment(
+          first: file.first, last: file.last, size: UInt64(bytes.count), hash: named.hash),
+        before: file.chainBefore, chains: try Exchange.verify(file, entry.name).chains)
+    } catch { return nil }
+  }
+
+  /// Writes the head that the folder has lost from what its files tell, in the name of the copy
+  /// that it was: the next round finds it, and that it is not this one's. Nothing of it is noted at
+  /// home, so that a crash does not change that.
+  private func publishHead(
+    _ found: Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    var head = found
+    head.user = user
+    // Beyond any that the other copy may have come to.
+    head.generation = min(head.generation + Exchange.generationLeap, ByteReader.counterMax)
+    head.nonce = machine.random.next()
+    if let snapshot = head.snapshot, listing[snapshot.name] == nil, head.gaps.isEmpty {
+      head.snapshot = nil
+    }
+    let bytes = head.encoded()
+    let name = FileName.head(device: store.device.rawValue)
+    report.requests += 1
+    let entry = try await folder.write(directory + "/" + name, bytes)
+    guard entry.size == UInt64(bytes.count) else {
+      throw CairnError(
+        .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
+    }
+    report.publishedFiles += 1
+    report.publishedBytes += UInt64(bytes.count)
+    report.waiting.append(
+      ExchangeReport.Waiting(
+        name: name, bytes: entry.size,
+        reason: "it was written again from the device's files, with what this copy of it does not "
+          + "know; the next exchange takes that over"))
+  }
+
+  private static let generationLeap: UInt64 = 1 << 32
+}
