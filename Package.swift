@@ -184,13 +184,13 @@ let otherTargets: [Target] = [
       "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",
       "CairnFuzzEntries",
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
-    ], path: "Tests/Torture", exclude: ["Processes/Shim"], swiftSettings: settings),
+    ], path: "Tests/Torture", exclude: ["Processes/Shim"], swiftSettings: settings + optimised),
   .target(
     name: "CairnFuzzEntries",
     dependencies: [
       "Cairn", "CairnCDB", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes",
       "CairnToolText", "TestSupport",
-    ], path: "Tests/Fuzz/Entries", swiftSettings: settings),
+    ], path: "Tests/Fuzz/Entries", swiftSettings: settings + optimised),
   tests("CairnBytesTests", ["CairnBytes"]),
   tests("CairnDiskTests", ["CairnDisk"]),
   tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),
