@@ -1,5 +1,5 @@
 import CairnDisk
-import CairnMerge
+package import CairnMerge
 import Synchronization
 
 /// For those who want to know what changes.
