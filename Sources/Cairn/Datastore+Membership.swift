@@ -18,9 +18,9 @@ extension Datastore {
 
   package var agreement: Agreement {
     let cuts = store.cuts.cuts
-    if cuts.isEmpty { return .none }
-    if cuts.allSatisfy(\.isSealed) { return .agreed }
-    return .waiting(store.silentMembers.map(\.description).sorted())
+    if store.hasOpenCuts { return .waiting(store.silentMembers.map(\.description).sorted()) }
+    // What can never be agreed on is asked for anew by whoever asks next.
+    return cuts.contains(where: \.isSealed) ? .agreed : .none
   }
 
   /// Whether the last sync has found that the others go on without something that is here. The next

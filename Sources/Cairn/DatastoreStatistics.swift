@@ -54,13 +54,18 @@ extension Datastore {
   }
 
   /// Asks the other devices to agree on what may be forgotten of all that is committed by now: that
-  /// records were deleted, and who wrote what when. Like any change it needs a `sync()`.
+  /// records were deleted, and who wrote what when. Like any change it needs a `sync()`, and
+  /// `rollback()` takes it back. As long as an earlier agreement is open nothing more is asked.
   ///
-  /// Nobody waits for anything. Once every device that has written here, but for retired ones, has
-  /// exchanged three times, with a `sync()` after each, `compact()` leaves that out, on each
-  /// device: once to hear of it, once to say so, once to hear that all have. A device that wrote
-  /// something without having exchanged, so that nobody knew it, has to take over the others' state
-  /// first; what it wrote goes on top of that, under a new id.
+  /// Whoever takes part goes on writing as ever. Once every device that has written here, but for
+  /// retired ones, has exchanged three times, with a `sync()` after each, `compact()` leaves that
+  /// out, on each device: once to hear of it, once to say so, once to hear that all have. A device
+  /// that wrote something without having exchanged, so that nobody knew it, has to take over the
+  /// others' state first; what it wrote goes on top of that, under a new id.
+  ///
+  /// That one does wait if a device is silent: until all have said that they have seen what was
+  /// asked, or are retired, the others hold what it wrote (`ExchangeReport.held`), and it holds
+  /// what they write on top. `DatastoreStatus.awaitedDevices` names those whose word is missing.
   ///
   /// - Throws: `invalidOperation` in a local datastore, which remembers nothing of the kind;
   ///   `disallowed` if the user may not write, `readOnly` if it is followed.
@@ -80,23 +85,37 @@ extension Datastore {
   ///
   /// What the device had published and somebody had merged stays. What it publishes later without
   /// having seen this is not merged by anyone: if it does come back, it has to take over what the
-  /// others have first. A device that is retired and writes after having merged this is no longer
-  /// retired.
+  /// others have first, which it can once all others have said that they have seen this
+  /// (`DatastoreStatus.awaitedDevices`). A device that is retired and writes after having merged
+  /// this is no longer retired.
   ///
-  /// - Parameter device: its id, as in `DeviceInfo.id`.
+  /// Devices whose changes are held for good at that moment (`ExchangeReport.held`), since they do
+  /// not go with an earlier agreement, are retired with it: nobody could wait for them, and they go
+  /// on under new ids. `devices()` lists them.
+  ///
+  /// - Parameters:
+  ///   - device: its id, as in `DeviceInfo.id`.
+  ///   - givingUp: leaves it out even if it has published more than is merged here: what nobody has
+  ///     merged stays out, unless the device comes back.
   /// - Throws: `invalidOperation` in a local datastore; `illegalArgument` if it is no device's id,
-  ///   or this device's; `disallowed` if the user may not write, `readOnly` if it is followed.
-  public func retireDevice(_ device: String) throws(CairnError) {
-    guard exchanger != nil else {
+  ///   or this device's; `notFound` if nothing is known of such a device here; `retryLater` if its
+  ///   head, as it was last read by `exchange()` or `devices()`, names more than is merged here;
+  ///   `disallowed` if the user may not write, `readOnly` if it is followed.
+  public func retireDevice(_ device: String, givingUp: Bool = false) throws(CairnError) {
+    guard let exchanger else {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no other devices", id: id)
     }
-    guard let number = DeviceID(hex: device), number.rawValue != 0, number != store.device else {
+    try wrapped { () throws(StoreError) in try store.requireWritable() }
+    guard let number = DeviceID(hex: device), number.rawValue != 0 else {
       throw CairnError(
-        .illegalArgument,
-        "\"\(device)\" is not the id of another device: 16 hex digits, as devices() gives them",
-        id: id)
+        .illegalArgument, "\"\(device)\" is no device's id, which has 16 hex digits", id: id)
     }
+    guard number != store.device else {
+      throw CairnError(
+        .illegalArgument, "\(device) is this device itself; only others can be retired", id: id)
+    }
+    try exchanger.checkRetirement(of: number, givingUp: givingUp)
     try wrapped { () throws(StoreError) in try store.retire(number) }
   }
 }

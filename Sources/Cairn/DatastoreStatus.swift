@@ -1,3 +1,4 @@
+internal import CairnMerge
 internal import CairnStore
 
 /// Where a datastore stands between this device and the others.
@@ -27,6 +28,11 @@ public struct DatastoreStatus: Hashable, Sendable {
   /// Other devices' deletes that wait for consent; nil if none do. What waits is neither
   /// `incoming` nor `downloading`. Known since the last `sync()`.
   public var massDelete: MassDelete?
+  /// Devices that have not said yet that they have seen what somebody asked all devices to agree on
+  /// (`Datastore.askToForget()`, `Datastore.retireDevice(_:givingUp:)`), by id, sorted. Until they
+  /// have, or are retired, nothing is forgotten, and who was not part of the agreement can't take it
+  /// over. Known since the first exchange of an opening; empty before.
+  public var awaitedDevices: [String] = []
   /// What last kept changes from being uploaded; nil once a round has published what there was, or
   /// found nothing to publish. What keeps a round from looking into the folder keeps it from
   /// publishing, too, and is in both errors.
@@ -53,6 +59,7 @@ public struct DatastoreStatus: Hashable, Sendable {
     uploading = store.committed > store.published
     incoming = exchange.hasIncoming
     needsReset = store.isDeleted
+    awaitedDevices = store.awaited.map(\.description)
     massDelete = exchange.massDelete
     uploadError = exchange.uploadError
     downloadError = exchange.downloadError

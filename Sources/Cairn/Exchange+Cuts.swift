@@ -1,4 +1,5 @@
 internal import CairnDisk
+internal import CairnLog
 internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
@@ -13,34 +14,131 @@ extension Exchange {
     memory.withLock { $0.heldSnapshots = [:] }
   }
 
-  /// What a sync could not apply of these files because of a cut.
+  /// What a sync could not apply of these files because of a cut, or of what they say of cuts.
   func note(_ part: SyncOutcome, of items: [Inbox.Item]) {
     inbox.withLock { inbox in
       for (index, item) in items.enumerated() {
-        inbox.setBesideCut(item.name, part.held[index].map(Exchange.reason))
+        inbox.note(item.name, beside: part.held[index], refusal: part.refused[index])
       }
     }
   }
 
   /// Of all that the parts of a sync have said, what counts is the last that may still be so: a
   /// part that knows less says nothing.
-  func note(cutOff: Cut?) { memory.withLock { $0.cutOff = cutOff } }
-
-  private static func reason(_ cut: Cut) -> String {
-    "held: it was written without knowledge of what device \(cut.dot.device) and others had "
-      + "settled by its delta \(cut.dot.sequence); it becomes visible once one of them has it, or "
-      + "once its device has taken that over"
+  func note(cutOff: Cut?) {
+    memory.withLock { memory in
+      memory.cutOff = cutOff
+      memory.hasJudged = true
+    }
   }
 
   func noteCuts(_ report: inout ExchangeReport) {
     // What was written under a name that was left is there under the next one.
     let left = store.cuts.earlierNames
-    report.held = inbox.withLock { inbox in
-      inbox.items.filter { left[$0.device] == nil }.compactMap { item in
-        inbox.besideCuts[item.name].map {
-          ExchangeReport.Waiting(name: item.name, bytes: 0, reason: $0)
-        }
+    let (items, cuts, refused) = inbox.withLock { ($0.items, $0.besideCuts, $0.refused) }
+    for item in items where left[item.device] == nil {
+      if let cut = cuts[item.name] {
+        report.held.append(
+          ExchangeReport.Waiting(name: item.name, bytes: 0, reason: reason(item, cut)))
+      }
+      if let reason = refused[item.name] {
+        report.problems.append(
+          ExchangeReport.Problem(
+            name: item.name,
+            reason: reason + "; nothing of this device is taken from there on. No app of ours has "
+              + "written that: find out who did, and retire the device"))
       }
     }
+  }
+
+  /// Why a file is held, and what has to happen.
+  private func reason(_ item: Inbox.Item, _ cut: Cut) -> String {
+    let silent = store.silentMembers(of: cut).map(\.description).sorted()
+    // Until then it may still be that somebody has heard of it in time.
+    let others =
+      silent.isEmpty ? "" : "; until all of " + silent.joined(separator: ", ")
+        + " have exchanged and synced, or are retired, this can't go on"
+    let isCut =
+      item.device == cut.dot.device && item.first...item.last ~= cut.dot.sequence
+      && !store.vector.contains(cut.dot)
+    if isCut {
+      return "held: device \(cut.dot.device) has agreed with others, by its delta "
+        + "\(cut.dot.sequence), on what counts, and what only this device has is not part of it; "
+        + "this device takes over what they have and puts its own changes on top" + others
+    }
+    let agreement =
+      "held: it was written without knowledge of what device \(cut.dot.device) has asked others to "
+      + "agree on by its delta \(cut.dot.sequence)"
+    if cut.isSealed { return agreement + ", and they have; its device writes it once more" }
+    return agreement
+      + "; it becomes visible once one of them has it, or its device writes it once more" + others
+  }
+
+  // MARK: leaving out
+
+  /// Refuses to leave a device out that nobody here has heard of, or of which there is more in the
+  /// folder than is merged here, as far as its head was read.
+  func checkRetirement(of device: DeviceID, givingUp: Bool) throws(CairnError) {
+    let head = memory.withLock { $0.heads[device] }
+    let merged = store.vector[device]
+    let fetched = inbox.withLock { inbox in
+      inbox.items.lazy.filter { $0.device == device }.map(\.last).max() ?? 0
+    }
+    guard head != nil || merged > 0 || fetched > 0 || store.retired.contains(device) else {
+      throw CairnError(
+        .notFound, "no device \(device) has written in datastore \(datastoreID), as far as is "
+          + "known here; exchange first if it is a new one", id: datastoreID)
+    }
+    let published = max(head?.last ?? 0, fetched)
+    if givingUp || published <= merged { return }
+    throw CairnError(
+      .retryLater, "device \(device) has published \(published) deltas in datastore "
+        + "\(datastoreID), of which \(merged) are merged here; nobody would merge the rest any "
+        + "more. Exchange and sync until all are merged, or give them up", id: datastoreID)
+  }
+
+  // MARK: before the first round
+
+  /// More is not looked at before it is synced.
+  private static let judgedBytes = 4 * batchBytes
+
+  /// What waits from an earlier opening may say that the others have gone on without this device:
+  /// who syncs after each exchange, and ends, would never act on it otherwise.
+  func judgeInbox() throws(CairnError) {
+    let isFirst = memory.withLock { memory in
+      defer { memory.hasLooked = true }
+      return !memory.hasLooked && !memory.hasJudged
+    }
+    guard isFirst, following == nil else { return }
+    let items = inbox.withLock { $0.items }.sorted {
+      ($0.device, $0.first) < ($1.device, $1.first)
+    }
+    var (packs, taken): ([[UInt8]], [Inbox.Item]) = ([], [])
+    var (bytes, deletes) = (0, 0)
+    for item in items {
+      do throws(LogError) {
+        let segment = try inbox.withLock { inbox throws(LogError) in
+          try inbox.read(item, datastore: store.datastore)
+        }
+        deletes += try Exchange.verify(segment, item.name).deletes
+        packs.append(segment.pack)
+        taken.append(item)
+        bytes += segment.pack.count
+      } catch {
+        if case .disk(let disk) = error.reason, disk.reason != .notFound { throw CairnError(disk) }
+        // Damaged since it was fetched: the next sync finds that, too.
+      }
+      if bytes > Exchange.judgedBytes { return }
+    }
+    // What may have to be allowed first is not there yet.
+    if let limit = massDeleteLimit, deletes > limit.records(of: store.totals.records) { return }
+    let outcome = try wrapped { [packs] () throws(StoreError) in try store.judge(packs: packs) }
+    let isNews = memory.withLock { memory in
+      // A sync has come first.
+      if memory.hasJudged { return false }
+      memory.cutOff = outcome.cutOff
+      return true
+    }
+    if isNews { note(outcome, of: taken) }
   }
 }

@@ -20,6 +20,7 @@ extension Exchange {
         continue
       }
       guard entry.isPresent, entry.size > 0 else {
+        if entry.isPresent { memory.withLock { $0.noteHalf(entry) } }
         report.waiting.append(
           ExchangeReport.Waiting(
             name: entry.name, bytes: entry.size, reason: "its content is not here yet"))
@@ -34,7 +35,10 @@ extension Exchange {
         }
         forgive(entry.name)
         take(head, entry)
-      } catch { judge(error, entry, bytes, &report) }
+      } catch {
+        if error.reason == .truncated { memory.withLock { $0.noteHalf(entry) } }
+        judge(error, entry, bytes, &report)
+      }
     }
   }
 

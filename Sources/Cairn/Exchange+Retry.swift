@@ -38,6 +38,24 @@ struct Retry: Equatable {
   }
 }
 
+extension Exchange.Memory {
+  /// Whether this version of a head was found bad, or stays half there.
+  func isDamaged(_ entry: FolderEntry) -> Bool {
+    if let known = foreign[entry.name], known.version == entry.version, known.problem != nil {
+      return true
+    }
+    guard let half = halves[entry.name], half.version == entry.version else { return false }
+    return half.rounds >= Exchange.patience
+  }
+
+  /// A head is not wholly there (yet).
+  mutating func noteHalf(_ entry: FolderEntry) {
+    let known = halves[entry.name]
+    let rounds = known?.version == entry.version ? known?.rounds ?? 0 : 0
+    halves[entry.name] = (entry.version, rounds + 1)
+  }
+}
+
 extension Exchange {
   /// What is wrong with a file that is not to be read in this round; to be asked once a round.
   func verdict(on entry: FolderEntry) -> String? {

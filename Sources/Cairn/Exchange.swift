@@ -49,6 +49,8 @@ final class Exchange: Sendable {
     var foreign: [String: (version: String, problem: String?)] = [:]
     /// When those that are bad are read again, by name.
     var retries: [String: Retry] = [:]
+    /// Heads that are not wholly there, by name: in which version, and for how many rounds.
+    var halves: [String: (version: String, rounds: Int)] = [:]
     /// What is known of what each device has published, and as it was last saved.
     var histories = Histories()
     var savedHistories = Histories()
@@ -71,6 +73,10 @@ final class Exchange: Sendable {
     var own: Head
     /// Others go on without what only this device has, from this cut on.
     var cutOff: Cut?
+    /// A sync has looked at what waits.
+    var hasJudged = false
+    /// So has the first round.
+    var hasLooked = false
     /// A store that is put together stands on a snapshot that has this cut.
     var foundation: Cut?
     /// The own head in the folder was found to be what we wrote.
@@ -301,6 +307,7 @@ final class Exchange: Sendable {
       return Found(listing: listing, publishing: .nothing)
     }
     let mustRebuild = following?.mustRebuild ?? false
+    try judgeInbox()
     if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
       if memory.withLock({ $0.cutOff == nil }) { stopRejoining() }
       try await fetchSnapshot(listing, &report)
@@ -337,13 +344,14 @@ final class Exchange: Sendable {
   func look() async throws(CairnError) -> [DeviceInfo] {
     var report = ExchangeReport()
     try await readHeads(try await folder.list(directory), &report)
+    learnWords()
     return devices()
   }
 
   /// Devices that have a head in the folder, as far as it was read.
   private func devices() -> [DeviceInfo] {
     let (heads, own) = memory.withLock { ($0.heads, $0.own) }
-    let (vector, retired) = (store.vector, store.retired)
+    let (vector, retired, awaited) = (store.vector, store.retired, store.silentMembers)
     var all = heads.values.sorted { $0.device < $1.device }
     if own.generation > 0 { all.append(own) }
     return all.map { head in
@@ -352,7 +360,7 @@ final class Exchange: Sendable {
         isThisDevice: head.device == store.device, publishedDeltas: head.last,
         incorporatedDeltas: min(vector[head.device], head.last), files: head.segments.count,
         bytes: head.segments.reduce(0) { $0 + $1.size },
-        isRetired: retired.contains(head.device),
+        isRetired: retired.contains(head.device), isAwaited: awaited.contains(head.device),
         acknowledged: Dictionary(
           uniqueKeysWithValues: head.acknowledged.entries.map {
             ($0.device.description, $0.sequence)

@@ -45,9 +45,10 @@ public struct ExchangeReport: Hashable, Sendable {
   public var republishedFiles = 0
   /// What is named but not there yet.
   public var waiting: [Waiting] = []
-  /// What is here and not made visible: another device has published it without having seen that
-  /// others had gone on without it. It comes in once a device that takes part has it, or its own
-  /// device writes it anew.
+  /// What is here and not made visible, since it does not go with an agreement of the devices
+  /// (`Datastore.askToForget()`, `Datastore.retireDevice(_:givingUp:)`): its device, or this one,
+  /// has written without having seen that. The reason says how it comes in, and whose word is
+  /// missing.
   public var held: [Waiting] = []
   /// What can't be used.
   public var problems: [Problem] = []
@@ -119,6 +120,10 @@ public struct DeviceInfo: Hashable, Sendable {
   public var bytes: UInt64
   /// Whether it was retired: nobody waits for it any more.
   public var isRetired: Bool
+  /// Whether it has not said yet that it has seen what somebody asked all devices to agree on
+  /// (`Datastore.askToForget()`, `Datastore.retireDevice(_:givingUp:)`): until it has, or is
+  /// retired, the others can't agree.
+  public var isAwaited: Bool
   /// How many deltas of each device it had incorporated when it last said so.
   public var acknowledged: [String: UInt64]
 }

@@ -30,8 +30,10 @@ struct Inbox: Sendable {
   var snapshot: Snapshot?
   /// Items that a sync could not use yet, by name: something before them is missing.
   var blocked: Set<String> = []
-  /// Items that wait for nothing but a cut, by name, and why.
-  private(set) var besideCuts: [String: String] = [:]
+  /// Items that wait for nothing but a cut, by name, and which.
+  private(set) var besideCuts: [String: Cut] = [:]
+  /// Items in which a delta can't be what it says, by name, and why.
+  private(set) var refused: [String: String] = [:]
 
   /// Items of devices that delete too much at once, by name: they wait for consent.
   var held: Set<String> = []
@@ -103,14 +105,19 @@ struct Inbox: Sendable {
     return histories
   }
 
-  /// What a sync has found out of an item: why it is held, nil if it is not.
-  mutating func setBesideCut(_ name: String, _ reason: String?) { besideCuts[name] = reason }
+  /// What was found out of an item: the cut that holds it, or why it is refused.
+  mutating func note(_ name: String, beside cut: Cut?, refusal: String?) {
+    guard items.contains(where: { $0.name == name }) else { return }
+    besideCuts[name] = cut
+    refused[name] = refusal
+  }
 
   /// Others have said more of what they have applied: what is held may go now.
   mutating func lookAgain() { blocked.subtract(besideCuts.keys) }
 
   mutating func remove(_ item: Item) {
     besideCuts[item.name] = nil
+    refused[item.name] = nil
     items.removeAll { $0.name == item.name }
     // What stays behind is recognised as seen the next time.
     do { try machine.disk.remove(directory + "/" + item.name) } catch {}

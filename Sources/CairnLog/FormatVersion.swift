@@ -3,8 +3,8 @@
 package enum FormatVersion {
   package static let current: UInt16 = 1
   package static let floor: UInt16 = 1
-  /// The version, and the floor, of segments and snapshots in the folder that have cuts: who does
-  /// not know these would apply what they keep out.
+  /// The version, and the floor, of segments and snapshots that have cuts, in the folder and at
+  /// home: who does not know these would apply what they keep out.
   package static let cuts: UInt16 = 2
 
   package static func check(

@@ -11,11 +11,16 @@ package struct SegmentHeader: Equatable, Sendable {
   package var datastore: UInt128
   package var device: UInt64
   package var number: UInt64
+  /// The oldest version that may read it: a later one if it holds cuts.
+  package var floor = FormatVersion.floor
 
-  package init(datastore: UInt128, device: UInt64, number: UInt64) {
+  package init(
+    datastore: UInt128, device: UInt64, number: UInt64, floor: UInt16 = FormatVersion.floor
+  ) {
     self.datastore = datastore
     self.device = device
     self.number = number
+    self.floor = floor
   }
 
   package var seedBase: UInt64 {
@@ -24,8 +29,8 @@ package struct SegmentHeader: Equatable, Sendable {
 
   package func encoded() -> [UInt8] {
     var out = SegmentHeader.magic
-    out.put(FormatVersion.current)
-    out.put(FormatVersion.floor)
+    out.put(max(FormatVersion.current, floor))
+    out.put(floor)
     out.put(UInt32(0))
     out.put(UInt64(truncatingIfNeeded: datastore))
     out.put(UInt64(truncatingIfNeeded: datastore >> 64))
@@ -52,7 +57,8 @@ package struct SegmentHeader: Equatable, Sendable {
     guard SegmentHeader.isWhole(bytes) else {
       throw LogError(.corrupt, path, at: 0, "the segment's header is damaged")
     }
-    try FormatVersion.check(floor: bytes.u16(at: 10), path: path)
+    floor = bytes.u16(at: 10)
+    try FormatVersion.check(floor: floor, path: path, known: FormatVersion.cuts)
     datastore = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
     device = bytes.u64(at: 32)
     number = bytes.u64(at: 40)

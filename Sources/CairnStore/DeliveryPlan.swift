@@ -19,10 +19,15 @@ struct DeliveryPlan {
     var deletes: [PlannedDelete] = []
     /// Packs that wait for nothing but a cut, and which.
     var held: [Int: Cut] = [:]
-    /// Authors of deltas that are held, or build on such.
-    var heldDevices: Set<DeviceID> = []
+    /// Packs of which a delta can't be what it says, and why: it and what follows stay out.
+    var refused: [Int: String] = [:]
+    /// Authors of deltas that a cut keeps out which is applied here, or that build on such, and
+    /// that cut.
+    var heldDevices: [DeviceID: Dot] = [:]
     /// The cut that this device has to give way to.
     var cutOff: Cut?
+    /// Something in the packs is about cuts.
+    var hasCuts = false
     /// What is known of cuts that are not applied.
     var rumours = CutRumours()
   }
@@ -40,6 +45,7 @@ struct DeliveryPlan {
     var next = 0
     var last: UInt64 = 0
     var held: Cut?
+    var refused: String?
   }
 
   private let before: VersionVector
@@ -61,6 +67,7 @@ struct DeliveryPlan {
         var step = Step(dot: delta.dot, dependencies: delta.dependencies)
         if delta.sections.contains(where: { $0.table == CutTable.name }) {
           let news = CutTable.News(delta, heap: reader.heap, names: reader.records)
+          if let failure = news.failure { throw failure }
           step.news = news
           gate.note(news)
         }
@@ -74,7 +81,7 @@ struct DeliveryPlan {
   }
 
   mutating func run() -> Result {
-    noteSeals()
+    noteCuts()
     while true {
       if advanceAll(withCuts: false) { continue }
       // One cut at a time: what it lets through comes before the next one.
@@ -85,11 +92,13 @@ struct DeliveryPlan {
     for pack in packs {
       result.last[pack.index] = pack.last
       if let cut = pack.held { result.held[pack.index] = cut }
+      if let reason = pack.refused { result.refused[pack.index] = reason }
       // A step that was here already deletes nothing again.
       result.deletes += pack.deletes.filter {
         $0.dot.sequence <= pack.last && !before.contains($0.dot)
       }
     }
+    result.hasCuts = gate.hasNews
     result.rumours.left = gate.rumours.left
     if gate.isOpen { return result }
     result.rumours = gate.rumours
@@ -99,10 +108,10 @@ struct DeliveryPlan {
     return result
   }
 
-  /// The contexts of all seals that are here, applied or not.
-  private mutating func noteSeals() {
+  /// All cuts and seals that are here, applied or not.
+  private mutating func noteCuts() {
     if gate.isOpen { return }
-    for pack in packs { gate.noteSeals(pack.steps) }
+    for pack in packs { gate.noteCuts(pack.steps) }
     gate.lookAhead(seen: vector)
   }
 
@@ -118,7 +127,7 @@ struct DeliveryPlan {
 
   private mutating func advance(_ index: Int, withCuts: Bool) -> Bool {
     var hasProgress = false
-    packs[index].held = nil
+    (packs[index].held, packs[index].refused) = (nil, nil)
     while packs[index].next < packs[index].steps.count {
       let step = packs[index].steps[packs[index].next]
       if !vector.contains(step.dot) {
@@ -135,6 +144,9 @@ struct DeliveryPlan {
           case .hold(let cut):
             packs[index].held = cut
             return hasProgress
+          case .refuse(let reason):
+            packs[index].refused = "delta \(step.dot.sequence) can't be: \(reason)"
+            return hasProgress
           }
           gate.apply(step)
         }
@@ -148,16 +160,21 @@ struct DeliveryPlan {
     return hasProgress
   }
 
-  private func heldDevices() -> Set<DeviceID> {
-    var held = Set(packs.filter { $0.held != nil }.map(\.device))
+  private func heldDevices() -> [DeviceID: Dot] {
+    var held: [DeviceID: Dot] = [:]
+    for pack in packs {
+      if let cut = pack.held, gate.book.cut(cut.dot) != nil { held[pack.device] = cut.dot }
+    }
     var hasProgress = !held.isEmpty
     while hasProgress {
       hasProgress = false
-      for pack in packs where pack.next < pack.steps.count && !held.contains(pack.device) {
-        let isBehind = pack.steps[pack.next].dependencies.contains {
-          held.contains($0.device) && !vector.contains($0)
+      for pack in packs where pack.next < pack.steps.count && held[pack.device] == nil {
+        let before = pack.steps[pack.next].dependencies.first {
+          held[$0.device] != nil && !vector.contains($0)
         }
-        if isBehind { hasProgress = held.insert(pack.device).inserted || hasProgress }
+        guard let before else { continue }
+        held[pack.device] = held[before.device]
+        hasProgress = true
       }
     }
     return held

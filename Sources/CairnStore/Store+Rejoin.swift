@@ -137,7 +137,7 @@ extension Store {
     guarded.store = new
     guarded.current = next
     guarded.rumours = CutRumours()
-    guarded.held = []
+    guarded.held = [:]
     guarded.tail.segments = []
     guarded.tail.replayBytes = 0
     if isRenamed { guarded.published = 0 }

@@ -34,6 +34,9 @@ package struct SyncOutcome: Sendable {
   package var newDevice: DeviceID?
   /// Packs of which something waits for nothing but a cut, by index, and for which.
   package var held: [Int: Cut] = [:]
+  /// Packs of which a delta can't be what it says, by index, and why. Nothing that follows it there
+  /// is applied.
+  package var refused: [Int: String] = [:]
   /// The cut that this device has to give way to: others go on without what only it has.
   package var cutOff: Cut?
   /// What a list would say now, if it may have changed.
@@ -122,7 +125,7 @@ extension Store {
   /// Without any cut.
   func commitPending(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.hasPending else { return nil }
-    try prepareTail(&guarded)
+    try prepareTail(&guarded, forCuts: guarded.store.hasPendingCuts)
     var delta = guarded.tail.draft.take() ?? Delta()
     let dot = try commit(&delta, &guarded)
     // That of a large one is given back.
@@ -190,17 +193,21 @@ extension Store {
     guarded.tail.segments[guarded.tail.segments.count - 1].bytes += written
   }
 
-  /// Makes sure that there is a segment with room, and that its dictionary can be trusted.
-  func prepareTail(_ guarded: inout Guarded) throws(StoreError) {
+  /// Makes sure that there is a segment with room, and that its dictionary can be trusted. One for
+  /// cuts is closed to versions that know none: they would take these for data.
+  func prepareTail(_ guarded: inout Guarded, forCuts: Bool = false) throws(StoreError) {
     try settleDoubt(&guarded)
+    let floor = forCuts ? FormatVersion.cuts : FormatVersion.floor
     if let segment = guarded.tail.segment {
-      if segment.end < options.segmentBytes, !guarded.tail.mustRotate { return }
+      let isFit = segment.header.floor >= floor && !guarded.tail.mustRotate
+      if isFit, segment.end < options.segmentBytes { return }
       try sealTail(&guarded)
     }
     try checkPlace()
     if guarded.tail.nextNumber == 1 { try makeDirectoriesDurable() }
     let header = SegmentHeader(
-      datastore: datastore, device: device.rawValue, number: guarded.tail.nextNumber)
+      datastore: datastore, device: device.rawValue, number: guarded.tail.nextNumber,
+      floor: floor)
     do throws(LogError) {
       guarded.tail.segment = try createSegment(header, after: guarded.tail.chain)
     } catch { throw StoreError(error) }
@@ -286,6 +293,7 @@ extension Store {
     outcome.failures = plan.failures
     outcome.appliedLast = plan.last
     outcome.held = plan.held
+    outcome.refused = plan.refused
     outcome.cutOff = plan.cutOff
     guarded.held = plan.heldDevices
     var delivery = Delivery()
@@ -301,7 +309,7 @@ extension Store {
       } catch { outcome.failures[index] = error }
     }
     try keepDeleted(plan.deletes, &guarded)
-    try prepareTail(&guarded)
+    try prepareTail(&guarded, forCuts: plan.hasCuts)
     swap(&guarded.tail.scratch, &payload)
     try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)
     guarded.syncNumber += 1

@@ -1,5 +1,5 @@
 import CairnDisk
-import CairnMerge
+package import CairnMerge
 import Synchronization
 
 /// For those who want to know what changes.
@@ -29,7 +29,7 @@ extension Store {
         hasPending: guarded.store.tables.contains(where: \.hasPending)
           || !guarded.retiring.isEmpty,
         committed: guarded.store.vector[device], published: guarded.published,
-        isDeleted: guarded.isDeleted)
+        isDeleted: guarded.isDeleted, awaited: Store.silentMembers(guarded).sorted())
     }
   }
 
@@ -51,4 +51,6 @@ package struct StoreStanding: Sendable {
   package var published: UInt64
   /// Another device has deleted the datastore.
   package var isDeleted: Bool
+  /// Devices that have not said yet that they have seen what somebody asked for.
+  package var awaited: [DeviceID] = []
 }

@@ -72,6 +72,7 @@ extension Store {
         throw error
       }
       guarded.retiring = []
+      guarded.wantsCut = nil
     }
   }
 

@@ -56,8 +56,10 @@ package final class Store: Sendable {
     var syncNumber: UInt32 = 0
     /// What other devices said last that they had applied.
     var words: CutBook.Words = [:]
-    /// Devices whose deltas the last delivery could not apply because of a cut.
-    var held: Set<DeviceID> = []
+    /// They were asked since this was opened.
+    var hasListened = false
+    /// Devices whose deltas the last delivery could not apply because of a cut, and which.
+    var held: [DeviceID: Dot] = [:]
     /// Devices to be retired with the next commit.
     var retiring: Set<DeviceID> = []
     /// The next commit may carry a cut, if so many deltas are outside of the fence.

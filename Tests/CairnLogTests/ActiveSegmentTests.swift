@@ -99,6 +99,9 @@ struct ActiveSegmentTests {
     #expect(try SegmentHeader(bytes, path: "x") == SegmentSample.header)
     bytes[10] = 2
     resum()
-    #expect(logFailure { _ = try SegmentHeader(bytes, path: "x") } == .needsNewerVersion(2))
+    #expect(try SegmentHeader(bytes, path: "x").floor == FormatVersion.cuts)
+    bytes[10] = 3
+    resum()
+    #expect(logFailure { _ = try SegmentHeader(bytes, path: "x") } == .needsNewerVersion(3))
   }
 }

@@ -270,7 +270,7 @@ struct FenceTests {
         news: nil)
       let second = DeliveryPlan.Step(
         dot: Dot(device: liar, sequence: 2), dependencies: [], news: nil)
-      gate.noteSeals([first, second])
+      gate.noteCuts([first, second])
       #expect(gate.rumours.contexts[liar]?[liar] == 2)
       #expect(gate.context(first)[liar] == 1)
       #expect(gate.context(first)[other] == 1)

@@ -41,6 +41,28 @@ import Testing
     for device in [a, b, c] { try device.close() }
   }
 
+  @Test(arguments: [false, true])
+  func `a head that a lost device never mends keeps no content`(isHalf: Bool) async throws {
+    let (first, second, c) = try await threeDevices()
+    let path = "/folder/p-notes/\(c.device).head"
+    try first.retireDevice(c.device)
+    #expect(try await bench.settle([first, second]))
+    var bytes = try #require(bench.folder.bytes(path))
+    if isHalf { bytes = Array(bytes.prefix(20)) } else { bytes[40] ^= 1 }
+    for device in [first, second, c] { try device.close() }
+    bench.clock.advance(by: 60_000)
+    try bench.folder.setBytes(path, bytes)
+    let a = try bench.open("a")
+    // What is only half there may still be on its way.
+    let early = try await a.collectAttachments(graceSeconds: 0)
+    #expect(early.unacknowledged == (isHalf ? 1 : 0))
+    for _ in 0..<3 { try await a.exchange() }
+    let late = try await a.collectAttachments(graceSeconds: 0)
+    #expect(early.removedInFolder + late.removedInFolder == 1)
+    #expect(late.unacknowledged == 0)
+    try a.close()
+  }
+
   @Test func `a retired device that is back is asked again`() async throws {
     let (a, b, c) = try await threeDevices()
     try a.retireDevice(c.device)

@@ -359,6 +359,35 @@ import Testing
     #expect(later.map(\.severity) == [.warning])
   }
 
+  @Test func `who keeps the devices from agreeing is named`() async throws {
+    try await makeLinked()
+    let a = try bench.linked("a").openDatastore("notes")
+    try await a.pull()
+    try a.askToForget()
+    try a.sync()
+    try await a.exchange()
+    let other = try #require(try await a.devices().first { !$0.isThisDevice })
+    try a.close()
+    for compacts in [false, true] {
+      if compacts {
+        let a = try bench.linked("a").openDatastore("notes")
+        try a.compact()
+        try a.close()
+      }
+      let found = await examine(rootA, folder: bench.bench.folder).findings
+      #expect(found.map(\.check) == ["devices"], "\(found)")
+      #expect(found.first?.severity == .note)
+      #expect(found.first?.message.contains("device \(other.id) has not said yet") == true)
+      #expect(found.first?.command?.contains("--retire \(other.id)") == true)
+    }
+    let b = try bench.linked("b").openDatastore("notes")
+    try await b.pull()
+    try await b.exchange()
+    try b.close()
+    let left = await examine(rootA, folder: bench.bench.folder).findings
+    #expect(!left.contains { $0.message.contains("has not said yet") }, "\(left)")
+  }
+
   @Test func `a damaged list of accounts is found`() async throws {
     let directory = bench.bench.place.path + "/app"
     let accounts = try AccountManager(directory: directory)

@@ -68,7 +68,8 @@ import Testing
     for _ in 0..<15 { try await lives[random.below(3)].step() }
     for _ in 0..<10 { try await lives[2].step() }
     for life in lives { try life.commit() }
-    try others[0].device.retireDevice(lives[2].device.device)
+    try others[0].device.retireDevice(
+      lives[2].device.device, givingUp: true)
     for _ in 0..<20 {
       if random.below(6) == 0 { try lives[0].device.askToForget() }
       try await others[random.below(2)].step()
@@ -121,8 +122,8 @@ import Testing
     for life in lives { try life.commit() }
     try await bench.settle(lives.map(\.device))
     let names = lives.map(\.device.device)
-    try lives[0].device.retireDevice(names[1])
-    try lives[1].device.retireDevice(names[0])
+    try lives[0].device.retireDevice(names[1], givingUp: true)
+    try lives[1].device.retireDevice(names[0], givingUp: true)
     for _ in 0..<12 { try await lives[random.below(3)].step() }
     try await expectAll(bench, lives, "seed \(seed)")
   }

@@ -163,6 +163,11 @@ struct RetirementTests {
       // What a version says that knows no cuts.
       #expect(throws: LogError.self) { try FormatVersion.check(floor: floor, path: name) }
     }
+    for device in ["a", "b"] {
+      let log = bench.root(device) + "/p-notes/log"
+      let floors = try bench.names(log).sorted().map { try bench.read(log + "/" + $0).u16(at: 10) }
+      #expect(floors.first == FormatVersion.floor && floors.last == FormatVersion.cuts, "\(floors)")
+    }
     _ = try a.compact()
     let path = try #require(a.store.snapshotFile()?.path)
     #expect(try bench.read(path).u16(at: 10) == FormatVersion.cuts)

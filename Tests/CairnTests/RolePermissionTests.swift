@@ -84,6 +84,13 @@ import Testing
     #expect(try bob.title == "Stones")
   }
 
+  @Test func `who may not write asks nobody to forget, and retires nobody`() async throws {
+    let (ann, bob) = try await pair(bob: .viewer)
+    #expect(code { try bob.askToForget() } == .disallowed)
+    #expect(code { try bob.retireDevice(ann.device) } == .disallowed)
+    #expect(try !bob.sync().committed)
+  }
+
   @Test func `a viewer reads, syncs and exchanges`() async throws {
     let (ann, bob) = try await pair(bob: .viewer)
     #expect(try bob.table("t")["r"].int("x") == 1)

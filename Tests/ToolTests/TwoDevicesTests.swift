@@ -87,7 +87,9 @@ import Testing
     #expect(other["retired"] as? Bool == false)
     let own = try #require(list["thisDevice"] as? String)
     for wrong in [own, "00000000000000aa"] {
-      #expect(try scratch.cairn("devices", "--retire", wrong, root: b).status != 0)
+      let refused = try scratch.cairn("devices", "--retire", wrong, root: b)
+      #expect(refused.status != 0)
+      #expect(refused.errors.contains("cairn devices") && !refused.errors.contains("devices()"))
     }
     let text = try scratch.succeed("devices", "--retire", id, root: b)
     #expect(text.contains("\nretired \(id) ("))

@@ -52,6 +52,8 @@ struct DevicesCommand: AsyncParsableCommand {
     var user: String?
     /// Deltas that it has published and that are not merged here.
     var unmerged: UInt64
+    /// Devices that nobody named, and that were left out with it.
+    var others: [String]
     var isPublished: Bool
     var exchange: ExchangeReport
 
@@ -62,6 +64,11 @@ struct DevicesCommand: AsyncParsableCommand {
         lines.append(
           "\(counted(Int(clamping: unmerged), "delta")) that it has published and nobody has "
             + "merged stay out, unless it comes back")
+      }
+      if !others.isEmpty {
+        lines.append(
+          "retired with it, since what they wrote does not go with an earlier agreement and is "
+            + "held: " + others.joined(separator: ", ") + "; they go on under new ids")
       }
       lines.append(
         "this can't be undone; if it comes back with changes that nobody has seen, it goes on "
@@ -74,7 +81,8 @@ struct DevicesCommand: AsyncParsableCommand {
 
     var json: JSON {
       [
-        "device": .string(device), "unmerged": .count(unmerged), "published": .bool(isPublished),
+        "device": .string(device), "unmerged": .count(unmerged),
+        "others": .array(others.map(JSON.string)), "published": .bool(isPublished),
         "waiting": .count(exchange.waiting.count), "problems": .count(exchange.problems.count),
       ]
     }
@@ -83,9 +91,14 @@ struct DevicesCommand: AsyncParsableCommand {
   /// Takes in what there is, leaves the device out, and publishes that.
   private func leaveOut(_ id: String, _ datastore: Datastore) async throws -> Retirement {
     // It says what is wrong, and nothing needs to be fetched for that.
-    if datastore.manager.isLocal || id == datastore.device { try datastore.retireDevice(id) }
+    if datastore.manager.isLocal { try datastore.retireDevice(id) }
+    if id == datastore.device {
+      throw ToolError.usage(
+        "\(id) is this device itself; run cairn devices --retire on another one")
+    }
     _ = try await SyncRounds.run(datastore)
-    let found = try await datastore.devices().first { $0.id == id }
+    let before = try await datastore.devices()
+    let found = before.first { $0.id == id }
     guard found != nil || datastore.hasMerged(id) else {
       throw ToolError.notFound("no device \(id) has written here; see cairn devices")
     }
@@ -98,11 +111,15 @@ struct DevicesCommand: AsyncParsableCommand {
           + "more. See with cairn sync what they wait for, and retire the device when all are "
           + "merged; or give them up with --anyway")
     }
-    try datastore.retireDevice(id)
+    try datastore.retireDevice(id, givingUp: true)
     try datastore.sync()
     let exchange = try await datastore.exchange()
+    let earlier = before.filter(\.isRetired).map(\.id) + [id]
+    let others = try await datastore.devices().filter {
+      $0.isRetired && !earlier.contains($0.id)
+    }
     return Retirement(
-      device: id, user: found?.user, unmerged: unmerged,
+      device: id, user: found?.user, unmerged: unmerged, others: others.map(\.id),
       isPublished: datastore.publishedDeltas >= datastore.committedDeltas, exchange: exchange)
   }
 
@@ -110,6 +127,7 @@ struct DevicesCommand: AsyncParsableCommand {
     [
       "device": .string(device.id), "user": .string(device.user),
       "thisDevice": .bool(device.isThisDevice), "retired": .bool(device.isRetired),
+      "awaited": .bool(device.isAwaited),
       "published": .count(device.publishedDeltas),
       "merged": .count(device.incorporatedDeltas), "files": .count(device.files),
       "bytes": .count(device.bytes),
@@ -126,8 +144,10 @@ struct DevicesCommand: AsyncParsableCommand {
       "published " + counted(Int(clamping: device.publishedDeltas), "delta"),
       "\(device.incorporatedDeltas) merged here",
       "\(counted(device.files, "file")) of \(device.bytes) bytes",
-      [device.isThisDevice ? "this device" : nil, device.isRetired ? "retired" : nil]
-        .compactMap(\.self).joined(separator: ", "),
+      [
+        device.isThisDevice ? "this device" : nil, device.isRetired ? "retired" : nil,
+        device.isAwaited ? "the others wait for its word" : nil,
+      ].compactMap(\.self).joined(separator: ", "),
     ]
   }
 }

@@ -2,7 +2,7 @@ import Cairn
 import CairnToolText
 
 /// Exchanges and syncs of one opening: what a sync finds out of others that have gone on without
-/// this device is acted on by the next exchange, and forgotten when the datastore is closed.
+/// this device is acted on by the next exchange.
 enum SyncRounds {
   /// A device that was left out has to put together what the others have, and then publish.
   private static let most = 4
@@ -23,7 +23,8 @@ enum SyncRounds {
       count += 1
     }
     exchange.held = datastore.heldFiles
-    return SyncSummary(exchange: exchange, merge: merge)
+    return SyncSummary(
+      exchange: exchange, merge: merge, awaited: datastore.status.awaitedDevices)
   }
 
   /// Exchanges once, and shows how far it is.

@@ -5,6 +5,8 @@ import CairnToolText
 struct SyncSummary {
   let exchange: ExchangeReport
   let merge: SyncResult
+  /// Devices that have not answered what somebody asked.
+  let awaited: [String]
 
   private var deleted: Int { merge.changes.count { $0.isDeleted } }
 
@@ -39,6 +41,11 @@ struct SyncSummary {
     }
     // Their reasons begin with that word.
     lines += exchange.held.map { "\($0.name) \($0.reason)" }
+    if !awaited.isEmpty {
+      lines.append(
+        "not all devices have agreed yet on what may be forgotten; waiting for "
+          + awaited.joined(separator: ", "))
+    }
     lines += exchange.problems.map { "problem with \($0.name): \($0.reason)" }
     return lines
   }
@@ -91,6 +98,7 @@ struct SyncSummary {
       "massDelete": merge.massDelete.map(Self.json) ?? .null,
       "conflicts": .array(merge.conflicts.map(Self.json)),
       "waiting": Self.waitingJSON(exchange.waiting), "held": Self.waitingJSON(exchange.held),
+      "awaited": .array(awaited.map(JSON.string)),
       "problems": .array(
         exchange.problems.map { ["name": .string($0.name), "reason": .string($0.reason)] }),
       "requests": .count(exchange.traffic?.requests ?? exchange.requests),

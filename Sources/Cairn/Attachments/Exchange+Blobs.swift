@@ -72,9 +72,10 @@ extension Exchange {
         guard let number = FileName.headDevice(name) else { continue }
         let device = DeviceID(rawValue: number)
         if device == store.device { continue }
-        // Also of one that was retired: it may say that it is back.
+        // Also of one that was retired: it may say that it is back. But whoever is gone for good
+        // never mends a head that is damaged.
         guard let head = memory.heads[device], memory.versions[name] == entry.version else {
-          result.isComplete = false
+          if !memory.isDamaged(entry) || !leftOut(device) { result.isComplete = false }
           continue
         }
         if !leftOut(device) { result.heads.append(head) }

@@ -2,6 +2,7 @@ internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
 internal import CairnMerge
+internal import CairnStore
 
 /// The other devices' files in the folder: whole, complete, of late, and by a clock that is right.
 enum DevicesCheck {
@@ -25,6 +26,7 @@ enum DevicesCheck {
   ) async -> [Finding] {
     var findings: [Finding] = []
     var times: [Spoken] = []
+    var words: CutBook.Words = [:]
     var retired = Set(datastore.ownHead?.retired ?? [])
     for entry in listing.values.sorted(by: { $0.name < $1.name }) {
       guard let number = FileName.headDevice(entry.name),
@@ -47,6 +49,7 @@ enum DevicesCheck {
           continue
         }
         retired.formUnion(head.retired)
+        words[head.device] = head.acknowledged
         findings += missing(head, datastore, listing)
         if let time = await lastTime(head, datastore, folder, listing) {
           times.append(
@@ -56,7 +59,29 @@ enum DevicesCheck {
         findings.append(datastore.finding(name, .warning, error.message, file: entry.name))
       }
     }
-    return findings + clocks(times, retired, datastore)
+    let awaited = awaited(words, datastore)
+    for device in awaited {
+      findings.append(
+        datastore.finding(
+          name, .note, "device \(device) has not said yet that it has seen what somebody asked all "
+            + "devices to agree on. Until it has exchanged and synced, or is retired, which can't "
+            + "be undone, nothing is forgotten, and who wrote without having seen it is held",
+          command: datastore.retire(device)))
+    }
+    return findings + clocks(times, retired.union(awaited), datastore)
+  }
+
+  /// Devices whose word is missing.
+  private static func awaited(
+    _ words: CutBook.Words, _ datastore: ExaminedDatastore
+  ) -> [DeviceID] {
+    guard datastore.hasCuts, let current = datastore.current else { return [] }
+    let inspection = StoreInspection(
+      unlocked: datastore.directory, current: current, machine: datastore.root.machine)
+    // What is wrong with the files other checks say.
+    do throws(StoreError) { return try inspection.silentMembers(words).sorted() } catch {
+      return []
+    }
   }
 
   private static func describe(_ head: Head) -> String {

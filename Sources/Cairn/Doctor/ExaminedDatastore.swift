@@ -24,6 +24,8 @@ struct ExaminedDatastore: Sendable {
   var ownHead: Head?
   /// What the snapshot has.
   var base: SnapshotDescription?
+  /// Devices have agreed on something, or are asked to.
+  var hasCuts = false
   /// Time of the newest own delta in the log.
   var ownTime: Int64?
 

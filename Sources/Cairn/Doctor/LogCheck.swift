@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import CairnStore
 
 /// The segments of the log: none missing, each whole, all deltas readable.
@@ -17,11 +18,12 @@ enum LogCheck {
     for segment in datastore.segments {
       findings += problem(of: segment, datastore)
       do throws(StoreError) {
-        var time = datastore.ownTime
+        var (time, hasCuts) = (datastore.ownTime, datastore.hasCuts)
         try inspection.deltas(segment) { delta in
           if !delta.isFetched { time = max(time ?? .min, delta.time) }
+          hasCuts = hasCuts || delta.tables.contains(Cut.table)
         }
-        datastore.ownTime = time
+        (datastore.ownTime, datastore.hasCuts) = (time, hasCuts)
       } catch {
         if let log = error.log { findings.append(datastore.finding(name, log)) }
       }

@@ -1,6 +1,7 @@
 internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import CairnStore
 
 /// The snapshot that CURRENT names, to the last byte.
@@ -19,6 +20,7 @@ enum SnapshotFileCheck {
       } catch {
         throw LogError(error, path, at: reader.header.descriptionOffset, "the description")
       }
+      datastore.hasCuts = datastore.base?.tables.contains { $0.name == Cut.table } ?? false
     } catch { return [datastore.finding(name, error)] }
     do throws(StoreError) {
       _ = try SnapshotCheck.run(

@@ -40,7 +40,8 @@ extension Dot {
   }
 
   fileprivate init(_ reader: inout ByteReader) throws(DecodeError) {
-    self.init(device: DeviceID(rawValue: try reader.u64()), sequence: try reader.varint())
+    self.init(device: DeviceID(rawValue: try reader.u64()), sequence: try reader.counter())
+    guard sequence > 0 else { throw .malformed("a dot without a sequence") }
   }
 }
 

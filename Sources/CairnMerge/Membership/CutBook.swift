@@ -122,6 +122,17 @@ package struct CutBook: Hashable, Sendable {
     cuts.filter { $0.dot != cut.dot && cut.context.contains($0.dot) }
   }
 
+  /// Whether a cut may never be sealed: its author is gone, who alone could do it, or a member that
+  /// is not known to have applied it. Nobody waits for such a one before asking anew.
+  package func isForsaken(_ cut: Cut, words: Words) -> Bool {
+    func isGone(_ device: DeviceID) -> Bool {
+      retired.contains(device) || earlierNames[device] != nil
+    }
+    if cut.isSealed { return false }
+    return isGone(cut.dot.device)
+      || cut.members.contains { isGone($0) && words[$0]?.contains(cut.dot) != true }
+  }
+
   // MARK: being cut off
 
   /// Whether a device that has seen this much, but not the sealed cut, must leave what it has and

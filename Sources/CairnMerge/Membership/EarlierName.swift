@@ -25,7 +25,7 @@ package struct EarlierName: Hashable, Sendable {
     var reader = ByteReader(bytes)
     self.name = name
     next = DeviceID(rawValue: try reader.u64())
-    common = try reader.varint()
+    common = try reader.counter()
     guard reader.isAtEnd else { throw .malformed("bytes after a name") }
   }
 }

@@ -28,7 +28,9 @@ package enum CutTable {
     guard let device = DeviceID(hex: String(text.prefix(16))),
       text.dropFirst(16).first == "-", let sequence = UInt64(text.dropFirst(17)), sequence > 0
     else { return nil }
-    return Dot(device: device, sequence: sequence)
+    let dot = Dot(device: device, sequence: sequence)
+    // A sign or a zero in front would make another record of the same cut.
+    return CutTable.record(dot) == record ? dot : nil
   }
 
   static func retired(_ record: RecordName) -> DeviceID? {
@@ -60,7 +62,7 @@ package enum CutTable {
     if let cut { book.insert(cut) }
   }
 
-  private static func decoded<R>(_ body: () throws(DecodeError) -> R) -> R? {
+  static func decoded<R>(_ body: () throws(DecodeError) -> R) -> R? {
     do throws(DecodeError) { return try body() } catch { return nil }
   }
 
@@ -87,49 +89,6 @@ package enum CutTable {
       if delta.sections.contains(where: { $0.table == name }) { return true }
     }
     return false
-  }
-
-  /// What a delta says of cuts.
-  struct News {
-    /// The cut that the delta is.
-    var cut: Cut?
-    /// Cuts that it seals.
-    var seals: [Dot] = []
-    /// Names that devices have left: nothing more is said or written under them.
-    var left: Set<DeviceID> = []
-    /// What can't be read of it.
-    var failure: DecodeError?
-
-    init(_ delta: Delta, heap: [UInt8], names: [RecordName]) {
-      for section in delta.sections where section.table == CutTable.name {
-        for column in delta.columns[section.columns] where column.operation == .put {
-          for cell in column.cells { read(cell, column.field, delta, heap, names) }
-        }
-      }
-      if let context = cut?.context, seals.contains(delta.dot) { cut?.seal = context }
-    }
-
-    private mutating func read(
-      _ cell: Int, _ field: String, _ delta: Delta, _ heap: [UInt8], _ names: [RecordName]
-    ) {
-      let record = names[Int(delta.records[Int(delta.rows[cell])].reference)]
-      let value = Cell(tag: delta.tags[cell], word: delta.words[cell]).value(heap)
-      guard case .bytes(let bytes) = value else { return }
-      if field == CutTable.successor, let device = CutTable.retired(record) {
-        // What can't be read says nothing, as in a record.
-        if CutTable.decoded({ () throws(DecodeError) in try EarlierName(device, bytes) }) != nil {
-          left.insert(device)
-        }
-      }
-      guard let dot = CutTable.dot(record) else { return }
-      do throws(DecodeError) {
-        if field == CutTable.seal {
-          _ = try VersionVector(bytes: bytes)
-          seals.append(dot)
-        }
-        if field == CutTable.cut, dot == delta.dot { cut = try Cut(dot, bytes) }
-      } catch { failure = error }
-    }
   }
 }
 

@@ -29,6 +29,8 @@ struct DeliveryGate {
     /// as possible was there in time.
     case passLast
     case hold(Cut)
+    /// It says of itself what is not so.
+    case refuse(String)
   }
 
   let device: DeviceID
@@ -36,6 +38,8 @@ struct DeliveryGate {
   private(set) var contexts: DeviceContexts
   let words: CutBook.Words
   private(set) var rumours: CutRumours
+  /// Something in this delivery is about cuts.
+  private(set) var hasNews = false
   /// Cuts still to come that this device can apply as long as it applies nothing beside them that
   /// does not count.
   private var ahead: [Cut] = []
@@ -49,20 +53,20 @@ struct DeliveryGate {
     self.rumours.drop(seen: state.vector)
   }
 
-  /// Whether there is anything to decide.
-  var isOpen: Bool { book.isEmpty && rumours.cuts.isEmpty }
+  /// Whether there is nothing to decide.
+  var isOpen: Bool { book.isEmpty && rumours.cuts.isEmpty && !hasNews }
 
   mutating func note(_ news: CutTable.News) {
-    if let cut = news.cut { rumours.cuts[cut.dot] = cut }
+    hasNews = true
     rumours.left.formUnion(news.left)
   }
 
   /// Devices whose words are the last.
   private var gone: Set<DeviceID> { rumours.left.union(book.earlierNames.keys) }
 
-  /// Looks for seals in deltas of a device that come next, in any pack. Behind a gap nobody knows
-  /// what their author had seen.
-  mutating func noteSeals(_ steps: [DeliveryPlan.Step]) {
+  /// Looks for cuts and seals in deltas of a device that come next, in any pack. Behind a gap
+  /// nobody knows what their author had seen, and so whether what they say is true.
+  mutating func noteCuts(_ steps: [DeliveryPlan.Step]) {
     for step in steps {
       let author = step.dot.device
       var context = contexts[author] ?? VersionVector()
@@ -72,10 +76,31 @@ struct DeliveryGate {
       for dot in step.dependencies where dot.device != author { context.insert(dot) }
       context.insert(step.dot)
       rumours.contexts[author] = context
-      for dot in step.news?.seals ?? [] where rumours.seals[dot] == nil {
-        rumours.seals[dot] = context
+      guard let news = step.news, isTrue(news, context) else { continue }
+      if let cut = news.cut { rumours.cuts[cut.dot] = cut }
+      for seal in news.seals where seal.dot != step.dot && rumours.seals[seal.dot] == nil {
+        rumours.seals[seal.dot] = context
       }
     }
+  }
+
+  /// What fences, seals and giving way go by is what a delta's author had seen: it has to be what
+  /// its deltas say, which can't be applied before all that is here.
+  private func isTrue(_ news: CutTable.News, _ context: VersionVector) -> Bool {
+    news.cut?.context ?? context == context && news.seals.allSatisfy { $0.context == context }
+  }
+
+  /// Why what a delta says can't be, now that all that it has seen is here.
+  private func fault(of step: DeliveryPlan.Step, _ news: CutTable.News) -> String? {
+    if !isTrue(news, context(step)) { return "it says that its author had seen what it had not" }
+    // The record of a cut goes when a sealed one takes its place. (One that is not in the book was
+    // replaced here already, and so was all that it replaces.)
+    let later =
+      news.seals.compactMap { $0.dot == step.dot ? news.cut : book.cut($0.dot) }
+    let isStray = news.deleted.contains { dot in
+      book.cut(dot) != nil && !later.contains { $0.dot != dot && $0.context.contains(dot) }
+    }
+    return isStray ? "it deletes what devices have agreed on" : nil
   }
 
   func context(_ step: DeliveryPlan.Step) -> VersionVector {
@@ -85,7 +110,9 @@ struct DeliveryGate {
     return context
   }
 
+  /// Asked when everything that the delta has seen is here.
   func answer(_ step: DeliveryPlan.Step, seen: VersionVector) -> Answer {
+    if let reason = step.news.flatMap({ fault(of: step, $0) }) { return .refuse(reason) }
     if let cut = book.obstacle(to: step.dot, context: context(step), words: words) {
       return .hold(cut)
     }
@@ -153,8 +180,8 @@ struct DeliveryGate {
       book.insert(cut)
       if cut.isSealed { dropReplaced(by: cut) }
     }
-    for dot in news.seals where dot != step.dot {
-      guard var cut = book.cut(dot), !cut.isSealed else { continue }
+    for seal in news.seals where seal.dot != step.dot {
+      guard var cut = book.cut(seal.dot), !cut.isSealed else { continue }
       cut.seal = context
       book.insert(cut)
       dropReplaced(by: cut)

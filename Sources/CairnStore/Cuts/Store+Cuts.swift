@@ -10,6 +10,7 @@ extension Store {
   package func learn(_ words: CutBook.Words) -> Bool {
     state.withLock { guarded in
       let before = guarded.words
+      guarded.hasListened = true
       for (device, word) in words { guarded.words[device] = word }
       return guarded.words != before
     }
@@ -38,9 +39,34 @@ extension Store {
   /// The cuts that this device has applied and that still say something.
   package var cuts: CutBook { state.withLock { $0.store.cuts } }
 
-  /// Devices for which the cuts wait that are not sealed.
+  /// Devices for which the cuts wait that are not sealed; none before others were listened to.
   package var silentMembers: Set<DeviceID> {
-    state.withLock { $0.store.silentMembers($0.words) }
+    state.withLock { Store.silentMembers($0) }
+  }
+
+  static func silentMembers(_ guarded: Guarded) -> Set<DeviceID> {
+    guarded.hasListened ? guarded.store.silentMembers(guarded.words) : []
+  }
+
+  /// Those for which this cut waits, applied here or not.
+  package func silentMembers(of cut: Cut) -> Set<DeviceID> {
+    state.withLock { $0.store.silentMembers(of: cut, $0.words) }
+  }
+
+  /// Whether cuts are here that are not sealed, and still can be.
+  package var hasOpenCuts: Bool { state.withLock { !$0.store.openCuts($0.words).isEmpty } }
+
+  /// What `sync(packs:)` would find out of packs, without doing any of it.
+  package func judge(packs: [[UInt8]]) throws(StoreError) -> SyncOutcome {
+    try withState { guarded in
+      let gate = DeliveryGate(guarded.store, words: guarded.words, rumours: guarded.rumours)
+      let plan = Delivery.plan(packs, vector: guarded.store.vector, gate: gate)
+      var outcome = SyncOutcome()
+      outcome.held = plan.held
+      outcome.refused = plan.refused
+      outcome.cutOff = plan.cutOff
+      return outcome
+    }
   }
 
   /// Throws if the user may not write.

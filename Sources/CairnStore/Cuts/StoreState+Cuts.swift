@@ -8,8 +8,8 @@ extension StoreState {
     var retiring: Set<DeviceID>
     /// A cut is due if so many deltas are outside of the fence; nil if nobody has asked.
     var from: UInt64?
-    /// Devices whose deltas can't be applied here: they can't be waited for.
-    var held: Set<DeviceID>
+    /// Devices whose deltas can't be applied here, and the cut that keeps them out.
+    var held: [DeviceID: Dot]
     /// What others say that they have applied.
     var words: CutBook.Words
   }
@@ -45,13 +45,11 @@ extension StoreState {
     }
     let isDue = isCutDue(wish)
     if isDue {
-      let cut = cuts.proposal(dot, seen: vector, retiring: wish.retiring.union(wish.held))
+      let leaving = wish.retiring.union(lost(wish))
+      let cut = cuts.proposal(dot, seen: vector, retiring: leaving)
       try insert(cut)
       if cut.isSealed { gone.formUnion(cuts.cuts.map(\.dot)) }
-    }
-    for device in wish.retiring.sorted() where !cuts.retired.contains(device) {
-      try insertCutRecord(
-        CutTable.record(retired: device), [(CutTable.since, .int(Int64(clamping: vector.total)))])
+      try retire(leaving)
     }
     let number = table(CutTable.name)
     for old in gone.sorted() { try delete(number, CutTable.record(old)) }
@@ -62,11 +60,34 @@ extension StoreState {
     return isDue
   }
 
-  private func isCutDue(_ wish: CutWish) -> Bool {
-    if !wish.retiring.isEmpty || cuts.mustRepeatCut(of: device, words: known(wish.words)) {
-      return true
+  /// Devices whose deltas are held for good: everybody was heard who could have had them in time,
+  /// or is gone. They will be heard of under other names, so nobody can wait for these.
+  private func lost(_ wish: CutWish) -> Set<DeviceID> {
+    if wish.held.isEmpty { return [] }
+    let known = known(wish.words)
+    func isHeard(_ member: DeviceID, _ dot: Dot) -> Bool {
+      known[member]?.contains(dot) == true || wish.retiring.contains(member)
+        || cuts.retired.contains(member) || cuts.earlierNames[member] != nil
     }
-    guard let from = wish.from, cuts.cuts.allSatisfy(\.isSealed) else { return false }
+    let lost = wish.held.filter { device, dot in
+      guard device != self.device, vector[device] > 0 else { return false }
+      guard let cut = cuts.cut(dot), !cut.isSealed else { return true }
+      return cut.members.allSatisfy { isHeard($0, dot) }
+    }
+    return Set(lost.keys)
+  }
+
+  private mutating func retire(_ devices: Set<DeviceID>) throws(StoreError) {
+    for device in devices.sorted() where !cuts.retired.contains(device) {
+      try insertCutRecord(
+        CutTable.record(retired: device), [(CutTable.since, .int(Int64(clamping: vector.total)))])
+    }
+  }
+
+  private func isCutDue(_ wish: CutWish) -> Bool {
+    if !wish.retiring.isEmpty { return true }
+    if !cuts.isEmpty, cuts.mustRepeatCut(of: device, words: known(wish.words)) { return true }
+    guard let from = wish.from, openCuts(wish.words).isEmpty else { return false }
     return vector.total >= cuts.fence.total &+ from
   }
 
@@ -89,14 +110,27 @@ extension StoreState {
     return known
   }
 
+  /// The cuts that are not sealed and still can be.
+  func openCuts(_ words: CutBook.Words) -> [Cut] {
+    if cuts.cuts.allSatisfy(\.isSealed) { return [] }
+    let known = known(words)
+    return cuts.cuts.filter { !$0.isSealed && !cuts.isForsaken($0, words: known) }
+  }
+
   /// Devices of which nobody here knows that they have applied what was asked for.
   func silentMembers(_ words: CutBook.Words) -> Set<DeviceID> {
-    let known = known(words)
-    var silent: Set<DeviceID> = []
-    for cut in cuts.cuts where !cut.isSealed {
-      silent.formUnion(cut.members.filter { known[$0]?.contains(cut.dot) != true })
-    }
-    return silent
+    openCuts(words).reduce(into: []) { $0.formUnion(silentMembers(of: $1, words)) }
+  }
+
+  /// The same of one cut, applied here or not.
+  func silentMembers(of cut: Cut, _ words: CutBook.Words) -> Set<DeviceID> {
+    if cut.isSealed { return [] }
+    // Of who has applied a cut that is not here nobody can be heard wholly.
+    let known = vector.contains(cut.dot) ? known(words) : words
+    let author = cut.dot.device
+    let silent = cut.members.filter { $0 != author && known[$0]?.contains(cut.dot) != true }
+    // Once all others have spoken, it only has to say so.
+    return silent.isEmpty && author != device ? [author] : Set(silent)
   }
 
   private mutating func insert(_ cut: Cut) throws(StoreError) {
@@ -139,6 +173,9 @@ extension StoreState {
       table(CutTable.name), CutTable.record(dot), [(field, .bytes(bytes))],
       limits: StoreState.limits)
   }
+
+  /// Whether what is to be committed is about cuts.
+  var hasPendingCuts: Bool { tables.contains { $0.hasPending && $0.name == CutTable.name } }
 
   /// The commit has failed: its cuts would name another delta.
   mutating func dropPendingCuts() {

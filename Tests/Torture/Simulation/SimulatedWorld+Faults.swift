@@ -77,7 +77,8 @@ extension SimulatedWorld {
     do {
       if act == .retire {
         guard !others.isEmpty else { return }
-        try datastore.retireDevice("\(others[random.below(others.count)])")
+        try datastore.retireDevice(
+          "\(others[random.below(others.count)])", givingUp: true)
       } else {
         try datastore.askToForget()
       }

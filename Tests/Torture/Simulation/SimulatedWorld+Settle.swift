@@ -95,7 +95,7 @@ extension SimulatedWorld {
       let found = held.filter { $0.copy.index == index }
       guard let first = found.first else { continue }
       for name in Set(found.filter { $0.copy === first.copy }.map(\.device)).sorted() {
-        do { try first.copy.datastore?.retireDevice(name) } catch {
+        do { try first.copy.datastore?.retireDevice(name, givingUp: true) } catch {
           // Its own name of before.
           try first.copy.demand(error.code == .illegalArgument, "\(name) stays: \(error)")
         }
