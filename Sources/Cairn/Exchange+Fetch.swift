@@ -82,6 +82,7 @@ extension Exchange {
       memory.heads.values.sorted { $0.device < $1.device }
     }
     planFetch(of: nil, listing)
+    let left = store.cuts.earlierNames
     for head in heads {
       let vector = store.vector
       try checkOpen()
@@ -90,12 +91,17 @@ extension Exchange {
         return inbox.reach(head.device, from: start)
       }
       if head.last > have { condition.update { $0.isMissing = true } }
+      let waiting = report.waiting.count
       for segment in head.segments where segment.last > have {
         try checkAborted()
         guard try await fetch(segment, head, have, listing, &report) else { break }
         have = segment.last
       }
       waitForSnapshot(head, have, &report)
+      // What came behind it is there under the next name, and nobody mends these files.
+      if let name = left[head.device], have >= name.common {
+        report.waiting.removeSubrange(waiting...)
+      }
     }
   }
 

@@ -88,6 +88,30 @@ struct RetirementTests {
     #expect(!report.isRejoining)
   }
 
+  @Test func `nobody waits for what a device has left behind with its name`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let away = try await bench.publisher("c")
+    try await meet(a, b, away)
+    let old = away.device
+    try away.add("mine")
+    try await away.exchange()
+    let file = try #require(try bench.segments(away).max())
+    try a.retireDevice(old)
+    try await meet(a, b)
+    try await meet(away, a, b)
+    #expect(away.device != old)
+    // Its owner is somebody else by now, and does not write it again.
+    let bytes = try bench.read(bench.shared + "/" + file)
+    try bench.write(bench.shared + "/" + file, [UInt8](bytes.prefix(bytes.count / 2)))
+    let late = try bench.open("late")
+    try await meet(late, a, b)
+    let report = try await late.exchange()
+    #expect(report.waiting == [] && report.isIdle)
+    #expect(!late.status.downloading)
+    #expect(try late.ids() == ["a", "b", "c", "mine"])
+    #expect(late.store.vector == a.store.vector)
+  }
+
   @Test func `who joined without seeing a sealed cut takes it over with its edits`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     try await meet(a, b)
