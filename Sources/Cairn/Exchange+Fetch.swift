@@ -82,7 +82,7 @@ extension Exchange {
       memory.heads.values.sorted { $0.device < $1.device }
     }
     planFetch(of: nil, listing)
-    let left = store.cuts.earlierNames
+    let left = store.cuts
     for head in heads {
       let vector = store.vector
       try checkOpen()
@@ -98,10 +98,7 @@ extension Exchange {
         have = segment.last
       }
       waitForSnapshot(head, have, &report)
-      // What came behind it is there under the next name, and nobody mends these files.
-      if let name = left[head.device], have >= name.common {
-        report.waiting.removeSubrange(waiting...)
-      }
+      if left.hasLeft(head.device, with: have) { report.waiting.removeSubrange(waiting...) }
     }
   }
 

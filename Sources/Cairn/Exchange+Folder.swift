@@ -94,8 +94,6 @@ extension Exchange {
     let (publication, own) = memory.withLock { ($0.publication, $0.own) }
     guard let publication else { return false }
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
-      // One that was there is gone: in the right folder it comes back.
-      guard own.generation == 0 || publication.isFirstInDoubt else { return false }
       return try await hasOtherFiles(&report)
     }
     do throws(LogError) {
@@ -113,9 +111,9 @@ extension Exchange {
     }
   }
 
-  /// Who has published nothing under this name, as far as is known, has left other traces: files
-  /// whose head did not arrive, the head of the name that it had before, or those of devices from
-  /// which it has something. A folder that was left for this one has less of these.
+  /// A head that never arrived, or is lost, is not the only trace: there are its files, the head of
+  /// the name that it had before, and those of devices from which it has something. A folder that
+  /// was left for this one has less of these.
   private func hasOtherFiles(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
     report.requests += 1
     let entries = try await folder.list(directory)

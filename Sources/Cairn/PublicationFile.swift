@@ -19,9 +19,6 @@ package struct PublicationFile: Equatable, Sendable {
   /// The head as it was last written, or was to be.
   package var head: [UInt8]
 
-  /// Nothing says that any head has arrived under this name: the first one may have failed.
-  var isFirstInDoubt: Bool { confirmedNonce == 0 && pendingNonce != 0 }
-
   package func encoded() -> [UInt8] {
     var out = SealedFile.begin(PublicationFile.magic)
     out.put(folder)

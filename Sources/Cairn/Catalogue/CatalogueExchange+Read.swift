@@ -167,7 +167,6 @@ extension CatalogueExchange {
     let name = directory + "/" + FileName.head(device: known.device.rawValue)
     report.requests += 1
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
-      guard publication.isFirstInDoubt else { return false }
       // What it names went up before it.
       report.requests += 1
       return try await folder.list(directory).contains {

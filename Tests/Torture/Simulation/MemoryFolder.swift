@@ -206,9 +206,17 @@ final class MemoryFolder: @unchecked Sendable {
   }
 
   /// Remembers everything as it is, for a rollback. Not while there is nothing: a folder that is
-  /// empty again is refused for good, and rightly so.
+  /// empty again is refused for good, and rightly so. Nor while two devices have made the folder at
+  /// once, and one of the two files is still to win: one that is rolled back to then has nothing of
+  /// a device that had published since, and another identity, as a different folder has.
   func keep() {
-    if views.allSatisfy({ $0[FileName.folderIdentity] != nil }) { kept = views }
+    let path = FileName.folderIdentity
+    guard let first = views.first?[path] else { return }
+    let isSettled = views.allSatisfy { view in
+      view[path]?.bytes == first.bytes
+        && view.waiting.allSatisfy { $0.path != path || $0.bytes == first.bytes }
+    }
+    if isSettled { kept = views }
   }
 
   /// Everything is as it was; what was under way since has been lost as well.
