@@ -183,7 +183,7 @@ extension Exchange {
     }
     guard head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
     else {
-      let own = memory.withLock { $0.own }
+      let own = lastWritten ?? memory.withLock { $0.own }
       let known = memory.withLock { $0.histories.chain(head.device, at: head.last) }
       if head.generation < own.generation, head.last <= own.last,
         known ?? head.chain == head.chain

@@ -59,6 +59,7 @@ final class MemoryFolder: @unchecked Sendable {
   private(set) var requests = 0
   /// Faults taken, by device.
   var troubles: [Int] = []
+  private var commonTroubles = 0
   var counts: [Int]
   /// What a device did that it must not do.
   var violation: String?
@@ -81,7 +82,7 @@ final class MemoryFolder: @unchecked Sendable {
   func add() {
     armed.append([])
     listings.append([:])
-    troubles.append(0)
+    troubles.append(commonTroubles)
     if isShared { return }
     var view = View()
     if let first = views.first {
@@ -108,6 +109,12 @@ final class MemoryFolder: @unchecked Sendable {
     } else {
       troubles[device] += 1
     }
+  }
+
+  /// What a fault has done may reach everybody, also those who are to come.
+  func troubleAll() {
+    for index in troubles.indices { troubles[index] += 1 }
+    commonTroubles += 1
   }
 
   func tick() -> Int {
