@@ -82,6 +82,7 @@ extension Exchange {
       memory.heads.values.sorted { $0.device < $1.device }
     }
     planFetch(of: nil, listing)
+    let left = store.cuts
     for head in heads {
       let vector = store.vector
       try checkOpen()
@@ -90,12 +91,14 @@ extension Exchange {
         return inbox.reach(head.device, from: start)
       }
       if head.last > have { condition.update { $0.isMissing = true } }
+      let waiting = report.waiting.count
       for segment in head.segments where segment.last > have {
         try checkAborted()
         guard try await fetch(segment, head, have, listing, &report) else { break }
         have = segment.last
       }
       waitForSnapshot(head, have, &report)
+      if left.hasLeft(head.device, with: have) { report.waiting.removeSubrange(waiting...) }
     }
   }
 

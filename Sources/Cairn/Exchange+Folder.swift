@@ -94,8 +94,7 @@ extension Exchange {
     let (publication, own) = memory.withLock { ($0.publication, $0.own) }
     guard let publication else { return false }
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
-      if own.generation > 0 { return false }
-      return try await hasEarlierHead(&report)
+      return try await hasOtherFiles(&report)
     }
     do throws(LogError) {
       let head = try Head(bytes, name: name, datastore: store.datastore)
@@ -112,6 +111,19 @@ extension Exchange {
     }
   }
 
+  /// A head that never arrived, or is lost, is not the only trace: there are its files, the head of
+  /// the name that it had before, and those of devices from which it has something. A folder that
+  /// was left for this one has less of these.
+  private func hasOtherFiles(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
+    report.requests += 1
+    let entries = try await folder.list(directory)
+    if entries.contains(where: { FileName.published($0.name)?.device == store.device.rawValue }) {
+      return true
+    }
+    if try await hasEarlierHead(&report) { return true }
+    return try await hasKnownHead(entries, &report)
+  }
+
   /// Who has left its name, and has published nothing under the next one, has published under that.
   private func hasEarlierHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
     for earlier in store.cuts.earlierNames(of: store.device) {
@@ -125,6 +137,28 @@ extension Exchange {
         if head.last >= earlier.common { return true }
       } catch {
         // It says nothing.
+      }
+    }
+    return false
+  }
+
+  /// A folder that has gone on from what is known here of somebody is the same.
+  func hasKnownHead(
+    _ entries: [FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    let vector = store.vector
+    for entry in entries {
+      guard let number = FileName.headDevice(entry.name) else { continue }
+      let device = DeviceID(rawValue: number)
+      guard vector[device] > 0 else { continue }
+      report.requests += 1
+      let path = directory + "/" + entry.name
+      guard let bytes = try await folder.read(path, limit: Head.bytesMax) else { continue }
+      do throws(LogError) {
+        let head = try Head(bytes, name: entry.name, datastore: store.datastore)
+        if head.device == device, head.last >= vector[device] { return true }
+      } catch {
+        // It says nothing; another one may.
       }
     }
     return false

@@ -10,35 +10,44 @@ extension Exchange {
   func readHeads(
     _ entries: [FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
+    let (vector, left) = (store.vector, store.cuts)
     for entry in entries {
-      guard let number = FileName.headDevice(entry.name),
-        number != store.device.rawValue
-      else { continue }
+      guard let number = FileName.headDevice(entry.name), number != store.device.rawValue else {
+        continue
+      }
       if memory.withLock({ $0.versions[entry.name] == entry.version }) { continue }
-      if let known = verdict(on: entry) {
-        note(entry, known, &report)
-        continue
+      let device = DeviceID(rawValue: number)
+      let waiting = report.waiting.count
+      try await readHead(device, entry, &report)
+      if left.hasLeft(device, with: vector[device]) {
+        report.waiting.removeSubrange(waiting...)
       }
-      guard entry.isPresent, entry.size > 0 else {
-        if entry.isPresent { memory.withLock { $0.noteHalf(entry) } }
-        report.waiting.append(
-          ExchangeReport.Waiting(
-            name: entry.name, bytes: entry.size, reason: "its content is not here yet"))
-        continue
+    }
+  }
+
+  private func readHead(
+    _ device: DeviceID, _ entry: FolderEntry, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    if let known = verdict(on: entry) { return note(entry, known, &report) }
+    guard entry.isPresent, entry.size > 0 else {
+      if entry.isPresent { memory.withLock { $0.noteHalf(entry) } }
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: entry.name, bytes: entry.size, reason: "its content is not here yet"))
+      return
+    }
+    report.requests += 1
+    guard let bytes = try await readFile(entry.name, Head.bytesMax, &report) else { return }
+    do throws(LogError) {
+      let head = try Head(bytes, name: entry.name, datastore: store.datastore)
+      guard head.device == device else {
+        throw LogError(.foreign, entry.name, at: 32, "the head of another device")
       }
-      report.requests += 1
-      guard let bytes = try await readFile(entry.name, Head.bytesMax, &report) else { continue }
-      do throws(LogError) {
-        let head = try Head(bytes, name: entry.name, datastore: store.datastore)
-        guard head.device.rawValue == number else {
-          throw LogError(.foreign, entry.name, at: 32, "the head of another device")
-        }
-        forgive(entry.name)
-        take(head, entry)
-      } catch {
-        if error.reason == .truncated { memory.withLock { $0.noteHalf(entry) } }
-        judge(error, entry, bytes, &report)
-      }
+      forgive(entry.name)
+      take(head, entry)
+    } catch {
+      if error.reason == .truncated { memory.withLock { $0.noteHalf(entry) } }
+      judge(error, entry, bytes, &report)
     }
   }
 

@@ -337,7 +337,8 @@ extension Exchange {
   private func write(
     _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    head.generation += 1
+    // The last one may have arrived although nobody said so, and the folder may show it later.
+    head.generation = max(head.generation, lastWritten?.generation ?? 0) + 1
     head.nonce = machine.random.next()
     let bytes = head.encoded()
     let name = FileName.head(device: store.device.rawValue)
@@ -371,6 +372,14 @@ extension Exchange {
     if store.hasRejoined { store.dropOutboxes() }
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
+  }
+
+  /// The head as it was last written, or was to be: it may be in the folder or not.
+  var lastWritten: Head? {
+    let bytes = memory.withLock { $0.publication?.head ?? [] }
+    do throws(LogError) { return try Head(bytes, name: directory, datastore: store.datastore) } catch {
+      return nil
+    }
   }
 
   /// Keeps PUBLISHED, durably: what this device knows of its own head.

@@ -136,11 +136,21 @@ struct StoreOpening {
       }
     }
     if !gone.isEmpty {
-      // Whoever replaced CURRENT may have been killed before its new name was durable.
-      do { try machine.disk.syncDirectory(directory) } catch { throw LogError(error) }
+      try settle(current)
       for path in gone { remove(path) }
     }
     return numbers.sorted()
+  }
+
+  /// Makes sure that CURRENT is what a power cut leaves. Whoever replaced it may have been killed
+  /// before its name was durable, or the sync of that has failed: then no later one can be believed,
+  /// and it is written anew.
+  private func settle(_ current: CurrentFile) throws(LogError) {
+    do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
+      // Where there is no room it takes what goes now to make some.
+      guard case .disk(let disk) = error.reason, disk.reason == .noSpace else { throw error }
+      do { try machine.disk.syncDirectory(directory) } catch { throw LogError(error) }
+    }
   }
 
   /// Best effort: what can't be removed now is not named anywhere, and is tried again.

@@ -193,4 +193,34 @@ struct FolderLagTests {
     #expect(try content(a) == content(b))
     #expect(try bench.segments(a).count == 2, "the same name each time")
   }
+
+  @Test(arguments: [false, true])
+  func `a head that arrived unnoticed, and is seen late, is no copy's`(reopens: Bool) async throws {
+    var a = try bench.open("a", script)
+    try a.add("a")
+    try await a.exchange()
+    let (device, head) = (a.device, bench.head(a))
+    let before = try bench.read(bench.shared + "/" + head)
+    script.write { path, _ in path.hasSuffix(".head") ? .unanswered : .whole }
+    try a.add("later")
+    #expect(await a.exchangeError()?.code == .timeout)
+    // It looks as if it had not arrived, and the next one does not.
+    script.read { path, bytes in path.hasSuffix(head) ? before : bytes }
+    script.write { path, _ in path.hasSuffix(".head") ? .lost : .whole }
+    #expect(await a.exchangeError()?.code == .timeout)
+    script.read(nil)
+    script.write(nil)
+    if reopens {
+      try a.close()
+      a = try bench.open("a", script)
+    }
+    for _ in 0..<2 {
+      let report = try await a.pull()
+      #expect(report.problems == [] && !report.isRejoining)
+    }
+    #expect(a.device == device)
+    let b = try bench.open("b")
+    try await b.pull()
+    #expect(try b.ids() == ["a", "later"])
+  }
 }

@@ -88,6 +88,65 @@ struct RetirementTests {
     #expect(!report.isRejoining)
   }
 
+  @Test func `nobody waits for what a device has left behind with its name`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let away = try await bench.publisher("c")
+    try await meet(a, b, away)
+    let old = away.device
+    try away.add("mine")
+    try await away.exchange()
+    let file = try #require(try bench.segments(away).max())
+    try a.retireDevice(old)
+    try await meet(a, b)
+    try await meet(away, a, b)
+    #expect(away.device != old)
+    // Its owner is somebody else by now, and does not write it again.
+    let bytes = try bench.read(bench.shared + "/" + file)
+    try bench.write(bench.shared + "/" + file, [UInt8](bytes.prefix(bytes.count / 2)))
+    let late = try bench.open("late")
+    try await meet(late, a, b)
+    let report = try await late.exchange()
+    #expect(report.waiting == [] && report.isIdle)
+    #expect(!late.status.downloading)
+    #expect(try late.ids() == ["a", "b", "c", "mine"])
+    #expect(late.store.vector == a.store.vector)
+    // Nor for its head, if all is here that counts of it.
+    let head = bench.shared + "/" + old + ".head"
+    try bench.write(head, [UInt8](try bench.read(head).prefix(9)))
+    let last = try await late.exchange()
+    #expect(last.waiting == [] && last.isIdle)
+  }
+
+  @Test func `a device leaves its name once its head there is whole`() async throws {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    var away = try await bench.publisher("c")
+    try await meet(a, b, away)
+    let (old, head) = (away.device, bench.shared + "/" + bench.head(away))
+    try away.add("mine")
+    try away.close()
+    try a.retireDevice(old)
+    try await meet(a, b)
+    // Half of it is there, and for some rounds it can't be written again.
+    try bench.write(head, [UInt8](try bench.read(head).prefix(9)))
+    let script = ScriptedFolder.Script()
+    script.write { path, _ in path.hasSuffix(old + ".head") ? .part(9) : .whole }
+    away = try bench.open("c", script)
+    for _ in 0..<4 {
+      #expect(await away.exchangeError()?.code == .response)
+      try away.sync()
+    }
+    #expect(away.device == old)
+    script.write(nil)
+    try await meet(away, a, b)
+    #expect(away.device != old)
+    #expect(try Head(try bench.read(head), name: head, datastore: nil).device.description == old)
+    // Who comes later finds what was written under the old name.
+    let late = try bench.open("late")
+    try await meet(late, a, b, away)
+    #expect(try late.ids() == ["a", "b", "c", "mine"])
+    #expect(late.store.vector == away.store.vector)
+  }
+
   @Test func `who joined without seeing a sealed cut takes it over with its edits`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     try await meet(a, b)

@@ -16,12 +16,14 @@ extension CatalogueExchange {
     let name = FileName.folderIdentity
     let file = try manager.installation.read()
     // The list may be new to a root whose datastores know their folder.
-    let published = file.folder == 0 ? try publications(manager) : []
+    let isBound = file.folder != 0 && !file.saysNothing
+    let published = isBound ? [] : try publications(manager)
     report.requests += 1
     let identity: UInt128
     switch try await FolderIdentity.find(in: folder) {
     case .whole(let found): identity = found
-    case .half(let bytes): identity = try await mendIdentity(bytes, file, published, &report)
+    case .half(let bytes):
+      identity = try await mendIdentity(bytes, file, manager, published, &report)
     case .missing:
       guard file.folder == 0, published.isEmpty else {
         throw CairnError(
@@ -33,7 +35,7 @@ extension CatalogueExchange {
       let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
       identity = try await writeIdentity(new, &report)
     }
-    if file.folder != 0, file.folder != identity { try await accept(file, &report) }
+    if isBound, file.folder != identity { try await accept(file, manager, &report) }
     for (directory, publication) in published where publication.folder != identity {
       try await accept(publication, directory, &report)
     }
@@ -42,7 +44,7 @@ extension CatalogueExchange {
 
   /// As a datastore's own exchange does it.
   private func mendIdentity(
-    _ bytes: [UInt8], _ file: InstallationFile,
+    _ bytes: [UInt8], _ file: InstallationFile, _ manager: DatastoreManager,
     _ published: [(directory: String, publication: PublicationFile)],
     _ report: inout CatalogueReport
   ) async throws(CairnError) -> UInt128 {
@@ -51,7 +53,7 @@ extension CatalogueExchange {
       if FolderIdentity.tells(bytes, of: known) { return try await writeIdentity(known, &report) }
       do throws(CairnError) {
         if file.folder != 0 {
-          try await accept(file, &report)
+          try await accept(file, manager, &report)
         } else if let first = published.first {
           try await accept(first.publication, first.directory, &report)
         }
@@ -82,9 +84,10 @@ extension CatalogueExchange {
   }
 
   /// Two devices may have made the folder at once, and one of the two files has won since: a folder
-  /// that has our own file is ours all the same.
+  /// that has our own file is ours all the same. So is one in which that never arrived, if it has
+  /// another one that we know, or what a datastore published.
   private func accept(
-    _ file: InstallationFile, _ report: inout CatalogueReport
+    _ file: InstallationFile, _ manager: DatastoreManager, _ report: inout CatalogueReport
   ) async throws(CairnError) {
     let name = FileName.catalogue + "/" + FileName.catalogue(installation: file.installation)
     report.requests += 1
@@ -92,8 +95,32 @@ extension CatalogueExchange {
       do throws(LogError) {
         if isOurs(try CatalogueFile(bytes, name: name), file) { return }
       } catch { return try acceptUnreadable(error) }
+    } else {
+      if try await hasKnownFile(file, &report) { return }
+      for (directory, publication) in try publications(manager) {
+        if try await hasHead(publication, directory, &report) { return }
+      }
     }
     throw otherFolderError
+  }
+
+  /// What another installation said, or has said since.
+  private func hasKnownFile(
+    _ file: InstallationFile, _ report: inout CatalogueReport
+  ) async throws(CairnError) -> Bool {
+    for (number, other) in file.others.sorted(by: { $0.key < $1.key }) {
+      let name = FileName.catalogue(installation: number)
+      report.requests += 1
+      let path = FileName.catalogue + "/" + name
+      guard let bytes = try await folder.read(path, limit: CatalogueFile.bytesMax) else { continue }
+      do throws(LogError) {
+        let found = try CatalogueFile(bytes, name: name)
+        if found.installation == number, found.revision >= other.file.revision { return true }
+      } catch {
+        // It says nothing; another one may.
+      }
+    }
+    return false
   }
 
   private var otherFolderError: CairnError {
@@ -127,21 +154,32 @@ extension CatalogueExchange {
   private func accept(
     _ publication: PublicationFile, _ directory: String, _ report: inout CatalogueReport
   ) async throws(CairnError) {
+    if try await !hasHead(publication, directory, &report) { throw otherFolderError }
+  }
+
+  private func hasHead(
+    _ publication: PublicationFile, _ directory: String, _ report: inout CatalogueReport
+  ) async throws(CairnError) -> Bool {
     // One that can't be read proves nothing.
     guard let known = try? Head(publication.head, name: directory, datastore: nil) else {
-      throw otherFolderError
+      return false
     }
     let name = directory + "/" + FileName.head(device: known.device.rawValue)
     report.requests += 1
-    if let bytes = try await folder.read(name, limit: Head.bytesMax) {
-      do throws(LogError) {
-        let head = try Head(bytes, name: name, datastore: known.datastore)
-        if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
-          return
-        }
-      } catch { return try acceptUnreadable(error) }
+    guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
+      // What it names went up before it.
+      report.requests += 1
+      return try await folder.list(directory).contains {
+        FileName.published($0.name)?.device == known.device.rawValue
+      }
     }
-    throw otherFolderError
+    do throws(LogError) {
+      let head = try Head(bytes, name: name, datastore: known.datastore)
+      return head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
+    } catch {
+      try acceptUnreadable(error)
+      return true
+    }
   }
 
   /// Damaged or half there: nobody else has a file of that name. It is written again.

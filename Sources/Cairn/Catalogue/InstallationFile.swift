@@ -51,6 +51,10 @@ package struct InstallationFile: Equatable, Sendable {
 
   init() {}
 
+  /// Nothing was written into a folder, nor is to be, nor was heard there: the root belongs to none
+  /// yet.
+  var saysNothing: Bool { own.revision == 0 && own.entries.isEmpty && others.isEmpty }
+
   /// Everything that is known.
   var merged: [String: CatalogueEntry] { Catalogue.merged(others.values.map(\.file) + [own]) }
 

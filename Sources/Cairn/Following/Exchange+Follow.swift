@@ -18,7 +18,10 @@ extension Exchange {
       report.requests += 1
       identity = try await FollowedSource.identity(of: folder, id: datastoreID)
       if identity != file.folder {
-        guard try await hasKnownHead(&report) else { throw otherFolderError }
+        // Two devices may have made the folder at once, and one of the two files has won since.
+        report.requests += 1
+        let entries = try await folder.list(directory)
+        guard try await hasKnownHead(entries, &report) else { throw otherFolderError }
         try checkOpen()
         source.noteFolder(identity)
       }
@@ -41,28 +44,6 @@ extension Exchange {
       "this is another shared folder than the one that \(datastoreID) was subscribed to in; "
         + "nothing was changed. Give the right folder, or unsubscribe and subscribe anew",
       file: FileName.folderIdentity, id: datastoreID)
-  }
-
-  /// Two devices may have made the folder at once, and one of the two files has won since: a folder
-  /// that has gone on from what is known here is the same.
-  private func hasKnownHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
-    let vector = store.vector
-    report.requests += 1
-    for entry in try await folder.list(directory) {
-      guard let number = FileName.headDevice(entry.name) else { continue }
-      let device = DeviceID(rawValue: number)
-      guard vector[device] > 0 else { continue }
-      report.requests += 1
-      let path = directory + "/" + entry.name
-      guard let bytes = try await folder.read(path, limit: Head.bytesMax) else { continue }
-      do throws(LogError) {
-        let head = try Head(bytes, name: entry.name, datastore: store.datastore)
-        if head.device == device, head.last >= vector[device] { return true }
-      } catch {
-        // It says nothing; another one may.
-      }
-    }
-    return false
   }
 
   /// A head that was there is not: is this still the same folder?

@@ -43,6 +43,11 @@ extension Exchange {
             + "device has (`cairn export`), and open the datastore anew in another directory"))
       return nil
     }
+    // Nobody writes it again once the name is left, and who comes later is to find what it names.
+    if isHeadLost(listing, memory.withLock { $0.own }) {
+      wait("its head is whole in the folder")
+      return nil
+    }
     let (through, last) = (seal[store.device], store.vector[store.device])
     try checkOpen()
     var ownFiles: [PublishedBranch.File] = []
@@ -51,14 +56,9 @@ extension Exchange {
       let segments = memory.withLock { $0.own.segments }
       ownFiles = try await files(segments, of: store.device, listing, &report)
     }
-    var branch = CommonBranch(store.device)
-    do throws(DecodeError) {
-      for file in ownFiles { try branch.add(pack: file.pack, through: through) }
-    } catch { throw CairnError(LogError(error, name, at: 0, "published deltas")) }
-    // Without them it is not known how far its sums had come there.
-    if branch.last != through { branch = CommonBranch(store.device, through: through) }
     var plan = Rejoining(
-      staged: staging.exchange.store, device: staging.exchange.store.device, common: branch)
+      staged: staging.exchange.store, device: staging.exchange.store.device,
+      common: try common(ownFiles, through: through))
     plan.isOnTop = true
     plan.admitted = seal
     plan.leavesName = true
@@ -76,6 +76,17 @@ extension Exchange {
       return nil
     }
     return plan
+  }
+
+  /// What others have of the own deltas. Without the files it is not known how far sums had come.
+  private func common(
+    _ files: [PublishedBranch.File], through last: UInt64
+  ) throws(CairnError) -> CommonBranch {
+    var branch = CommonBranch(store.device)
+    do throws(DecodeError) {
+      for file in files { try branch.add(pack: file.pack, through: last) }
+    } catch { throw CairnError(LogError(error, directory, at: 0, "published deltas")) }
+    return branch.last == last ? branch : CommonBranch(store.device, through: last)
   }
 
   /// Who only follows has written nothing, and no name to leave.

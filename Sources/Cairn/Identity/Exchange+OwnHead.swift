@@ -99,11 +99,12 @@ extension Exchange {
 
   /// Why a head of our name is none of ours; nil if it is one.
   private func strangeness(of head: Head, _ last: UInt64) -> String? {
-    let (publication, own) = memory.withLock { ($0.publication, $0.own) }
+    let publication = memory.withLock { $0.publication }
     guard let publication else { return "it was never published from here" }
     if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
       return head.last <= last ? nil : "it has \(head.last) deltas, more than there are here"
     }
+    let own = lastWritten ?? memory.withLock { $0.own }
     let known = memory.withLock { $0.histories.chain(head.device, at: head.last) }
     // One of ours from before: the folder was rolled back, and gets what it has lost.
     if head.generation < own.generation, head.last <= own.last, known ?? head.chain == head.chain {

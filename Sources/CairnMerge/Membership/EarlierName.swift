@@ -45,6 +45,13 @@ extension CutBook {
     }
   }
 
+  /// Whether nothing is to come any more under a name: its device has left it, and so many of its
+  /// deltas are here. What it had written behind these is there under the next name, and nobody
+  /// mends files under this one.
+  package func hasLeft(_ device: DeviceID, with last: UInt64) -> Bool {
+    earlierNames[device].map { last >= $0.common } ?? false
+  }
+
   /// What a delta is called by those who have seen `seen`: its device may have left the name that
   /// it was written under, and have written it once more.
   package func presentName(of dot: Dot, seen: VersionVector) -> Dot {

@@ -59,6 +59,7 @@ final class MemoryFolder: @unchecked Sendable {
   private(set) var requests = 0
   /// Faults taken, by device.
   var troubles: [Int] = []
+  private var commonTroubles = 0
   var counts: [Int]
   /// What a device did that it must not do.
   var violation: String?
@@ -81,7 +82,7 @@ final class MemoryFolder: @unchecked Sendable {
   func add() {
     armed.append([])
     listings.append([:])
-    troubles.append(0)
+    troubles.append(commonTroubles)
     if isShared { return }
     var view = View()
     if let first = views.first {
@@ -108,6 +109,12 @@ final class MemoryFolder: @unchecked Sendable {
     } else {
       troubles[device] += 1
     }
+  }
+
+  /// What a fault has done may reach everybody, also those who are to come.
+  func troubleAll() {
+    for index in troubles.indices { troubles[index] += 1 }
+    commonTroubles += 1
   }
 
   func tick() -> Int {
@@ -206,9 +213,17 @@ final class MemoryFolder: @unchecked Sendable {
   }
 
   /// Remembers everything as it is, for a rollback. Not while there is nothing: a folder that is
-  /// empty again is refused for good, and rightly so.
+  /// empty again is refused for good, and rightly so. Nor while two devices have made the folder at
+  /// once, and one of the two files is still to win: one that is rolled back to then has nothing of
+  /// a device that had published since, and another identity, as a different folder has.
   func keep() {
-    if views.allSatisfy({ $0[FileName.folderIdentity] != nil }) { kept = views }
+    let path = FileName.folderIdentity
+    guard let first = views.first?[path] else { return }
+    let isSettled = views.allSatisfy { view in
+      view[path]?.bytes == first.bytes
+        && view.waiting.allSatisfy { $0.path != path || $0.bytes == first.bytes }
+    }
+    if isSettled { kept = views }
   }
 
   /// Everything is as it was; what was under way since has been lost as well.

@@ -83,6 +83,8 @@ struct MemoryFolderClient: Folder {
     if let due {
       if due.act == .writePartial || due.act == .writePartialError {
         stored = Array(bytes.prefix(due.random.below(bytes.count)))
+        // Without the whole of it nobody can go on to whom this half comes.
+        if path == FileName.folderIdentity { folder.troubleAll() }
       }
       folder.took(due.act, device)
     }
