@@ -1,3 +1,5 @@
+internal import CairnBytes
+
 /// The open datastores of a manager, sorted by id.
 ///
 /// Not a dictionary: see `DeviceContexts` for what the first one costs whoever opens a datastore.
@@ -23,12 +25,6 @@ struct OpenDatastores {
 
   /// The index of the first one whose id is not below `id`.
   private func lowerBound(_ id: String) -> Int {
-    var low = 0
-    var high = values.count
-    while low < high {
-      let middle = (low + high) / 2
-      if values[middle].id < id { low = middle + 1 } else { high = middle }
-    }
-    return low
+    values.partitionPoint { $0.id >= id }
   }
 }

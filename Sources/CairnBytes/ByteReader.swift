@@ -137,25 +137,29 @@ package struct ByteReader: Sendable {
     return offset..<(offset + count)
   }
 
-  /// Passes over so many varints, whatever they say: eight bytes at a time.
+  /// Passes over so many varints, whatever they say, eight bytes at a time. What `varint` would
+  /// refuse is refused.
   package mutating func skipVarints(_ count: Int) throws(DecodeError) {
+    let highs: UInt64 = 0x8080_8080_8080_8080
     var left = count
-    // Bytes of the one that has not ended yet: none has more than ten.
+    // Bytes of the one that has not ended yet.
     var open = 0
     while left > 8, remaining >= 8 {
-      // A varint's last byte is the one without the highest bit.
-      let ends = ~bytes.u64(at: offset) & 0x8080_8080_8080_8080
-      guard open + ends.trailingZeroBitCount / 8 < 10 else { throw .overlongVarint }
-      open = ends == 0 ? open + 8 : ends.leadingZeroBitCount / 8
-      left -= ends.nonzeroBitCount
+      let word = bytes.u64(at: offset)
+      // A varint's last byte is the one without the highest bit; zero it is only if it is alone.
+      let goesOn = word & highs
+      let zeros = ~((word & ~highs) &+ ~highs | word) & highs
+      let first = (~goesOn & highs).trailingZeroBitCount / 8
+      guard zeros & (goesOn << 8 | (open > 0 ? 0x80 : 0)) == 0, open + first < 9 else { break }
+      open = goesOn == highs ? open + 8 : (~goesOn & highs).leadingZeroBitCount / 8
+      left -= 8 - goesOn.nonzeroBitCount
       offset += 8
     }
+    // Nothing of the one that is open was wrong so far.
+    offset -= open
     while left > 0 {
-      guard offset < end else { throw .truncated }
-      open += 1
-      guard open <= 10 else { throw .overlongVarint }
-      if bytes[offset] < 0x80 { (left, open) = (left - 1, 0) }
-      offset += 1
+      _ = try varint()
+      left -= 1
     }
   }
 

@@ -1,31 +1,43 @@
-/// The fields of a record that have something to remember, sorted by name.
+import CairnBytes
+
+/// The fields of a record that have something to remember, by name.
 ///
-/// Records in conflict have a handful of fields, and their states are written in this order: an
-/// array that is searched beats a dictionary, above all where one field is changed again and again.
-package struct RecordFields: Hashable, Sendable {
+/// Records in conflict have a handful of fields, and their states are written in the order of the
+/// names: sorted arrays that are searched beat a dictionary, above all where one field is changed
+/// again and again. Of many fields a dictionary says where each is, and a new one goes to the end:
+/// somebody else's delta may bring a million of them in the worst order there is.
+package struct RecordFields: Sendable {
+  /// Sorted, as long as there are few.
   private var names: [String] = []
   private var registers: [Register] = []
+  /// Where each name is; empty as long as there are few.
+  private var places: [String: Int] = [:]
+
+  /// So many are kept in order: putting one in moves fewer than it costs to find it otherwise.
+  package static let few = 64
 
   package init() {}
 
   package var isEmpty: Bool { names.isEmpty }
   package var count: Int { names.count }
   /// The names, ascending.
-  package var keys: [String] { names }
-  /// The registers, in the order of their names.
+  package var keys: [String] { isSorted ? names : names.sorted() }
+  /// The registers, as they lie in memory: in the order of their names if there are few.
   package var values: [Register] { registers }
+
+  private var isSorted: Bool { names.count <= RecordFields.few }
 
   /// Where a field is, or would have to be.
   private func place(_ field: String) -> (index: Int, isThere: Bool) {
     // One field is the rule where a text is typed, and to be equal is cheaper than to come before.
     if names.count == 1, names[0] == field { return (0, true) }
-    guard let last = names.last, field <= last else { return (names.count, false) }
-    var (low, high) = (0, names.count - 1)
-    while low < high {
-      let middle = (low + high) / 2
-      if names[middle] < field { low = middle + 1 } else { high = middle }
+    if !isSorted {
+      guard let known = places[field] else { return (names.count, false) }
+      return (known, true)
     }
-    return (low, names[low] == field)
+    guard let last = names.last, field <= last else { return (names.count, false) }
+    let index = names.partitionPoint { $0 >= field }
+    return (index, names[index] == field)
   }
 
   /// A field's register. To change it in its place use `update`.
@@ -38,15 +50,42 @@ package struct RecordFields: Hashable, Sendable {
       let place = place(field)
       switch (place.isThere, newValue) {
       case (true, let register?): registers[place.index] = register
-      case (false, let register?):
-        names.insert(field, at: place.index)
-        registers.insert(register, at: place.index)
-      case (true, nil):
-        names.remove(at: place.index)
-        registers.remove(at: place.index)
+      case (false, let register?): insert(field, register, at: place.index)
+      case (true, nil): remove(at: place.index)
       case (false, nil): break
       }
     }
+  }
+
+  private mutating func insert(_ field: String, _ register: Register, at index: Int) {
+    names.insert(field, at: index)
+    registers.insert(register, at: index)
+    if isSorted { return }
+    if places.isEmpty {
+      for (index, name) in names.enumerated() { places[name] = index }
+    } else {
+      places[field] = index
+    }
+  }
+
+  private mutating func remove(at index: Int) {
+    if isSorted {
+      names.remove(at: index)
+      registers.remove(at: index)
+      return
+    }
+    places[names[index]] = nil
+    let end = names.count - 1
+    names.swapAt(index, end)
+    registers.swapAt(index, end)
+    names.removeLast()
+    registers.removeLast()
+    if index < end { places[names[index]] = index }
+    if !isSorted { return }
+    let order = names.indices.sorted { names[$0] < names[$1] }
+    names = order.map { names[$0] }
+    registers = order.map { registers[$0] }
+    places = [:]
   }
 
   /// Changes a field's register in its place; no effect if there is none.
@@ -82,15 +121,34 @@ package struct RecordFields: Hashable, Sendable {
   }
 }
 
+/// In the order of the names.
 extension RecordFields: Sequence {
   package typealias Element = (key: String, value: Register)
 
   package func makeIterator() -> AnyIterator<Element> {
-    var index = 0
+    let order = isSorted ? nil : names.indices.sorted { names[$0] < names[$1] }
+    var next = 0
     return AnyIterator {
-      guard index < names.count else { return nil }
-      defer { index += 1 }
+      guard next < names.count else { return nil }
+      defer { next += 1 }
+      let index = order?[next] ?? next
       return (names[index], registers[index])
+    }
+  }
+}
+
+extension RecordFields: Hashable {
+  package static func == (a: RecordFields, b: RecordFields) -> Bool {
+    if a.names == b.names { return a.registers == b.registers }
+    // Many lie in the order in which they came.
+    guard !a.isSorted, a.count == b.count else { return false }
+    return a.names.indices.allSatisfy { b[a.names[$0]] == a.registers[$0] }
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    for (name, register) in self {
+      hasher.combine(name)
+      hasher.combine(register)
     }
   }
 }

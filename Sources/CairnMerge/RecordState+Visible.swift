@@ -23,8 +23,7 @@ extension RecordState {
 
   /// The fields where a concurrent value lost, sorted by name, and items of lists where one did.
   package func conflicts(rule: (String) -> Rule) -> [FieldConflict] {
-    fields.keys.sorted().flatMap { field -> [FieldConflict] in
-      let register = register(field)
+    fields.flatMap { field, register -> [FieldConflict] in
       let items = register.itemConflicts(field, rule(field))
       let losers = register.losers(rule(field))
       if losers.isEmpty { return items }

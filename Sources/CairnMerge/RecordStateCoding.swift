@@ -19,9 +19,9 @@ package enum RecordStateCoding {
     out.putVarint(state.presences.count)
     for presence in state.presences { put(presence.stamp, presence.born, into: &out) }
     out.putVarint(state.fields.count)
-    for field in state.fields.keys.sorted() {
+    for (field, register) in state.fields {
       out.putString(field)
-      put(state.register(field), into: &out)
+      put(register, into: &out)
     }
   }
 
@@ -83,12 +83,12 @@ package enum RecordStateCoding {
   ) throws(DecodeError) -> RecordState {
     var reader = ByteReader(bytes, range)
     var state = try life(&reader)
+    var last: String?
     for _ in 0..<(try reader.count(minimumSize: 4)) {
       let field = try reader.string()
       guard Identifier.isValidField(field) else { throw .malformed("a field's name") }
-      guard state.fields.keys.last.map({ $0 < field }) ?? true else {
-        throw .malformed("fields out of order")
-      }
+      guard last.map({ $0 < field }) ?? true else { throw .malformed("fields out of order") }
+      last = field
       state.fields[field] = try register(&reader)
     }
     guard reader.isAtEnd else { throw .malformed("bytes after a record's state") }

@@ -1,3 +1,5 @@
+import CairnBytes
+
 /// What a device has seen: for each device, how many of its deltas without a gap.
 ///
 /// A datastore has a handful of devices, so a sorted array beats a dictionary in every way.
@@ -72,13 +74,7 @@ package struct VersionVector: Hashable, Sendable {
 
   /// The index of the first entry that is not below `device`.
   private func lowerBound(_ device: DeviceID) -> Int {
-    var low = 0
-    var high = entries.count
-    while low < high {
-      let middle = (low + high) / 2
-      if entries[middle].device < device { low = middle + 1 } else { high = middle }
-    }
-    return low
+    entries.partitionPoint { $0.device >= device }
   }
 }
 

@@ -150,13 +150,8 @@ final class Block: Sendable {
   /// The encoded state of a record in conflict, nil for all others.
   func complexState(_ row: Int) -> Range<Int>? {
     if complex.isEmpty { return nil }
-    var low = 0
-    var high = complex.count
-    while low < high {
-      let middle = (low + high) / 2
-      if complex[middle].row < row { low = middle + 1 } else { high = middle }
-    }
-    return low < complex.count && complex[low].row == row ? complex[low].range : nil
+    let place = complex.partitionPoint { $0.row >= row }
+    return place < complex.count && complex[place].row == row ? complex[place].range : nil
   }
 
   var complexRows: [Int] { complex.map(\.row) }

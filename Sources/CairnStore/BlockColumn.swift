@@ -198,13 +198,8 @@ struct BlockColumn: Sendable {
   }
 
   private func sparseCell(_ row: Int, _ bytes: [UInt8]) -> Cell {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if Int(bytes.u16(at: start + middle * 2)) < row { low = middle + 1 } else { high = middle }
-    }
-    guard low < count, Int(bytes.u16(at: start + low * 2)) == row else { return .none }
-    return mixedCell(low, bytes[start + count * 2 + low], bytes)
+    let place = (0..<count).partitionPoint { Int(bytes.u16(at: start + $0 * 2)) >= row }
+    guard place < count, Int(bytes.u16(at: start + place * 2)) == row else { return .none }
+    return mixedCell(place, bytes[start + count * 2 + place], bytes)
   }
 }

@@ -1,3 +1,4 @@
+import CairnBytes
 package import CairnMerge
 
 /// What each device had seen at its last delta, sorted by device.
@@ -44,13 +45,7 @@ package struct DeviceContexts: Equatable, Sendable {
 
   /// The index of the first entry that is not below `device`.
   private func lowerBound(_ device: DeviceID) -> Int {
-    var low = 0
-    var high = entries.count
-    while low < high {
-      let middle = (low + high) / 2
-      if entries[middle].device < device { low = middle + 1 } else { high = middle }
-    }
-    return low
+    entries.partitionPoint { $0.device >= device }
   }
 }
 

@@ -38,6 +38,7 @@ package enum SnapshotCheck {
           guard try isIndexed(name, number, row, table, base) else {
             throw damage(path, "the index does not find record \(name.text) of \(blocks.name)")
           }
+          try checkState(block, row, path)
         }
         rows += block.rowCount
         result.blocks += 1
@@ -51,6 +52,18 @@ package enum SnapshotCheck {
     }
     result.bytes = reader.fileLength
     return result
+  }
+
+  /// What only merging needs of a record in conflict is passed over until it is changed: then it
+  /// would be too late.
+  private static func checkState(
+    _ block: Block, _ row: Int, _ path: String
+  ) throws(StoreError) {
+    guard let range = block.complexState(row) else { return }
+    do { _ = try RecordStateCoding.decode(block.bytes, range) } catch {
+      throw StoreError(
+        LogError(error, path, at: 0, "the state of record \(block.name(row).text)"))
+    }
   }
 
   private static func isIndexed(

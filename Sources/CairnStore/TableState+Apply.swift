@@ -218,7 +218,7 @@ extension TableState {
       if pending.deleted || pending.inserted || !self.exists(slot) { return }
       isPending = true
     }
-    for field in state.fields.keys.sorted() {
+    for field in state.fields.keys {
       _ = column(field, &ground, rules)
     }
     var size = Sizes.record

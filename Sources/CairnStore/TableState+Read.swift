@@ -189,7 +189,7 @@ extension TableState {
       }
     }
     if let range = block.complexState(Int(row.row)) {
-      for field in try TableState.state(block.bytes, range, ground).fields.keys.sorted() {
+      for field in try TableState.state(block.bytes, range, ground).fields.keys {
         _ = self.column(field, &ground, rules)
       }
     }

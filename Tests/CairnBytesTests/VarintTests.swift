@@ -75,6 +75,29 @@ struct VarintTests {
     }
   }
 
+  @Test func `what reading refuses is not passed over`() {
+    func outcome(_ body: (inout ByteReader) throws -> Void, _ bytes: [UInt8]) -> String {
+      var reader = ByteReader(bytes)
+      do {
+        try body(&reader)
+        return "\(reader.offset)"
+      } catch { return "\(error)" }
+    }
+    var refused = 0
+    for seed in 0..<2_000 as Range<UInt64> {
+      let random = SeededRandom(seed)
+      // Mostly such bytes as make a varint wrong.
+      let bytes: [UInt8] = (0..<random.below(60)).map { _ in
+        random.below(3) == 0 ? UInt8(truncatingIfNeeded: random.next()) : [0, 0x80][random.below(2)]
+      }
+      let count = random.below(40)
+      let read = outcome({ for _ in 0..<count { _ = try $0.varint() } }, bytes)
+      #expect(outcome({ try $0.skipVarints(count) }, bytes) == read, "seed \(seed)")
+      if read == "overlongVarint" { refused += 1 }
+    }
+    #expect(refused > 500)
+  }
+
   @Test func `a zigzag keeps small numbers small`() {
     for (number, byte) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (63, 126), (-64, 127)] {
       var out: [UInt8] = []

@@ -67,7 +67,7 @@ struct PosixProcessTests {
       let path = directory.path("LOCK")
       let disk = PosixDisk()
       var lock: (any DiskLock)? = try disk.lock(path)
-      let fork = try #require(ForkedChild.fork)
+      let fork = try #require(ForkedChild.by("fork"))
       // Ends its copy of the lock, tries to have one of its own, and stays.
       let child = fork()
       if child == 0 {
@@ -108,6 +108,30 @@ struct PosixProcessTests {
       #expect(ForkedChild.wait(idle) == -1)
     }
   }
+
+  #if os(Linux)
+    /// Such children run none of the handlers that the C library calls at a fork.
+    @Test(.enabled(if: ForkedChild.by("_Fork") != nil))
+    func `a child of which the C library is not told does not own its parent's lock`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let lock = try PosixDisk().lock(directory.path("LOCK"))
+        let fork = try #require(ForkedChild.by("_Fork"))
+        #expect(lock.isOwn)
+        let child = fork()
+        if child == 0 {
+          if lock.isOwn { _exit(3) }
+          // Nor does its own child.
+          let grandchild = fork()
+          if grandchild == 0 { _exit(lock.isOwn ? 4 : 0) }
+          _exit(ForkedChild.wait(grandchild))
+        }
+        #expect(ForkedChild.wait(child) == 0)
+        #expect(lock.isOwn)
+        lock.unlock()
+      }
+    }
+  #endif
 }
 
 /// Sets limits of this process, and says whether it could.
@@ -135,8 +159,8 @@ private enum Limit {
 
 /// Swift hides `fork`, rightly; here it is what is tested.
 private enum ForkedChild {
-  static var fork: (@convention(c) () -> pid_t)? {
-    guard let symbol = unsafe dlsym(nil, "fork") else { return nil }
+  static func by(_ name: String) -> (@convention(c) () -> pid_t)? {
+    guard let symbol = unsafe dlsym(nil, name) else { return nil }
     return unsafe unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)
   }
 

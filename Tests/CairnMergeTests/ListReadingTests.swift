@@ -78,4 +78,22 @@ struct ListReadingTests {
       }
     }
   }
+
+  @Test func `more items than there are bits for are refused before room is made`() throws {
+    let state = record(Array(repeating: .bool(true), count: 3), SeededRandom(2))
+    var bytes: [UInt8] = []
+    RecordStateCoding.encode(state, into: &bytes)
+    // Millions more, whatever a byte says: one of them is the run's count.
+    var asked: [Int] = []
+    var refused = 0
+    for place in bytes.indices where bytes[place] < 0x80 {
+      let bent =
+        bytes[..<place] + [bytes[place] | 0x80, 0x80, 0x80, 0x04] + bytes[(place + 1)...]
+      do {
+        _ = try RecordStateCoding.forEachListItem(
+          of: "text", Array(bent), 0..<bent.count, count: { asked.append($0) }) { _ in }
+      } catch { refused += 1 }
+    }
+    #expect(refused > 0 && asked.allSatisfy { $0 <= 8 * (bytes.count + 3) })
+  }
 }

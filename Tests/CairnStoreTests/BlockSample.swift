@@ -12,6 +12,8 @@ struct SampleRow {
   var presence = Stamp.settled
   var fields: [(String, FieldValue?, Stamp)] = []
   var state: RecordState?
+  /// The bytes of its state, if they are not what the state's would be.
+  var stateBytes: [UInt8]?
 
   init(
     _ name: RecordName, presence: Stamp = .settled, _ fields: [(String, FieldValue?, Stamp)] = [],
@@ -59,6 +61,7 @@ struct BlockSample {
       RecordStateCoding.encode(state, into: &bytes)
       result.state = bytes
     }
+    if let bytes = row.stateBytes { result.state = bytes }
     return result
   }
 

@@ -122,4 +122,32 @@ struct SnapshotDamageTests {
     #expect(try reason(Array(bytes.dropLast())) == .truncated)
     #expect(try reason(bytes + [0]) == .corrupt)
   }
+
+  /// Reading the list passes over the device; changing it would not.
+  @Test func `a state that only a change would refuse is found by a full read`() throws {
+    let first = stamp(7, 1)
+    var list = ListState([.string("a"), .string("b")], stamp: first, isCreated: false)
+    list.insert(.string("c"), at: 1)
+    let collected = list.collect()
+    let edit = try #require(collected)
+    list.commit(edit, stamp: stamp(7, 2), context: VersionVector([stamp(7, 2).dot]))
+    var register = Register(.list([.string("a"), .string("b")]), stamp: first)
+    register.lists = [list]
+    let state = RecordState(
+      presences: [Presence(stamp: first, born: [])], fields: ["l": register])
+    var bytes: [UInt8] = []
+    RecordStateCoding.encode(state, into: &bytes)
+    func snapshot(_ bytes: [UInt8]) throws -> [UInt8] {
+      var row = SampleRow(.packed(1, 1))
+      row.stateBytes = bytes
+      return try BlockSample.snapshot([("t", [row])], datastore: SnapshotFileTests.datastore)
+    }
+    try check(snapshot(bytes))
+    let device = try #require(bytes.indices.last { bytes[$0] == 7 && bytes[$0 + 1] == 0 })
+    bytes[device] = 0
+    let shown = try RecordStateCoding.listItems(of: "l", bytes, 0..<bytes.count)
+    #expect(shown == [.string("a"), .string("c"), .string("b")])
+    let error = #expect(throws: StoreError.self) { try check(snapshot(bytes)) }
+    #expect(error?.log?.reason == .corrupt)
+  }
 }

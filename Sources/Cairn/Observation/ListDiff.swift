@@ -1,3 +1,5 @@
+internal import CairnBytes
+
 /// How one list becomes another: steps to be taken one after the other.
 ///
 /// First what goes, from the back, at its place in the old list; then moves, as few as there can
@@ -52,13 +54,9 @@ struct ListDiff<Element: Hashable> {
     var before: [Int?] = []
     let order = elements.map { places[$0] ?? 0 }
     for (index, place) in order.enumerated() {
-      var (low, high) = (0, ends.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if order[ends[middle]] < place { low = middle + 1 } else { high = middle }
-      }
-      before.append(low > 0 ? ends[low - 1] : nil)
-      if low < ends.count { ends[low] = index } else { ends.append(index) }
+      let length = ends.partitionPoint { order[$0] >= place }
+      before.append(length > 0 ? ends[length - 1] : nil)
+      if length < ends.count { ends[length] = index } else { ends.append(index) }
     }
     var run: Set<Element> = []
     var index = ends.last

@@ -1,3 +1,4 @@
+internal import CairnBytes
 internal import CairnMerge
 internal import CairnStore
 
@@ -34,14 +35,10 @@ struct LiveResult {
     merged.reserveCapacity(matches.count + arrived.count)
     var taken = 0
     for key in arrived {
-      var (low, high) = (taken, matches.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if query.precedes(matches[middle], key) { low = middle + 1 } else { high = middle }
-      }
-      merged += matches[taken..<low]
+      let end = matches[taken...].partitionPoint { !query.precedes($0, key) }
+      merged += matches[taken..<end]
       merged.append(key)
-      taken = low
+      taken = end
     }
     merged += matches[taken...]
     matches = merged

@@ -1,3 +1,5 @@
+import CairnBytes
+
 /// Which delta made which nodes: names and stamps of slots, and slots of names.
 ///
 /// The nodes of one delta have consecutive slots, so there is one batch a delta and not one name a
@@ -27,13 +29,7 @@ struct ListAuthors: Sendable {
     if let last = firsts.last, slot >= last { return firsts.count - 1 }
     // Whoever asks for the root.
     if slot == 0 { return 0 }
-    var low = 0
-    var high = firsts.count
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if firsts[middle] <= slot { low = middle } else { high = middle }
-    }
-    return low
+    return max(1, firsts.partitionPoint { $0 > slot }) - 1
   }
 
   func stamp(of slot: UInt32) -> Stamp { stamps[batch(of: slot)] }
@@ -59,18 +55,10 @@ struct ListAuthors: Sendable {
     // not, and in a text that is being typed no search is needed.
     let behind = stamps[Int(last)].dot.sequence.subtractingReportingOverflow(dot.sequence)
     if behind.overflow { return nil }
-    var low = max(0, known.count - 1 - Int(clamping: behind.partialValue))
-    if stamps[Int(known[low])].dot == dot { return Int(known[low]) }
-    var high = known.count
-    while low < high {
-      let middle = (low + high) / 2
-      if stamps[Int(known[middle])].dot.sequence < dot.sequence {
-        low = middle + 1
-      } else {
-        high = middle
-      }
-    }
-    guard low < known.count, stamps[Int(known[low])].dot == dot else { return nil }
-    return Int(known[low])
+    let start = max(0, known.count - 1 - Int(clamping: behind.partialValue))
+    if stamps[Int(known[start])].dot == dot { return Int(known[start]) }
+    let found = known[start...].partitionPoint { stamps[Int($0)].dot.sequence >= dot.sequence }
+    guard found < known.count, stamps[Int(known[found])].dot == dot else { return nil }
+    return Int(known[found])
   }
 }

@@ -24,6 +24,8 @@ struct ListStateSkim {
       if head & 3 == ListStateCoding.Kind.visible.rawValue { count += head >> 5 }
       guard count <= UInt64(FormatBounds.cellsInDelta) else { throw .limit }
     }
+    // No item takes less than a bit: whoever asks makes room for as many.
+    guard count <= UInt64(reader.remaining) * 8 else { throw .limit }
     self.reader = reader
     self.count = Int(count)
   }

@@ -67,14 +67,10 @@ final class BaseIndex: Sendable {
 
   /// The first entry that is not before the bound; with `isBehind`, the first after it.
   private func position(_ bound: KeyRange.Bound, isBehind: Bool) -> Int {
-    var low = 0
-    var high = entries.count
-    while low < high {
-      let middle = (low + high) / 2
-      let order = entries[middle].order(heap, bound.entry, bound.heap)
-      if order < 0 || order == 0 && isBehind { low = middle + 1 } else { high = middle }
+    entries.partitionPoint {
+      let order = $0.order(heap, bound.entry, bound.heap)
+      return order > 0 || order == 0 && !isBehind
     }
-    return low
   }
 }
 

@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnMerge
 
 /// The slots of a table, all of them, sorted by their own cells of one column. A slot without a
@@ -103,23 +104,11 @@ struct OverlayIndex {
 
   /// The first chunk whose last entry fits; `fits` is false first and true from some entry on.
   private func chunk(_ fits: (IndexEntry) -> Bool) -> Int {
-    var low = 0
-    var high = chunks.count
-    while low < high {
-      let middle = (low + high) / 2
-      if fits(chunks[middle][chunks[middle].count - 1]) { high = middle } else { low = middle + 1 }
-    }
-    return low
+    chunks.indices.partitionPoint { fits(chunks[$0][chunks[$0].count - 1]) }
   }
 
   private func first(in number: Int, _ fits: (IndexEntry) -> Bool) -> Int {
-    var low = 0
-    var high = chunks[number].count
-    while low < high {
-      let middle = (low + high) / 2
-      if fits(chunks[number][middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
+    chunks[number].partitionPoint(fits)
   }
 
   /// Where a range begins and where it has ended.

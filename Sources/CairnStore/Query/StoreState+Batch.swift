@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnMerge
 
 /// A walk over a table in the order of record ids, some records at a time: whatever happens between
@@ -58,26 +59,17 @@ extension StoreState {
     _ blocks: Range<Int>, after last: RecordName?
   ) throws(StoreError) -> Int {
     guard let last else { return blocks.lowerBound }
-    var low = blocks.lowerBound
-    var high = blocks.upperBound
-    while low < high {
-      let middle = (low + high) / 2
-      guard let block = try ground.base?.block(middle) else { break }
-      if block.name(0) <= last { low = middle + 1 } else { high = middle }
+    let behind = try blocks.partitionPoint { number throws(StoreError) in
+      guard let block = try ground.base?.block(number) else { return true }
+      return block.name(0) > last
     }
-    return max(blocks.lowerBound, low - 1)
+    return max(blocks.lowerBound, behind - 1)
   }
 }
 
 enum BlockSearch {
   /// The first row of a block whose id is behind `last`.
   static func firstRow(_ block: Block, after last: RecordName) -> Int {
-    var low = 0
-    var high = block.rowCount
-    while low < high {
-      let middle = (low + high) / 2
-      if block.name(middle) <= last { low = middle + 1 } else { high = middle }
-    }
-    return low
+    (0..<block.rowCount).partitionPoint { block.name($0) > last }
   }
 }
