@@ -126,6 +126,8 @@ extension Store {
     var delta = guarded.tail.draft.take() ?? Delta()
     let dot = try commit(&delta, &guarded)
     // That of a large one is given back.
+    delta.splices.removeAll()
+    if guarded.tail.scratch.capacity > LogTail.scratchKept { guarded.tail.scratch = [] }
     if delta.rows.count <= LogTail.draftCellsKept { guarded.tail.draft = consume delta }
     return dot
   }
