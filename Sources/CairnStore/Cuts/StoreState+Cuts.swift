@@ -35,7 +35,7 @@ extension StoreState {
   /// between this and that delta: the records name it. Returns whether there is a cut among them.
   mutating func addCuts(_ wish: CutWish) throws(StoreError) -> Bool {
     let dot = Dot(device: device, sequence: vector[device] + 1)
-    let hasContent = tables.contains(where: \.hasPending)
+    let isBack = cuts.retired.contains(device) && hasPending
     var gone: Set<Dot> = []
     for cut in ownSealable(wish.words).reversed() where !gone.contains(cut.dot) {
       var context = vector
@@ -53,20 +53,16 @@ extension StoreState {
       try insertCutRecord(
         CutTable.record(retired: device), [(CutTable.since, .int(Int64(clamping: vector.total)))])
     }
-    let number = table(CutTable.name)
-    for old in gone.sorted() { try delete(number, CutTable.record(old)) }
-    if hasContent, cuts.retired.contains(device) {
-      // Whoever writes again is back.
-      try delete(number, CutTable.record(retired: device))
-    }
+    for old in gone.sorted() { try delete(table(CutTable.name), CutTable.record(old)) }
+    // Whoever writes again is back.
+    if isBack { try delete(table(CutTable.name), CutTable.record(retired: device)) }
     return isDue
   }
 
   private func isCutDue(_ wish: CutWish) -> Bool {
-    if !wish.retiring.isEmpty || cuts.mustRepeatCut(of: device, words: known(wish.words)) {
-      return true
-    }
-    guard let from = wish.from, cuts.cuts.allSatisfy(\.isSealed) else { return false }
+    if !wish.retiring.isEmpty { return true }
+    if cuts.hasOpen { return cuts.mustRepeatCut(of: device, words: known(wish.words)) }
+    guard let from = wish.from else { return false }
     return vector.total >= cuts.fence.total &+ from
   }
 
