@@ -69,6 +69,17 @@ package struct SparseMap<Value: Sendable>: Sendable {
     put(number, value)
   }
 
+  /// What a thing has, for which `empty` is left in its place: nothing moves, in whatever order
+  /// things are asked.
+  @inlinable
+  package mutating func take(_ number: Int, leaving empty: consuming Value) -> Value? {
+    let place = place(number)
+    guard has(number, at: place) else { return nil }
+    var taken = empty
+    swap(&taken, &values[place])
+    return taken
+  }
+
   /// Takes out what a thing has.
   @inlinable
   package mutating func removeValue(_ number: Int) -> Value? {

@@ -18,6 +18,7 @@ struct LogTail {
   /// The memory of the delta that was committed last.
   var draft: Delta?
   static let draftCellsKept = 1024
+  static let scratchKept = 4 << 20
   /// This process has written to the log.
   var hasWritten = false
   /// What an earlier process wrote and nothing vouches for.

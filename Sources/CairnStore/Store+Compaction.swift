@@ -35,14 +35,22 @@ extension Store {
     var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
     let (source, number, firstSegment) = try withState(freeze)
     let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
+    outcome.records = source.totals.recordCount
+    try build(path, from: source)
+    try install(number: number, path: path, firstSegment: firstSegment)
+    outcome.bytesAfter = try bytesOnDisk()
+    return outcome
+  }
+
+  /// Nobody holds the source behind this: together with what was written since, it is the overlay
+  /// twice, and a third one is made when memory is switched over.
+  private func build(
+    _ path: String, from source: SnapshotBuild.Source
+  ) throws(StoreError) {
     try write(path) { writer throws(StoreError) in
       var build = SnapshotBuild(source, writer: writer)
       _ = try build.run()
     }
-    try install(number: number, path: path, firstSegment: firstSegment)
-    outcome.records = source.totals.recordCount
-    outcome.bytesAfter = try bytesOnDisk()
-    return outcome
   }
 
   /// What a compaction would leave, found by building the snapshot for nothing.

@@ -53,18 +53,18 @@ extension Store {
     try checkPoison()
     let packs = options.followed.map { chosen(packs, $0) } ?? packs
     let mark = durableMark
-    let (outcome, target) = try withState {
-      guarded throws(StoreError) -> (SyncOutcome, LogPosition?) in
-      var outcome = SyncOutcome()
+    // Not made in there, or it would be copied on its way out.
+    var outcome = SyncOutcome()
+    let target = try withState { guarded throws(StoreError) -> LogPosition? in
       outcome.committed = try commit(&guarded)
       // What was recovered shows like everything else, and a power cut could still take it.
       if options.durability == .full { try settleDoubt(&guarded) }
       if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
       outcome.summary = Store.summaryIfChanged(&guarded)
-      guard let segment = guarded.tail.segment else { return (outcome, nil) }
+      guard let segment = guarded.tail.segment else { return nil }
       let end = LogPosition(segment: segment.header.number, end: segment.end)
       // Also what an earlier sync has written that then failed: this one vouches for all of it.
-      return (outcome, end > mark && guarded.tail.hasWritten ? end : nil)
+      return end > mark && guarded.tail.hasWritten ? end : nil
     }
     if let target {
       try settleDurability(target)
@@ -129,6 +129,8 @@ extension Store {
     var delta = guarded.tail.draft.take() ?? Delta()
     let dot = try commit(&delta, &guarded)
     // That of a large one is given back.
+    delta.splices.removeAll()
+    if guarded.tail.scratch.capacity > LogTail.scratchKept { guarded.tail.scratch = [] }
     if delta.rows.count <= LogTail.draftCellsKept { guarded.tail.draft = consume delta }
     return dot
   }

@@ -27,6 +27,7 @@ extension StoreState {
   mutating func adopt(_ change: RuleChange) {
     let changed = tables.indices.filter { isChanged($0, by: change.rules) }
     rules = change.rules
+    knownTitle = nil
     for number in changed {
       setRules(number)
       for slot in tables[number].complex.slots {

@@ -13,8 +13,14 @@ struct StoreState {
   /// Of all tables once there are more than a few.
   private var tableNumbers: [String: Int] = [:]
   private var lastTable = 0
+  /// The title, if it was looked for since something was said of it.
+  var knownTitle: Title?
   /// Where the fields of the change at hand go.
   var targets: [Target] = []
+
+  struct Title {
+    var text: String?
+  }
 
   struct Target {
     var column: Int
@@ -57,6 +63,7 @@ struct StoreState {
     totals.size = description.size
     totals.recordCount = description.recordCount
     ground.base = base
+    knownTitle = nil
     tables = []
     tableNumbers = [:]
     rules = RuleBook()
@@ -164,6 +171,7 @@ struct StoreState {
       if section.table == RuleBook.table { changesRules = true }
       if section.table == AccessTable.name { changesAccess = true }
       if section.table == CutTable.name { changesCuts = true }
+      if section.table == StoreSummary.infoTable { knownTitle = nil }
     }
     finish(dot, time: delta.time)
     if changesRules { try readRules() }
@@ -225,8 +233,14 @@ struct StoreState {
     }
     pendingSize = 0
     finish(delta.dot, time: delta.time)
-    if delta.sections.contains(where: { $0.table == RuleBook.table }) { try readRules() }
-    if delta.sections.contains(where: { $0.table == CutTable.name }) { try readCuts() }
+    var (changesRules, changesCuts) = (false, false)
+    for section in delta.sections {
+      if section.table == RuleBook.table { changesRules = true }
+      if section.table == CutTable.name { changesCuts = true }
+      if section.table == StoreSummary.infoTable { knownTitle = nil }
+    }
+    if changesRules { try readRules() }
+    if changesCuts { try readCuts() }
   }
 
   /// Whether pending changes say who may do what, or by which rules is merged.

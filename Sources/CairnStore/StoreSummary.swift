@@ -26,14 +26,29 @@ extension Store {
 
   /// The same under the lock, with nothing pending.
   static func summary(_ guarded: inout Guarded) throws(StoreError) -> StoreSummary {
+    summary(guarded, title: try title(&guarded))
+  }
+
+  private static func title(_ guarded: inout Guarded) throws(StoreError) -> String? {
     let number = guarded.store.table(StoreSummary.infoTable)
-    var title: String?
     let found = try guarded.store.find(
       number, StoreSummary.infoRecord, StoreSummary.titleField)
-    if let (place, column) = found {
-      let view = try guarded.store.tables[number].view(place, column, &guarded.store.ground)
-      if case .string(let text) = view.value { title = text }
-    }
+    guard let (place, column) = found else { return nil }
+    let view = try guarded.store.tables[number].view(place, column, &guarded.store.ground)
+    if case .string(let text) = view.value { return text }
+    return nil
+  }
+
+  /// The title of a store that has just committed. It is not looked for with each keystroke: only a
+  /// delta that says something of it, or of rules, can change it.
+  private static func committedTitle(_ guarded: inout Guarded) throws(StoreError) -> String? {
+    if let known = guarded.store.knownTitle { return known.text }
+    let title = try title(&guarded)
+    guarded.store.knownTitle = StoreState.Title(text: title)
+    return title
+  }
+
+  private static func summary(_ guarded: Guarded, title: String?) -> StoreSummary {
     let vector = guarded.store.vector
     return StoreSummary(
       title: title, modified: vector.isEmpty ? nil : guarded.store.modified,
@@ -47,7 +62,7 @@ extension Store {
     let deltas = guarded.store.vector.total
     guard deltas != guarded.summarized else { return nil }
     do throws(StoreError) {
-      let summary = try summary(&guarded)
+      let summary = summary(guarded, title: try committedTitle(&guarded))
       guarded.summarized = deltas
       return summary
     } catch { return nil }

@@ -50,8 +50,9 @@ extension TableState {
       let old = undo[index]
       let slot = Int(old.slot)
       let column = Int(old.column)
-      guard columns[column].stamp(slot) == StampTable.pending, exists(slot) else { continue }
       let mark = Int(pendingMarks[slot]) - 1
+      if mark >= 0 { pendingRecords[mark].hasCells = true }
+      guard columns[column].stamp(slot) == StampTable.pending, exists(slot) else { continue }
       let cell = columns[column].cell(slot)
       if pendingRecords[mark].inserted {
         guard CellTag.isValue(cell.tag) else {

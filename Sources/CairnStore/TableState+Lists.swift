@@ -319,28 +319,26 @@ extension TableState {
         cells: first..<delta.tags.count))
   }
 
-  /// Whether a pending record changes nothing but committed lists.
+  /// Whether a pending record that was collected changes nothing but committed lists.
   func hasOnlyLists(_ slot: Int) -> Bool {
     if pendingLists.isEmpty || pendingMarks[slot] == 0 { return false }
     let pending = pendingRecords[Int(pendingMarks[slot]) - 1]
-    if pending.inserted || pending.deleted { return false }
-    return undo.isEmpty || !undo.contains { Int($0.slot) == slot }
+    return !pending.inserted && !pending.deleted && !pending.hasCells
   }
 
   /// The delta is in the log. `seen` is what this device had seen before it.
   mutating func commitLists(_ delta: inout Delta, stamp: Stamp, seen: VersionVector) {
-    // From the end: that is where edits are taken out without moving the others.
-    for index in pendingLists.indices.reversed() {
+    for index in pendingLists.indices {
       guard let cell = pendingLists[index].cell else { continue }
       let key = pendingLists[index].key
-      guard let edit = delta.edits.removeValue(cell) else {
+      guard let edit = delta.edits.take(cell, leaving: ListEdit()) else {
         withPending(key) { $0.commitPlain() }
         continue
       }
       complex.commitList(
         Int(key.slot), fieldNames[Int(key.column)], root: key.root, edit, stamp: stamp, seen: seen)
       // The next keystroke's takes its memory.
-      if edit.inserted.count <= LogTail.draftCellsKept { spareEdit = edit }
+      if edit.isSmall { spareEdit = edit }
     }
   }
 

@@ -69,6 +69,8 @@ struct TableState {
     /// It was inserted (or deleted and inserted again) since the last commit.
     var inserted = false
     var deleted = false
+    /// The delta that is being built found cells of it that were written.
+    var hasCells = false
     /// What it adds to the pending delta's size.
     var changeSize = 0
     /// Row in the delta that is being built.

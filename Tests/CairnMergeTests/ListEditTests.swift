@@ -344,4 +344,20 @@ import Testing
     #expect(splices.inserted.values == [.int(30), .int(31)])
     #expect(splices.reach == 9)
   }
+
+  @Test func `only a small edit's memory is kept for the next one`() throws {
+    func edit(_ change: (inout ListState) -> Void) throws -> ListEdit {
+      var list = list(3000)
+      change(&list)
+      return try #require(collected(list))
+    }
+    let long = FieldValue.string(String(repeating: "x", count: 100_000))
+    #expect(try edit { $0.insert(.string("a"), at: 7) }.isSmall)
+    #expect(try edit { list in for _ in 0..<500 { list.remove(at: 0) } }.isSmall)
+    #expect(try !edit { $0.insert(long, at: 7) }.isSmall)
+    #expect(try !edit { $0.replace(at: 7, with: long) }.isSmall)
+    #expect(try !edit { $0.insert((0..<2000).map { .int($0) }, at: 0) }.isSmall)
+    // Every other one.
+    #expect(try !edit { list in for index in 0..<1200 { list.remove(at: index) } }.isSmall)
+  }
 }

@@ -35,6 +35,19 @@ struct SparseMapTests {
     #expect(map == [1: "a", 3: "c", 5: "E", 7: "g"])
   }
 
+  @Test func `taking in any order moves nothing`() {
+    let numbers = (0..<200).map { $0 * 3 }
+    var map = SparseMap<String>()
+    for number in numbers { map.append(number, "\(number)") }
+    var random = SeededRandom(4)
+    for number in numbers.shuffled(using: &random) {
+      #expect(map.take(number, leaving: "") == "\(number)")
+      #expect(map.count == numbers.count, "what was moved would have closed a gap")
+    }
+    #expect(map.pairs.map(\.number) == numbers && map.pairs.allSatisfy { $0.value.isEmpty })
+    #expect(map.take(1, leaving: "") == nil && map.take(1_000, leaving: "") == nil)
+  }
+
   @Test func `fields are found by name and come in their order`() {
     for seed in 0..<50 as Range<UInt64> {
       let random = SeededRandom(seed)

@@ -69,6 +69,12 @@ package struct ListEdit: Hashable, Sendable {
 
   package var isEmpty: Bool { chains.isEmpty && deleted.isEmpty && replaced.isEmpty }
 
+  /// Whether the memory that it takes is little enough to be kept for the next one.
+  package var isSmall: Bool {
+    nodeCount + deleted.count + replaced.count <= 1024
+      && inserted.heap.count + replacements.heap.count <= 64 << 10
+  }
+
   /// Empties it and keeps the memory: edits of one keystroke are made by the thousand.
   mutating func removeAll() {
     chains.clear()

@@ -17,6 +17,9 @@ package struct CutBook: Hashable, Sendable {
 
   package var isEmpty: Bool { cuts.isEmpty }
 
+  /// Whether there is a cut that is not sealed.
+  package var hasOpen: Bool { cuts.contains { !$0.isSealed } }
+
   package func cut(_ dot: Dot) -> Cut? { cuts.first { $0.dot == dot } }
 
   /// Adds a cut, or what is known of it now.

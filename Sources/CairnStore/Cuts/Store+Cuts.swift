@@ -88,6 +88,13 @@ extension Store {
   /// Adds what is due to the delta that is about to be committed; returns whether that is a cut.
   func addCuts(_ guarded: inout Guarded) throws(StoreError) -> Bool {
     guard isLinked, guarded.store.access.isWritable else { return false }
+    // The rule: nobody has asked for anything, and no cut waits for others. It is to cost nothing,
+    // since it is asked with each commit, which may be a keystroke's.
+    if guarded.wantsCut == nil, guarded.retiring.isEmpty, guarded.store.cuts.retired.isEmpty,
+      !guarded.store.cuts.hasOpen
+    {
+      return false
+    }
     return try guarded.store.addCuts(
       StoreState.CutWish(
         retiring: guarded.retiring, from: guarded.wantsCut, held: guarded.held,

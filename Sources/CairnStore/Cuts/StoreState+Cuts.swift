@@ -35,7 +35,7 @@ extension StoreState {
   /// between this and that delta: the records name it. Returns whether there is a cut among them.
   mutating func addCuts(_ wish: CutWish) throws(StoreError) -> Bool {
     let dot = Dot(device: device, sequence: vector[device] + 1)
-    let hasContent = tables.contains(where: \.hasPending)
+    let isBack = cuts.retired.contains(device) && hasPending
     var gone: Set<Dot> = []
     for cut in ownSealable(wish.words).reversed() where !gone.contains(cut.dot) {
       var context = vector
@@ -51,12 +51,9 @@ extension StoreState {
       if cut.isSealed { gone.formUnion(cuts.cuts.map(\.dot)) }
       try retire(leaving)
     }
-    let number = table(CutTable.name)
-    for old in gone.sorted() { try delete(number, CutTable.record(old)) }
-    if hasContent, cuts.retired.contains(device) {
-      // Whoever writes again is back.
-      try delete(number, CutTable.record(retired: device))
-    }
+    for old in gone.sorted() { try delete(table(CutTable.name), CutTable.record(old)) }
+    // Whoever writes again is back.
+    if isBack { try delete(table(CutTable.name), CutTable.record(retired: device)) }
     return isDue
   }
 
