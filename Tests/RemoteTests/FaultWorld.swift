@@ -189,7 +189,7 @@ struct FaultWorld {
       fields["file"] = try devices[index].datastore.attach(content).value
       if content.count > FaultWorld.smallBytes { largeCount += 1 }
     }
-    try table.insert(fields, id: RecordID(id))
+    try table.insert(fields: fields, id: RecordID(id))
     let shared = try table.getOrInsert(RecordID("shared-\(random.below(3))")).record
     try shared.set("n", .int(Int64(random.below(1000))))
     try devices[index].datastore.sync()
