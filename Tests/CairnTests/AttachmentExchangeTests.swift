@@ -380,9 +380,9 @@ import Testing
       AttachmentPolicy { use in .always(priority: priorities[use.record.description] ?? 0) })
     try await b.pull()
     for record in ["r2", "r1", "r0"] {
-      #expect(try b.photo(RecordID(record)).state == .remote)
+      #expect(try b.photo(record).state == .remote)
       #expect(try await b.exchange().fetchedAttachments == 1)
-      #expect(try b.photo(RecordID(record)).state == .here)
+      #expect(try b.photo(record).state == .here)
     }
   }
 
