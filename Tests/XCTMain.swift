@@ -6,6 +6,11 @@ import Testing
 @main
 enum Main {
   static func main() async {
+    // It asks for both kinds of tests, one after the other.
+    guard CommandLine.arguments.contains("swift-testing") else {
+      print(#"{"tests": []}"#)
+      return
+    }
     await Testing.__swiftPMEntryPoint() as Never
   }
 }
