@@ -55,6 +55,8 @@ final class MemoryFolder: @unchecked Sendable {
   /// What the simulation itself put there under strange names.
   var strangers: Set<String> = []
   private var kept: [View]?
+  /// What is remembered of cairn.json, for a rollback.
+  var keptIdentity: [UInt8]? { kept?.first?[FileName.folderIdentity]?.bytes }
   private(set) var clock = 0
   private(set) var requests = 0
   /// Faults taken, by device.

@@ -1,4 +1,6 @@
 import Cairn
+import CairnBytes
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
@@ -60,10 +62,28 @@ extension SimulatedWorld {
 
   /// What a device sees of the folder is what it saw some time ago.
   private func rollBackFolder(_ device: SimulatedDevice) {
-    guard folder.rollBack(device.number) else { return }
+    guard let bytes = folder.keptIdentity,
+      let identity = try? FolderIdentity.decode(bytes, path: FileName.folderIdentity),
+      devices.allSatisfy({ belongs($0, to: identity) }), folder.rollBack(device.number)
+    else { return }
     folder.hasTwins = true
     folder.hasRolledBack = true
     folder.took(.folderRolledBack, device.number)
+  }
+
+  /// Of two devices that made the folder at once one goes on with an identity that has lost, until
+  /// it is asked the next time. If the folder has gone back by then it is for that device what a
+  /// folder is that was left for another one: it has another identity, and less than was published
+  /// since. That is refused, and rightly so.
+  private func belongs(_ device: SimulatedDevice, to identity: UInt128) -> Bool {
+    let names = ["/" + FileName.publication, "/" + FileName.installation]
+    return device.disk.paths().filter { path in names.contains { path.hasSuffix($0) } }
+      .allSatisfy { path in
+        // Both say it first.
+        guard let bytes = device.disk.bytes(path), bytes.count >= 32 else { return true }
+        let known = UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
+        return known == 0 || known == identity
+      }
   }
 
   /// Somebody retires a device that this one knows, or asks to forget.
