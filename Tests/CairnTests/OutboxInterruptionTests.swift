@@ -137,8 +137,8 @@ import Testing
     var writes = 0
     for step in 1...100 {
       let hooks = Hooks()
-      let device = try await device(
-        MappingBench(), [hooks.notes(deletes ? { merge in merge.isDeleted = false } : nil)])
+      let merge: ObjectMapping.MergeHandler = { merge in merge.isDeleted = false }
+      let device = try await device(MappingBench(), [hooks.notes(deletes ? merge : nil)])
       try await device.store.write { objects throws(CairnError) in
         try objects.update(Note.self, "m") { $0.text = "new" }
         if deletes {
