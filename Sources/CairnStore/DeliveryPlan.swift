@@ -4,6 +4,14 @@ import CairnMerge
 /// Causal delivery on vectors alone: which deltas of which packs can be applied. Everything is
 /// decoded, so that a pack with wrong bytes is found out before anything of it counts.
 struct DeliveryPlan {
+  /// Why nothing more of a device is applied.
+  enum HeldDevice {
+    /// A cut that it has not seen, applied here or not.
+    case beside(Dot)
+    /// It builds on what is held of another one.
+    case behind(DeviceID)
+  }
+
   /// What of one delta decides whether it can be applied.
   struct Step {
     var dot: Dot
@@ -21,9 +29,8 @@ struct DeliveryPlan {
     var held: [Int: Cut] = [:]
     /// Packs of which a delta can't be what it says, and why: it and what follows stay out.
     var refused: [Int: String] = [:]
-    /// Authors of deltas that a cut keeps out which is applied here, or that build on such, and
-    /// that cut.
-    var heldDevices: [DeviceID: Dot] = [:]
+    /// Authors of deltas that a cut keeps out, or that build on such.
+    var heldDevices: [DeviceID: HeldDevice] = [:]
     /// The cut that this device has to give way to.
     var cutOff: Cut?
     /// Something in the packs is about cuts.
@@ -160,10 +167,10 @@ struct DeliveryPlan {
     return hasProgress
   }
 
-  private func heldDevices() -> [DeviceID: Dot] {
-    var held: [DeviceID: Dot] = [:]
+  private func heldDevices() -> [DeviceID: HeldDevice] {
+    var held: [DeviceID: HeldDevice] = [:]
     for pack in packs {
-      if let cut = pack.held, gate.book.cut(cut.dot) != nil { held[pack.device] = cut.dot }
+      if let cut = pack.held { held[pack.device] = .beside(cut.dot) }
     }
     var hasProgress = !held.isEmpty
     while hasProgress {
@@ -173,7 +180,7 @@ struct DeliveryPlan {
           held[$0.device] != nil && !vector.contains($0)
         }
         guard let before else { continue }
-        held[pack.device] = held[before.device]
+        held[pack.device] = .behind(before.device)
         hasProgress = true
       }
     }

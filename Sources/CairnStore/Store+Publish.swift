@@ -80,14 +80,21 @@ extension Store {
         reader = try OwnFrames(segment.number, path: path, device: device, disk: machine.disk)
       }
       var map: [UInt32] = []
+      var isGap = false
       try reader.forEach(through: last, end: segment.end, disk: machine.disk) {
         own throws(DecodeError) in
         guard own.last >= writer.nextSequence else { return true }
         guard own.last == writer.nextSequence else {
-          throw .malformed("an own delta is missing before this one")
+          isGap = true
+          return false
         }
         writer.append(own.delta, heap: own.payload, names: own.records, map: &map)
         return writer.byteCount < limit
+      }
+      // A compaction drops what was published.
+      if isGap {
+        throw LogError(
+          .missing, reader.path, "own delta \(writer.nextSequence) is not in the log any more")
       }
       frames = reader
     } catch { throw StoreError(error) }

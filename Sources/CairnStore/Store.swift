@@ -58,8 +58,8 @@ package final class Store: Sendable {
     var words: CutBook.Words = [:]
     /// They were asked since this was opened.
     var hasListened = false
-    /// Devices whose deltas the last delivery could not apply because of a cut, and which.
-    var held: [DeviceID: Dot] = [:]
+    /// Devices whose deltas the last delivery could not apply because of a cut.
+    var held: [DeviceID: DeliveryPlan.HeldDevice] = [:]
     /// Devices to be retired with the next commit.
     var retiring: Set<DeviceID> = []
     /// The next commit may carry a cut, if so many deltas are outside of the fence.

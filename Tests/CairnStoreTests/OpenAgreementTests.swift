@@ -135,7 +135,7 @@ struct OpenAgreementTests {
     #expect(group[1].retired == [lost, other])
     let cut = try #require(group[1].cuts.cuts.first { $0.dot.device == group[1].device })
     #expect(!cut.members.contains(other))
-    try group.settle([0, 1, 3])
+    try group.settle([0, 1, 3, 4])
     #expect(group[0].cuts.cuts.map(\.isSealed) == [true])
     #expect(group[3].retired == [lost, other])
     // That one hears that the others go on without it.

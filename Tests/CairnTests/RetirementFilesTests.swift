@@ -60,6 +60,30 @@ import Testing
     #expect(try a.ids() == all)
   }
 
+  @Test func `what a compaction drops between two syncs of a return is taken from the folder`()
+    async throws
+  {
+    bench.options.segmentBytes = 600
+    let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.add("begin")
+    try await bench.settle([a, b, away])
+    let name = away.device
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    for number in 0..<9 { try away.add("mine\(number)") }
+    // It publishes in the round in which it hears of that, and then no more.
+    try await away.exchange()
+    try away.sync()
+    for number in 0..<9 { try away.add("later\(number)") }
+    #expect(try await away.exchange().isRejoining)
+    try away.compact()
+    try away.sync()
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    try bench.expectEqual([a, b, away])
+    #expect(try a.ids().count == 19)
+  }
+
   /// Devices of which `away` was retired. Its files were lost before: what was in them is in its
   /// snapshot only. It had added 5 to a field, and all have that.
   private func withoutFiles() async throws -> (a: Datastore, b: Datastore, away: Datastore) {

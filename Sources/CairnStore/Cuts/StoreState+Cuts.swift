@@ -8,8 +8,8 @@ extension StoreState {
     var retiring: Set<DeviceID>
     /// A cut is due if so many deltas are outside of the fence; nil if nobody has asked.
     var from: UInt64?
-    /// Devices whose deltas can't be applied here, and the cut that keeps them out.
-    var held: [DeviceID: Dot]
+    /// Devices whose deltas can't be applied here because of a cut.
+    var held: [DeviceID: DeliveryPlan.HeldDevice]
     /// What others say that they have applied.
     var words: CutBook.Words
   }
@@ -57,8 +57,9 @@ extension StoreState {
     return isDue
   }
 
-  /// Devices whose deltas are held for good: everybody was heard who could have had them in time,
-  /// or is gone. They will be heard of under other names, so nobody can wait for these.
+  /// Devices whose deltas are held for good: beside a cut of which everybody was heard who could
+  /// have had them in time, or is gone; or behind what is held so, or of a device that is left out.
+  /// They will be heard of under other names, so nobody can wait for these.
   private func lost(_ wish: CutWish) -> Set<DeviceID> {
     if wish.held.isEmpty { return [] }
     let known = known(wish.words)
@@ -66,12 +67,25 @@ extension StoreState {
       known[member]?.contains(dot) == true || wish.retiring.contains(member)
         || cuts.retired.contains(member) || cuts.earlierNames[member] != nil
     }
-    let lost = wish.held.filter { device, dot in
-      guard device != self.device, vector[device] > 0 else { return false }
+    /// One that is not in the book was replaced, if it was ever applied here.
+    func isOver(_ dot: Dot) -> Bool {
+      guard vector.contains(dot) else { return false }
       guard let cut = cuts.cut(dot), !cut.isSealed else { return true }
       return cut.members.allSatisfy { isHeard($0, dot) }
     }
-    return Set(lost.keys)
+    var lost: Set<DeviceID> = []
+    var count = -1
+    while lost.count > count {
+      count = lost.count
+      for (device, reason) in wish.held where device != self.device {
+        switch reason {
+        case .beside(let dot): if isOver(dot) { lost.insert(device) }
+        case .behind(let other):
+          if lost.contains(other) || wish.retiring.contains(other) { lost.insert(device) }
+        }
+      }
+    }
+    return lost.filter { vector[$0] > 0 }
   }
 
   private mutating func retire(_ devices: Set<DeviceID>) throws(StoreError) {
@@ -83,7 +97,7 @@ extension StoreState {
 
   private func isCutDue(_ wish: CutWish) -> Bool {
     if !wish.retiring.isEmpty { return true }
-    if !cuts.isEmpty, cuts.mustRepeatCut(of: device, words: known(wish.words)) { return true }
+    if cuts.hasOpen, cuts.mustRepeatCut(of: device, words: known(wish.words)) { return true }
     guard let from = wish.from, openCuts(wish.words).isEmpty else { return false }
     return vector.total >= cuts.fence.total &+ from
   }
