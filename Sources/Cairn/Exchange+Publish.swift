@@ -377,9 +377,9 @@ extension Exchange {
   /// The head as it was last written, or was to be: it may be in the folder or not.
   var lastWritten: Head? {
     let bytes = memory.withLock { $0.publication?.head ?? [] }
-    do throws(LogError) { return try Head(bytes, name: directory, datastore: store.datastore) } catch {
-      return nil
-    }
+    do throws(LogError) {
+      return try Head(bytes, name: directory, datastore: store.datastore)
+    } catch { return nil }
   }
 
   /// Keeps PUBLISHED, durably: what this device knows of its own head.

@@ -93,11 +93,11 @@ struct RetirementTests {
     let away = try await bench.publisher("c")
     try await meet(a, b, away)
     let old = away.device
+    try a.retireDevice(old)
+    try await meet(a, b)
     try away.add("mine")
     try await away.exchange()
     let file = try #require(try bench.segments(away).max())
-    try a.retireDevice(old)
-    try await meet(a, b)
     try await meet(away, a, b)
     #expect(away.device != old)
     // Its owner is somebody else by now, and does not write it again.
