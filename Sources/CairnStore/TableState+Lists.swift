@@ -338,7 +338,7 @@ extension TableState {
       complex.commitList(
         Int(key.slot), fieldNames[Int(key.column)], root: key.root, edit, stamp: stamp, seen: seen)
       // The next keystroke's takes its memory.
-      if edit.isSmall { spareEdit = edit }
+      if edit.takesLittle { spareEdit = edit }
     }
   }
 

@@ -8,13 +8,17 @@ struct RecordFieldsTests {
 
   private static func name(_ number: Int) -> String { "f\(1_000 + number)" }
 
-  private static let orders: [[Int]] = [
-    Array(0..<many), (0..<many).reversed(), shuffled(many),
-  ]
+  enum Order: CaseIterable {
+    case ascending, descending, shuffled
 
-  private static func shuffled(_ count: Int) -> [Int] {
-    var random = SeededRandom(3)
-    return (0..<count).shuffled(using: &random)
+    var numbers: [Int] {
+      var random = SeededRandom(3)
+      switch self {
+      case .ascending: return Array(0..<many)
+      case .descending: return (0..<many).reversed()
+      case .shuffled: return (0..<many).shuffled(using: &random)
+      }
+    }
   }
 
   /// In how many places something else lies now.
@@ -22,26 +26,27 @@ struct RecordFieldsTests {
     zip(before, after).count { $0 != $1 }
   }
 
-  @Test(arguments: orders)
-  func `a new field moves others only as long as there are few`(order: [Int]) {
+  @Test(arguments: Order.allCases)
+  func `a new field moves others only as long as there are few`(order: Order) {
     var fields = RecordFields()
     var moved = 0
-    for number in order {
+    for number in order.numbers {
       let before = fields.values
       fields[Self.name(number)] = Register(.int(Int64(number)))
       moved += Self.moves(before, fields.values)
     }
     #expect(moved <= RecordFields.few * RecordFields.few / 2 + RecordFields.few)
-    #expect(fields.keys == order.sorted().map(Self.name) && fields.count == order.count)
-    for number in order {
+    #expect(fields.keys == (0..<Self.many).map(Self.name) && fields.count == Self.many)
+    for number in 0..<Self.many {
       #expect(fields[Self.name(number)]?.visible(.remote) == .int(Int64(number)))
     }
   }
 
-  @Test(arguments: orders)
-  func `one that goes moves one other as long as there are many`(order: [Int]) {
+  @Test(arguments: Order.allCases)
+  func `one that goes moves one other as long as there are many`(order: Order) {
     var fields = RecordFields()
-    for number in Self.orders[2] { fields[Self.name(number)] = Register(.int(Int64(number))) }
+    let order = order.numbers
+    for number in Order.shuffled.numbers { fields[Self.name(number)] = Register(.int(Int64(number))) }
     for (index, number) in order.enumerated() {
       let before = fields.values
       fields[Self.name(number)] = nil
@@ -57,9 +62,9 @@ struct RecordFieldsTests {
   }
 
   @Test func `fields that came in another order are the same fields`() throws {
-    let all = Self.orders.map { order in
+    let all = Order.allCases.map { order in
       var fields = RecordFields()
-      for number in order { fields[Self.name(number)] = Register(.int(Int64(number))) }
+      for number in order.numbers { fields[Self.name(number)] = Register(.int(Int64(number))) }
       return fields
     }
     #expect(Set(all).count == 1 && all[0] == all[1] && all[1] == all[2])
@@ -82,7 +87,7 @@ struct RecordFieldsTests {
       Stamp(dot: Dot(device: device, sequence: sequence), time: 5)
     }
     var state = RecordState()
-    for (index, number) in Self.orders[1].enumerated() {
+    for (index, number) in Order.descending.numbers.enumerated() {
       let stamp = stamp(UInt64(index) + 1)
       state.apply(
         .write(field: Self.name(number), .put(.int(Int64(number)), covered: [])), stamp: stamp,

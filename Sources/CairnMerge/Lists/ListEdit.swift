@@ -70,7 +70,7 @@ package struct ListEdit: Hashable, Sendable {
   package var isEmpty: Bool { chains.isEmpty && deleted.isEmpty && replaced.isEmpty }
 
   /// Whether the memory that it takes is little enough to be kept for the next one.
-  package var isSmall: Bool {
+  package var takesLittle: Bool {
     nodeCount + deleted.count + replaced.count <= 1024
       && inserted.heap.count + replacements.heap.count <= 64 << 10
   }
