@@ -26,7 +26,8 @@ import Testing
     var settings = ServerSettings.test
     settings.meteredBudget = TransferBudget(bytesPerHour: 600_000)
     settings.isMetered = { isMetered.value }
-    let b = try RemoteBench(.webDAV("\(server.origin)/f", settings), keeping: server).open("b")
+    let reader = try RemoteBench(.webDAV("\(server.origin)/f", settings), keeping: server)
+    let b = try reader.open("b")
     try b.add("own")
     let report = try await b.exchange()
     try b.sync()
