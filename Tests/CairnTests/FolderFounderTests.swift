@@ -115,6 +115,19 @@ import Testing
     #expect(try b.ids() == ["a"])
   }
 
+  @Test func `a copy of a root is in the folder in which the other one has gone on`() async throws {
+    let a = try bench.manager("a")
+    try await a.with("x")
+    #expect(await a.refreshError() == nil)
+    try bench.copyTree(bench.root("a"), to: bench.root("copy"))
+    try await a.with("y")
+    #expect(await a.refreshError() == nil)
+    try win()
+    let copy = try bench.manager("copy")
+    #expect(await copy.refreshError() == nil)
+    #expect(try Set(copy.ids()) == ["x", "y"])
+  }
+
   @Test func `a list that says nothing yet belongs to no folder`() async throws {
     #expect(await try bench.manager("a").refreshError() == nil)
     try win()

@@ -93,7 +93,11 @@ extension CatalogueExchange {
     report.requests += 1
     if let bytes = try await folder.read(name, limit: CatalogueFile.bytesMax) {
       do throws(LogError) {
-        if isOurs(try CatalogueFile(bytes, name: name), file) { return }
+        let found = try CatalogueFile(bytes, name: name)
+        if isOurs(found, file) { return }
+        // Of two copies of this root the other one has gone on from what is known here. A folder
+        // that was left for this one has less than was said since.
+        if found.installation == file.installation, found.revision >= file.own.revision { return }
       } catch { return try acceptUnreadable(error) }
     } else {
       if try await hasKnownFile(file, &report) { return }
