@@ -113,7 +113,9 @@ struct FolderPartTests {
       let report = try await b.pull()
       #expect((list.waiting.map(\.name) + report.waiting.map(\.name)).count == 1)
       #expect(list.problems == [] && report.problems == [])
-      #expect(!script.reads.contains { $0.hasSuffix(suffix) })
+      // Its own head, which no listing has, is asked for.
+      let read = script.reads.filter { $0.hasSuffix(suffix) && !$0.hasSuffix(bench.head(b)) }
+      #expect(read == [])
     }
     #expect(try b.ids() == (suffix == ".cat" ? ["a"] : []))
     script.list(nil)

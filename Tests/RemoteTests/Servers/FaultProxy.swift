@@ -52,6 +52,7 @@ final class FaultProxy: Sendable {
   /// An upload that comes after what comes next.
   private let late = Lock<Asked?>(nil)
   private let told = Lock(false)
+  private let truthful = Lock(false)
   let memory = FaultMemory()
 
   private struct End {
@@ -94,6 +95,9 @@ final class FaultProxy: Sendable {
     end.withLock { $0 = number.map { End(rest: $0, happen: happen) } }
   }
 
+  /// No answer is a lie for now: what it says is what is there.
+  func tellTheTruth(_ isTrue: Bool) { truthful.withLock { $0 = isTrue } }
+
   /// Somebody has waited as long as was asked for: nobody is told again that there were too many.
   func noteWaited() { told.withLock { $0 = true } }
 
@@ -128,7 +132,8 @@ final class FaultProxy: Sendable {
       _ = FaultProxy.forward(asked, port)
       return .hangUp
     }
-    let fault = faults.withLock { $0 }(asked)
+    var fault = faults.withLock { $0 }(asked)
+    if let lie = fault, Fault.lies.contains(lie), truthful.withLock({ $0 }) { fault = nil }
     if let fault, Fault.lies.contains(fault) {
       let reply = FaultProxy.forward(asked, port)
       guard let lie = memory.lie(fault, asked, reply) else { return reply }
