@@ -143,8 +143,8 @@ struct StoreOpening {
   }
 
   /// Makes sure that CURRENT is what a power cut leaves. Whoever replaced it may have been killed
-  /// before its name was durable, or the sync of that has failed: then no later one can be believed,
-  /// and it is written anew.
+  /// before its name was durable, or the sync of that has failed: then no later one can be
+  /// believed, and it is written anew.
   private func settle(_ current: CurrentFile) throws(LogError) {
     do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
       // Where there is no room it takes what goes now to make some.

@@ -44,8 +44,8 @@ public struct CredentialSource: Sendable {
 
   /// Variables of the environment: `CAIRN_USER` and `CAIRN_PASSWORD`, or `CAIRN_TOKEN`, or
   /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` (with `AWS_SESSION_TOKEN` if it is set). Each
-  /// server is given the first of them that it takes: a bucket an access key, others a password or a
-  /// token. Where there is none of that kind there are no credentials.
+  /// server is given the first of them that it takes: a bucket an access key, others a password or
+  /// a token. Where there is none of that kind there are no credentials.
   public static let environment = CredentialSource("environment") {
     taking async throws(CairnError) in
     from(ProcessEnvironment.value).first { taking($0.kind) }
