@@ -46,7 +46,9 @@ struct RecordFieldsTests {
   func `one that goes moves one other as long as there are many`(order: Order) {
     var fields = RecordFields()
     let order = order.numbers
-    for number in Order.shuffled.numbers { fields[Self.name(number)] = Register(.int(Int64(number))) }
+    for number in Order.shuffled.numbers {
+      fields[Self.name(number)] = Register(.int(Int64(number)))
+    }
     for (index, number) in order.enumerated() {
       let before = fields.values
       fields[Self.name(number)] = nil
