@@ -30,8 +30,8 @@ public struct DatastoreStatus: Hashable, Sendable {
   public var massDelete: MassDelete?
   /// Devices that have not said yet that they have seen what somebody asked all devices to agree on
   /// (`Datastore.askToForget()`, `Datastore.retireDevice(_:givingUp:)`), by id, sorted. Until they
-  /// have, or are retired, nothing is forgotten, and who was not part of the agreement can't take it
-  /// over. Known since the first exchange of an opening; empty before.
+  /// have, or are retired, nothing is forgotten, and who was not part of the agreement can't take
+  /// it over. Known since the first exchange of an opening; empty before.
   public var awaitedDevices: [String] = []
   /// What last kept changes from being uploaded; nil once a round has published what there was, or
   /// found nothing to publish. What keeps a round from looking into the folder keeps it from
