@@ -186,11 +186,9 @@ import Testing
     let filled = try run("a", "import", "t", file, "--key", "id", environment: user)
     #expect(filled.status == 0, "\(filled.errors)")
     let published = try peak("a", "sync")
-    let opened = try peak("a", "status")
-    #expect(published - opened < bound, "\(published >> 20) and \(opened >> 20) MiB")
+    #expect(published - (try opened("a")) < bound)
     let fetched = try peak("b", "sync", "--folder", address, "--limits", "large")
-    let openedThere = try peak("b", "status")
-    #expect(fetched - openedThere < bound, "\(fetched >> 20) and \(openedThere >> 20) MiB")
+    #expect(fetched - (try opened("b")) < bound)
     #expect(try run("b", "get", "t", "r99999").output.contains("99999"))
   }
 
@@ -213,15 +211,21 @@ import Testing
     let put = try run("a", "blob", "put", file, "t", "r", "photo", environment: user)
     #expect(put.status == 0, "\(put.errors)")
     let published = try peak("a", "sync")
-    #expect(published - (try peak("a", "status")) < bound)
+    #expect(published - (try opened("a")) < bound)
     #expect(memory.names.contains { $0.hasSuffix(".blob") })
     #expect(try run("b", "sync", "--folder", address, environment: user).status == 0)
     let fetched = try peak("b", "blob", "fetch")
-    #expect(fetched - (try peak("b", "status")) < bound)
+    #expect(fetched - (try opened("b")) < bound)
     let back = try run("b", "blob", "fetch", environment: user)
     #expect(back.output == "fetched 0 attachments\n", "\(back.errors)")
     // Neither was any of it in one request that would have to be in memory as a whole.
     #expect(server.log.count { $0.hasPrefix("GET") && $0.hasSuffix(".blob") } == size / (4 << 20))
+  }
+
+  /// What is needed to have a datastore open. That is over so soon that on a busy machine the end of
+  /// it is easily missed.
+  private func opened(_ root: String) throws -> Int {
+    try (0..<4).map { _ in try peak(root, "status") }.max() ?? 0
   }
 
   /// The most memory that a command ever had.
