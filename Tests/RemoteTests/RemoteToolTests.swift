@@ -222,8 +222,8 @@ import Testing
     #expect(server.log.count { $0.hasPrefix("GET") && $0.hasSuffix(".blob") } == size / (4 << 20))
   }
 
-  /// What is needed to have a datastore open. That is over so soon that on a busy machine the end of
-  /// it is easily missed.
+  /// What is needed to have a datastore open. That is over so soon that on a busy machine the end
+  /// of it is easily missed.
   private func opened(_ root: String) throws -> Int {
     try (0..<4).map { _ in try peak(root, "status") }.max() ?? 0
   }
