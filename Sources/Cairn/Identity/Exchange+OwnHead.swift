@@ -163,7 +163,9 @@ extension Exchange {
     let missing = try await readPast(own, listing, last, &report)
     let past = memory.withLock { $0.past }
     let reach = past.reach(from: own, ours: try ownChains(ifAnyOf: past))
-    let word = isSure ? nil : word(beyond: own.last)
+    // A head whose writing failed may have arrived, and others have read it.
+    let published = max(own.last, lastWritten?.last ?? 0)
+    let word = isSure ? nil : word(beyond: published)
     guard reach.isBeyond || !missing.isEmpty || word != nil || isDisowned && !seen.isWhole else {
       memory.withLock { $0.past.rounds = 0 }
       return nil
