@@ -66,10 +66,13 @@ import Testing
     let random = SeededRandom(seed + 77)
     let others = [lives[0], lives[1]]
     for _ in 0..<15 { try await lives[random.below(3)].step() }
+    try lives[2].commit()
+    try await lives[2].device.exchange()
+    // Nobody is retired who was never heard of.
+    try await others[0].device.exchange()
     for _ in 0..<10 { try await lives[2].step() }
     for life in lives { try life.commit() }
-    try others[0].device.retireDevice(
-      lives[2].device.device, givingUp: true)
+    try others[0].device.retireDevice(lives[2].device.device, givingUp: true)
     for _ in 0..<20 {
       if random.below(6) == 0 { try lives[0].device.askToForget() }
       try await others[random.below(2)].step()

@@ -99,7 +99,9 @@ import Testing
     try await crashEverywhere(scene, "a", least: 40) { bench in
       let (a, b) = (try bench.open("a"), try bench.open("b"))
       defer { try? b.close() }
-      try a.retireDevice(lost)
+      // Nobody is retired who was never heard of.
+      try await a.exchange()
+      try a.retireDevice(lost, givingUp: true)
       try a.sync()
       try await a.exchange()
       try await b.pull()

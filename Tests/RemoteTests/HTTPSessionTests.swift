@@ -200,12 +200,13 @@ import Testing
   }
 
   @Test func `an answer that trickles has stalled, too`() async throws {
-    // A clock that runs a thousand times as fast: no pause between two bytes comes near the stall.
+    // A clock that runs a hundred times as fast: no pause between two bytes comes near the stall,
+    // which on a busy machine a second would not.
     let start = ContinuousClock.now
     let bench = try Bench({
       $0.stallSeconds = 120
       $0.attempts = 1
-    }, now: { start + start.duration(to: .now) * 1000 }) { _ in .trickle(0.02) }
+    }, now: { start + start.duration(to: .now) * 100 }) { _ in .trickle(0.02) }
     let failure = try #require(await bench.failure(limit: 1 << 20))
     #expect(failure.kind == .stalled)
     #expect(failure.detail.contains("trickles"))
