@@ -57,6 +57,14 @@ extension FaultWorld {
         written: [path: head.encoded(), FaultWorld.directory + "/" + new.name: new.bytes],
         waiting: new.name)
     }
+    // Nobody could mend what it has written besides.
+    let head = try Head(bytes, name: name, datastore: nil)
+    for segment in head.segments {
+      let path = FaultWorld.directory + "/" + segment.name(head.device)
+      guard newer.readable[path] == nil else { continue }
+      let bytes = try #require(try await folder.read(path, limit: 1 << 20))
+      (newer.readable[path], newer.written[path]) = (bytes, bytes)
+    }
     try await replace(newer.readable, with: newer.written)
     // Nobody else's to touch.
     for (path, bytes) in newer.written { strangers[path] = bytes }
