@@ -8,6 +8,18 @@ extension FaultWorld {
   static let directory = "p-" + id
   static let blobDirectory = FileName.blobDirectory(directory)
 
+  /// A file as it is now. A server may remember the length of one that was replaced just before, and
+  /// break off.
+  func bytes(_ path: String) async throws -> [UInt8]? {
+    for _ in 0..<20 {
+      do throws(CairnError) { return try await folder.read(path, limit: 1 << 24) } catch {
+        guard error.code == .network else { throw error }
+      }
+      try await Task.sleep(for: .milliseconds(200))
+    }
+    return try await folder.read(path, limit: 1 << 24)
+  }
+
   /// The path and bytes of some file that is ours; nil if there is none.
   private func victim(
     in directory: String = directory
@@ -17,7 +29,7 @@ extension FaultWorld {
     }
     guard !names.isEmpty else { return nil }
     let path = directory + "/" + names[random.below(names.count)]
-    guard let bytes = try await folder.read(path, limit: 1 << 24), !bytes.isEmpty else {
+    guard let bytes = try await bytes(path), !bytes.isEmpty else {
       return nil
     }
     return (path, bytes)

@@ -97,7 +97,7 @@ extension FaultWorld {
       #expect(ids.isSubset(of: ["newer-0"]), "what needs a newer version is not read")
     }
     for (path, bytes) in newer.written {
-      #expect(try await folder.read(path, limit: 1 << 20) == bytes, "\(path)")
+      #expect(try await self.bytes(path) == bytes, "\(path)")
       strangers[path] = nil
     }
     try await replace(newer.written, with: newer.readable)

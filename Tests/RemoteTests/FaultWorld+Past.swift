@@ -19,7 +19,7 @@ extension FaultWorld {
       paths += try await folder.list(directory).map { directory + "/" + $0.name }
     }
     var files: [String: [UInt8]] = [:]
-    for path in paths { files[path] = try await folder.read(path, limit: 1 << 24) }
+    for path in paths { files[path] = try await bytes(path) }
     return files
   }
 
