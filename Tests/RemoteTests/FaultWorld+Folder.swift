@@ -8,8 +8,8 @@ extension FaultWorld {
   static let directory = "p-" + id
   static let blobDirectory = FileName.blobDirectory(directory)
 
-  /// A file as it is now. A server may remember the length of one that was replaced just before, and
-  /// break off.
+  /// A file as it is now. A server may remember the length of one that was replaced just before,
+  /// and break off.
   func bytes(_ path: String) async throws -> [UInt8]? {
     for _ in 0..<20 {
       do throws(CairnError) { return try await folder.read(path, limit: 1 << 24) } catch {
