@@ -16,16 +16,6 @@ import Testing
     bench.options.durability = .none
   }
 
-  private func meet(_ devices: Datastore...) async throws {
-    for _ in 0..<3 {
-      for device in devices {
-        try device.sync()
-        try await device.pull()
-        try await device.exchange()
-      }
-    }
-  }
-
   /// A pull that leaves the folder as it is.
   @discardableResult
   private func pull(_ follower: DatastoreFollower) async throws -> ExchangeReport {
@@ -42,13 +32,13 @@ import Testing
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     try a.add("u1", to: "u")
     try a.add("gone", to: "t")
-    try await meet(a, b)
+    try await bench.meet(a, b)
     let all = try await bench.follow("all")
     let some = try await bench.follow("some", FollowPolicy(tables: .only(["u"])))
     for follower in [all, some] { try await pull(follower) }
     try b.table("t").record("gone")?.delete()
     try a.askToForget()
-    try await meet(a, b)
+    try await bench.meet(a, b)
     let fresh = try await bench.follow("fresh", FollowPolicy(tables: .only(["t"])))
     for follower in [all, some, fresh] {
       let report = try await pull(follower)
@@ -73,7 +63,7 @@ import Testing
   ) async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     try away.add("mine")
     try away.table("t").record("a")?.set("text", "edited")
     try away.sync()
@@ -88,14 +78,14 @@ import Testing
     // The others have not heard of it: its file is not to be had by them.
     let hidden = try bench.segments(away).suffix(1)
     for file in hidden { try bench.move(bench.shared + "/" + file, to: bench.root(file)) }
-    try await meet(a, b)
+    try await bench.meet(a, b)
     for file in hidden { try bench.move(bench.root(file), to: bench.shared + "/" + file) }
     #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
     for _ in 0..<3 { try await pull(follower) }
     #expect(try follower.datastore.ids() == ["b", "c"])
     #expect(follower.datastore.store.vector == a.store.vector)
     #expect(follower.datastore.device == name)
-    try await meet(away, a, b)
+    try await bench.meet(away, a, b)
     for _ in 0..<2 { try await pull(follower) }
     #expect(try a.ids() == ["b", "c", "mine"])
     #expect(try content(follower.datastore) == content(a))
@@ -107,9 +97,9 @@ import Testing
   @Test func `a follower holds what its devices hold, and says so`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     try a.retireDevice(away.device)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     let follower = try await bench.follow()
     try await pull(follower)
     try away.add("mine")

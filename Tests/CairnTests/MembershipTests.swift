@@ -14,16 +14,6 @@ import Testing
 
   init() throws { bench = try FolderWorkbench() }
 
-  private func meet(_ devices: Datastore...) async throws {
-    for _ in 0..<3 {
-      for device in devices {
-        try device.sync()
-        try await device.pull()
-        try await device.exchange()
-      }
-    }
-  }
-
   // MARK: one round an opening
 
   /// Opens, exchanges, syncs and ends, as some apps do.
@@ -41,14 +31,14 @@ import Testing
   {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     let old = away.device
     try away.add("mine")
     try away.close()
     try a.retireDevice(old)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     for _ in 0..<3 { try await visit("c") }
-    try await meet(a, b)
+    try await bench.meet(a, b)
     let again = try bench.open("c")
     #expect(again.device != old)
     #expect(try again.ids() == ["a", "b", "c", "mine"])
@@ -58,9 +48,9 @@ import Testing
   @Test func `the first exchange of an opening says what is held`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     try a.retireDevice(away.device)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     try away.add("mine")
     try await away.exchange()
     try a.close()
@@ -74,7 +64,7 @@ import Testing
 
   @Test func `a device of which not all is merged is retired on purpose only`() async throws {
     let (a, away) = (try await bench.publisher("a"), try await bench.publisher("c"))
-    try await meet(a, away)
+    try await bench.meet(a, away)
     try away.add("more")
     try await away.exchange()
     // Its head was read, and what it names is not merged.
@@ -87,14 +77,14 @@ import Testing
     #expect(!a.status.outgoing)
     try a.sync()
     try a.retireDevice(away.device)
-    try await meet(a)
+    try await bench.meet(a)
     #expect(try await a.devices().filter(\.isRetired).map(\.id) == [away.device])
     #expect(try a.ids() == ["a", "c", "more"])
   }
 
   @Test func `what was fetched in an earlier opening counts, too`() async throws {
     let (a, away) = (try await bench.publisher("a"), try await bench.publisher("c"))
-    try await meet(a, away)
+    try await bench.meet(a, away)
     try away.add("more")
     try await away.exchange()
     try await a.exchange()
@@ -127,12 +117,12 @@ import Testing
   @Test func `who wrote beside an agreement is told whose word is missing`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let lost = try await bench.publisher("lost")
-    try await meet(a, b, lost)
+    try await bench.meet(a, b, lost)
     let name = lost.device
     try lost.close()
     #expect(a.status.awaitedDevices.isEmpty)
     try a.askToForget()
-    try await meet(a, b)
+    try await bench.meet(a, b)
     #expect(a.store.cuts.cuts.map(\.isSealed) == [false])
     #expect(a.status.awaitedDevices == [name] && b.status.awaitedDevices == [name])
     #expect(try await b.devices().filter(\.isAwaited).map(\.id) == [name])
@@ -150,9 +140,9 @@ import Testing
     #expect(cut.contains("this device takes over what they have") && cut.contains(name))
 
     try a.retireDevice(name)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     #expect(a.status.awaitedDevices.isEmpty)
-    try await meet(stray, a, b)
+    try await bench.meet(stray, a, b)
     #expect(stray.device != first)
     for device in [a, b, stray] {
       #expect(try device.ids() == ["a", "b", "lost", "stray"])
@@ -167,7 +157,7 @@ import Testing
   {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let liar = try await bench.publisher("c")
-    try await meet(a, b, liar)
+    try await bench.meet(a, b, liar)
     let store = liar.store
     let dot = Dot(device: store.device, sequence: store.vector[store.device] + 1)
     var context = store.vector
@@ -189,7 +179,7 @@ import Testing
       #expect(report.problems.first?.reason.contains("had seen what it had not") == true)
       #expect(report.isIdle)
     }
-    try await meet(a, b)
+    try await bench.meet(a, b)
     #expect(a.store.cuts.isEmpty && b.store.cuts.isEmpty)
     #expect(try b.ids().contains("of-a"))
   }

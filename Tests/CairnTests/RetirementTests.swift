@@ -13,24 +13,14 @@ struct RetirementTests {
 
   init() throws { bench = try FolderWorkbench() }
 
-  private func meet(_ devices: Datastore...) async throws {
-    for _ in 0..<3 {
-      for device in devices {
-        try device.sync()
-        try await device.pull()
-        try await device.exchange()
-      }
-    }
-  }
-
   @Test func `a retired device is told apart, and nobody waits for it`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let lost = try await bench.publisher("c")
-    try await meet(a, b, lost)
+    try await bench.meet(a, b, lost)
     try lost.close()
     try a.retireDevice(lost.device)
     #expect(a.status.outgoing)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
     #expect(b.store.cuts == a.store.cuts)
     let devices = try await b.devices()
@@ -41,12 +31,12 @@ struct RetirementTests {
   @Test func `what a retired device brings back is held and resurrects nothing`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     try away.table("t").record("a")?.set("text", "edited")
     try away.sync()
     try a.table("t").record("a")?.delete()
     try a.retireDevice(away.device)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     try await away.exchange()
     try await a.pull()
     let report = try await a.pull()
@@ -60,9 +50,9 @@ struct RetirementTests {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
     try a.table("t").setRule(.sum, field: "n")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     try a.table("t").record("b")?.set("n", 10)
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     let old = away.device
     try away.table("t").record("a")?.set("text", "edited")
     try away.table("t").record("b")?.set("n", 15)
@@ -72,8 +62,8 @@ struct RetirementTests {
     try a.table("t").record("a")?.delete()
     try a.table("t").record("b")?.set("n", 12)
     try a.retireDevice(old)
-    try await meet(a, b)
-    try await meet(away, a, b)
+    try await bench.meet(a, b)
+    try await bench.meet(away, a, b)
     #expect(away.device != old)
     for device in [a, b, away] {
       #expect(try device.ids() == ["b", "c", "mine"])
@@ -91,20 +81,20 @@ struct RetirementTests {
   @Test func `nobody waits for what a device has left behind with its name`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     let old = away.device
     try a.retireDevice(old)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     try away.add("mine")
     try await away.exchange()
     let file = try #require(try bench.segments(away).max())
-    try await meet(away, a, b)
+    try await bench.meet(away, a, b)
     #expect(away.device != old)
     // Its owner is somebody else by now, and does not write it again.
     let bytes = try bench.read(bench.shared + "/" + file)
     try bench.write(bench.shared + "/" + file, [UInt8](bytes.prefix(bytes.count / 2)))
     let late = try bench.open("late")
-    try await meet(late, a, b)
+    try await bench.meet(late, a, b)
     let report = try await late.exchange()
     #expect(report.waiting == [] && report.isIdle)
     #expect(!late.status.downloading)
@@ -120,12 +110,12 @@ struct RetirementTests {
   @Test func `a device leaves its name once its head there is whole`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     var away = try await bench.publisher("c")
-    try await meet(a, b, away)
+    try await bench.meet(a, b, away)
     let (old, head) = (away.device, bench.shared + "/" + bench.head(away))
     try away.add("mine")
     try away.close()
     try a.retireDevice(old)
-    try await meet(a, b)
+    try await bench.meet(a, b)
     // Half of it is there, and for some rounds it can't be written again.
     try bench.write(head, [UInt8](try bench.read(head).prefix(9)))
     let script = ScriptedFolder.Script()
@@ -137,21 +127,21 @@ struct RetirementTests {
     }
     #expect(away.device == old)
     script.write(nil)
-    try await meet(away, a, b)
+    try await bench.meet(away, a, b)
     #expect(away.device != old)
     #expect(try Head(try bench.read(head), name: head, datastore: nil).device.description == old)
     // Who comes later finds what was written under the old name.
     let late = try bench.open("late")
-    try await meet(late, a, b, away)
+    try await bench.meet(late, a, b, away)
     #expect(try late.ids() == ["a", "b", "c", "mine"])
     #expect(late.store.vector == away.store.vector)
   }
 
   @Test func `who joined without seeing a sealed cut takes it over with its edits`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
-    try await meet(a, b)
+    try await bench.meet(a, b)
     try a.askToForget()
-    try await meet(a, b)
+    try await bench.meet(a, b)
     #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
     // It writes before it has heard of anything.
     let stray = try bench.open("stray")
@@ -159,7 +149,7 @@ struct RetirementTests {
     try await stray.exchange()
     #expect(try await a.pull().held.isEmpty)
     #expect(try await a.pull().held.count == 1)
-    try await meet(stray, a, b)
+    try await bench.meet(stray, a, b)
     for device in [a, b, stray] { #expect(try device.ids().contains("stray")) }
     #expect(try a.ids() == stray.ids())
     #expect(a.store.vector == stray.store.vector)
@@ -173,10 +163,10 @@ struct RetirementTests {
       try a.sync()
     }
     try a.table("t").record("b")?.delete()
-    try await meet(a, b)
+    try await bench.meet(a, b)
     for number in 0..<200 { try a.add("m\(number)") }
     try a.askToForget()
-    try await meet(a, b)
+    try await bench.meet(a, b)
     #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
     _ = try a.compact()
     #expect(try await a.exchange().publishedSnapshot)
@@ -185,7 +175,7 @@ struct RetirementTests {
     #expect(try new.ids() == a.ids())
     #expect(new.store.cuts == a.store.cuts)
     try new.add("mine")
-    try await meet(new, a, b)
+    try await bench.meet(new, a, b)
     #expect(try b.ids() == new.ids())
     #expect(try b.ids().contains("mine"))
   }
@@ -194,11 +184,11 @@ struct RetirementTests {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let offline = try bench.open("offline")
     for number in 0..<5 { try offline.add("offline\(number)") }
-    try await meet(a, b)
+    try await bench.meet(a, b)
     try a.askToForget()
-    try await meet(a, b)
+    try await bench.meet(a, b)
     #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
-    try await meet(offline, a, b)
+    try await bench.meet(offline, a, b)
     for device in [a, b, offline] {
       #expect(try device.ids().isSuperset(of: (0..<5).map { "offline\($0)" }))
       #expect(device.store.vector == a.store.vector)
@@ -207,13 +197,13 @@ struct RetirementTests {
 
   @Test func `files that have cuts say that older versions can't read them`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
-    try await meet(a, b)
+    try await bench.meet(a, b)
     let before = try bench.segments(a)
     for name in before {
       #expect(try bench.read(bench.shared + "/" + name).u16(at: 10) == FormatVersion.floor)
     }
     try a.askToForget()
-    try await meet(a, b)
+    try await bench.meet(a, b)
     let cuts = try bench.segments(a).filter { !before.contains($0) }
     #expect(!cuts.isEmpty)
     for name in cuts {

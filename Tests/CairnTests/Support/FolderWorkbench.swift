@@ -97,6 +97,17 @@ final class FolderWorkbench {
     }
     return false
   }
+
+  /// Everybody hears of what everybody has done, and of who has heard it.
+  func meet(_ devices: Datastore...) async throws {
+    for _ in 0..<3 {
+      for device in devices {
+        try device.sync()
+        try await device.pull()
+        try await device.exchange()
+      }
+    }
+  }
 }
 
 extension Datastore {
