@@ -162,15 +162,20 @@ struct StoreCompactionTests {
     #expect(try StoreContent(device.store) == content)
     #expect(device.store.totals == (content.size, 300, 0))
   }
-  @Test func `after a compaction nothing has to be read that was in memory before`() throws {
+  @Test func `after a compaction no block has to be read that was in memory before`() throws {
     let device = try StoreDevice(1)
-    for number in 0..<2000 { try device.store.insert("r\(number)", ["n": .int(Int64(number))]) }
+    let random = SeededRandom(3)
+    for number in 0..<2000 {
+      let bytes = (0..<100).map { _ in UInt8(random.below(256)) }
+      try device.store.insert("r\(number)", ["b": .bytes(bytes)])
+    }
     try device.store.sync()
     _ = try device.store.compact()
     let content = try StoreContent(device.store)
     _ = try device.store.compact()
     let before = device.disk.bytesRead
     #expect(try StoreContent(device.store) == content)
-    #expect(device.disk.bytesRead == before)
+    // 200 kB are in blocks; what is read are pages of the index.
+    #expect(device.disk.bytesRead - before < 20_000)
   }
 }

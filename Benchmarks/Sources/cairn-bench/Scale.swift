@@ -80,22 +80,26 @@ extension Bench {
   }
 
   /// Of records anywhere, which need a block of the file each once there are more than the cache
-  /// holds, and of 10,000 that lie together.
+  /// holds, and of 10,000 that lie together, as their ids do.
   private func readScaled() throws {
     let store = try open(durable: true)
     let gets = 20_000
-    func reads(of records: Int) throws -> Double {
+    func reads(of numbers: [UInt64]) throws -> Double {
       var total = 0.0
-      for t in 0..<gets { total += try store.price(pick(t, of: records)) }
+      for t in 0..<gets { total += try store.price(numbers[Int(pick(t, of: numbers.count))]) }
       total = 0
       let seconds = try Meter.seconds {
-        for t in 0..<gets { total += try store.price(pick(t + gets, of: records)) }
+        for t in 0..<gets {
+          total += try store.price(numbers[Int(pick(t + gets, of: numbers.count))])
+        }
       }
       if total <= 0 { report.fail("nothing was read") }
       return seconds * 1e9 / Double(gets)
     }
-    point("near_ns", try reads(of: min(count, DataSet.small)))
-    point("ns", try reads(of: count))
+    let all = (0..<UInt64(count)).map { (id: SampleID($0).first, number: $0) }
+    let sorted = all.sorted { $0.id < $1.id }.map(\.number)
+    point("near_ns", try reads(of: Array(sorted.prefix(DataSet.small))))
+    point("ns", try reads(of: sorted))
     reportMemory()
     try store.close()
   }
