@@ -57,7 +57,11 @@ import Testing
     let bytes = histories.encoded()
     #expect(try Histories(bytes, path: "CHAINS") == histories)
     #expect(bytes.starts(with: without.dropLast(8)))
-    let list: [UInt8] = [2, 5] + Array("a.seg".utf8) + [1, 5] + Array("b.seg".utf8) + [10]
+    var list: [UInt8] = [2]
+    list.putString("a.seg")
+    list.append(1)
+    list.putString("b.seg")
+    list.append(10)
     #expect(bytes.dropLast(8).suffix(list.count).elementsEqual(list))
     for length in bytes.indices { #expect(reason(Array(bytes[..<length])) != nil) }
     for index in bytes.indices { #expect(reason(bytes.flipped(at: index)) != nil) }

@@ -122,7 +122,7 @@ struct RepairCommand: AsyncParsableCommand {
       "waiting": .array(result.waiting.map { .string($0.name) }),
       "reinserted": .count(result.reinserted), "records": .count(result.records),
       "device": .optional(result.device), "oldDevice": .optional(result.oldDevice),
-      "original": .optional(result.original), "folder": folder.map(json) ?? .null,
+      "original": .optional(result.original), "folder": folder.map { json($0) } ?? .null,
     ]
   }
 
