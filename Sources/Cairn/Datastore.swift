@@ -295,17 +295,21 @@ public final class Datastore: Sendable {
   /// that does not have it any more, in a snapshot that other devices join with what they have.
   ///
   /// Rounds put back missing files by themselves, after they were missing for a while; damage is
-  /// found by this only. Takes as long as reading all of the own files in the folder.
+  /// found by this only. What the folder has lost of other devices' files, and is here, is
+  /// published in a snapshot at once, and not only after they have had the time to do it. Takes as
+  /// long as reading all of the own files in the folder.
   ///
+  /// - Parameter dryRun: Look into the own files, contents of attachments left out, and fetch what
+  ///   is new; put nothing back.
   /// - Throws: `invalidOperation` for a local datastore; errors of the folder and of the disk.
   @discardableResult
-  public func repairFolder() async throws(CairnError) -> FolderRepair {
+  public func repairFolder(dryRun: Bool = false) async throws(CairnError) -> FolderRepair {
     guard let exchanger else {
       throw CairnError(
         .invalidOperation, "\(id) is a local datastore; it has no folder to repair", id: id)
     }
     try checkNotFollowed("repair the folder of")
-    let result = try await exchanger.repair()
+    let result = try await exchanger.repair(dryRun: dryRun)
     if !store.isClosed { info.notePublished(store.published) }
     return result
   }

@@ -141,7 +141,7 @@ extension Exchange {
     report.requests += 1
     let found: [UInt8]?
     do throws(CairnError) {
-      found = try await readFile(name, PublishedSegment.fileBytesMax, &report)
+      found = try await readFile(entry, PublishedSegment.fileBytesMax, &report)
     } catch {
       // What is smaller, and what is to be heard of this device, need not wait with it.
       guard error.code == .quota else { throw error }

@@ -37,7 +37,7 @@ extension Exchange {
       return
     }
     report.requests += 1
-    guard let bytes = try await readFile(entry.name, Head.bytesMax, &report) else { return }
+    guard let bytes = try await readFile(entry, Head.bytesMax, &report) else { return }
     do throws(LogError) {
       let head = try Head(bytes, name: entry.name, datastore: store.datastore)
       guard head.device == device else {
@@ -91,30 +91,38 @@ extension Exchange {
   }
 
   /// A file of the datastore's directory; nil, and a note in the report, if it is not to be had.
+  /// `isVital`: nothing can go on without it, so that a server which does not give it ends the
+  /// round.
   func readFile(
-    _ name: String, _ limit: Int, _ report: inout ExchangeReport
+    _ entry: FolderEntry, _ limit: Int, isVital: Bool = false, _ report: inout ExchangeReport
   ) async throws(CairnError) -> [UInt8]? {
     let bytes: [UInt8]?
     do throws(CairnError) {
-      bytes = try await folder.read(directory + "/" + name, limit: limit)
-    } catch { return try noteUnread(name, error, &report) }
-    if bytes == nil { noteAbsent(name, &report) }
+      bytes = try await folder.read(directory + "/" + entry.name, limit: limit)
+    } catch {
+      try await noteUnread(entry, error, isVital: isVital, &report)
+      return nil
+    }
+    noteGiven(entry.name)
+    if bytes == nil { noteAbsent(entry.name, &report) }
     return bytes
   }
 
   /// The bytes of one from a place on, in the same way; false if it is not to be had, or no more.
   func readFile(
-    _ name: String, from start: UInt64, _ report: inout ExchangeReport,
+    _ entry: FolderEntry, from start: UInt64, _ report: inout ExchangeReport,
     _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
+    let isThere: Bool
     do throws(CairnError) {
-      if try await folder.read(directory + "/" + name, from: start, body) { return true }
+      isThere = try await folder.read(directory + "/" + entry.name, from: start, body)
     } catch {
-      _ = try noteUnread(name, error, &report)
+      try await noteUnread(entry, error, &report)
       return false
     }
-    noteAbsent(name, &report)
-    return false
+    noteGiven(entry.name)
+    if !isThere { noteAbsent(entry.name, &report) }
+    return isThere
   }
 
   private func noteAbsent(_ name: String, _ report: inout ExchangeReport) {
@@ -124,14 +132,35 @@ extension Exchange {
 
   /// What is wrong with one file is a problem in the report; everything else ends the round.
   private func noteUnread(
-    _ name: String, _ error: CairnError, _ report: inout ExchangeReport
-  ) throws(CairnError) -> [UInt8]? {
+    _ entry: FolderEntry, _ error: CairnError, isVital: Bool = false,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) {
     switch error.code {
-    case .fileIO, .notFound, .corrupt, .readOnly:
-      report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
-      return nil
+    case .fileIO, .notFound, .corrupt, .readOnly: break
+    case _ where Exchange.mayBeOfOne(error) && !isVital:
+      try await checkAnswering(&report)
+      withhold(entry, error.message)
     default: throw error
     }
+    report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
+  }
+
+  /// What a server says may be about one file only: it has listed the directory to the same device
+  /// just before.
+  static func mayBeOfOne(_ error: CairnError) -> Bool {
+    [.server, .auth, .response, .request].contains(error.code)
+  }
+
+  /// Each second time in a row the directory is listed once more: a server that is out of order,
+  /// or a log-in page before it, is not asked for all of its files.
+  private func checkAnswering(_ report: inout ExchangeReport) async throws(CairnError) {
+    let count = memory.withLock { memory in
+      memory.refusals += 1
+      return memory.refusals
+    }
+    guard count.isMultiple(of: 2) else { return }
+    report.requests += 1
+    _ = try await folder.list(directory)
   }
 
   /// Files that are not ours by name: identical copies are ignored, others are reported.
@@ -144,12 +173,18 @@ extension Exchange {
         note(entry, known.problem, &report)
         continue
       }
+      if let known = verdict(on: entry) {
+        note(entry, known, &report)
+        continue
+      }
       let problem: String?
       do throws(CairnError) { problem = try await verdict(entry, names, &report) } catch {
         // Nothing waits for it.
         if error.code == .quota { continue }
         throw error
       }
+      // It is in the report, and asked for again.
+      if withheldCount(entry) > 0 { continue }
       memory.withLock { $0.foreign[entry.name] = (entry.version, problem) }
       note(entry, problem, &report)
     }
@@ -158,12 +193,12 @@ extension Exchange {
   /// A file that begins as one of ours; nil for others, of which no more than the first piece is
   /// read.
   private func readOurs(
-    _ name: String, _ report: inout ExchangeReport
+    _ entry: FolderEntry, _ report: inout ExchangeReport
   ) async throws(CairnError) -> [UInt8]? {
     var bytes: [UInt8] = []
     var isOther = false
     do throws(CairnError) {
-      let isThere = try await readFile(name, from: 0, &report) { piece throws(CairnError) in
+      let isThere = try await readFile(entry, from: 0, &report) { piece throws(CairnError) in
         bytes += piece
         let magic = Array(bytes.prefix(8))
         isOther =
@@ -173,8 +208,9 @@ extension Exchange {
       }
       return isThere ? bytes : nil
     } catch {
-      if isOther { return nil }
-      throw error
+      guard isOther else { throw error }
+      noteGiven(entry.name)
+      return nil
     }
   }
 
@@ -201,7 +237,7 @@ extension Exchange {
       !entry.isElsewhere
     else { return nil }
     report.requests += 1
-    guard let bytes = try await readOurs(entry.name, &report) else { return nil }
+    guard let bytes = try await readOurs(entry, &report) else { return nil }
     let magic = Array(bytes.prefix(8))
     if magic == PublishedSegment.magic {
       do throws(LogError) {

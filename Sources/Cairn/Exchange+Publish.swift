@@ -17,16 +17,19 @@ extension Exchange {
     let vector = store.vector
     try checkOpen()
     var head = memory.withLock { $0.own }
+    let mayRemove = memory.withLock { $0.removals.isDue() }
     let isLost = isHeadLost(listing, head)
     let losses = losses(of: head, isRolledBack: isLost, audit)
     let hasNews =
       vector[store.device] > head.last || vector != head.acknowledged || !head.superseded.isEmpty
       || isSnapshotDue(head)
     guard isLost || !losses.isEmpty || hasNews && !onlyMends
-    else { return try await remove(replacedFiles(listing, head), &report) }
+    else { return try await remove(mayRemove ? replacedFiles(listing, head) : [], &report) }
     try wrapped { () throws(StoreError) in try store.flush() }
     let before = head
-    if !onlyMends { try await publishSegments(&head, through: vector[store.device], &report) }
+    if !onlyMends {
+      try await publishBacklog(&head, listing, through: vector[store.device], &report)
+    }
     try await mend(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
     if !onlyMends {
       try await mergeIfRoom(&head, &report)
@@ -38,23 +41,36 @@ extension Exchange {
       head.retired = cuts.retired.sorted()
     }
     head.user = user
-    let expired = dropExpired(&head)
+    let expired = mayRemove ? dropExpired(&head) : []
     if head != before || isLost { try await write(&head, &report) }
-    try await remove(expired + replacedFiles(listing, head), &report)
+    try await remove(mayRemove ? expired + replacedFiles(listing, head) : [], &report)
   }
 
+  /// Where nothing may be removed it stays: it is in nobody's way, and tried ever more seldom.
   private func remove(
     _ names: [String], _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    for name in names {
+    if names.isEmpty { return }
+    var refusals = 0
+    for name in names where refusals < 2 {
       report.requests += 1
-      try await folder.remove(directory + "/" + name)
+      do throws(CairnError) { try await folder.remove(directory + "/" + name) } catch {
+        guard [.auth, .server, .request, .readOnly, .fileIO].contains(error.code) else {
+          throw error
+        }
+        refusals += 1
+        report.problems.append(
+          ExchangeReport.Problem(name: name, reason: "it can't be removed: \(error.message)"))
+      }
+    }
+    memory.withLock { memory in
+      if refusals > 0 { memory.removals.fail() } else { memory.removals = Retry(version: "") }
     }
   }
 
   /// Own segments that the head does not name (any more), once their grace has ended. It counts
-  /// from when this process first saw them so: a list of them in the head would make each head as
-  /// long as the history.
+  /// from when they were first seen so, which CHAINS keeps for the next process: a list of them in
+  /// the head would make each head as long as the history.
   private func replacedFiles(_ listing: [String: FolderEntry], _ head: Head) -> [String] {
     let now = machine.clock.now()
     let current = Set(head.segments.map { $0.name(store.device) })
@@ -62,14 +78,36 @@ extension Exchange {
       FileName.published(name)?.device == store.device.rawValue && !current.contains(name)
     }
     return memory.withLock { memory in
-      memory.replaced = memory.replaced.filter { listing[$0.key] != nil }
-      for name in own where memory.replaced[name] == nil { memory.replaced[name] = now }
-      return own.filter { now - (memory.replaced[$0] ?? now) >= graceMilliseconds }.sorted()
+      let known = memory.histories.replaced
+      memory.histories.replaced = [:]
+      // By a clock that was put back since it counts from now on.
+      for name in own { memory.histories.replaced[name] = min(known[name] ?? now, now) }
+      let seen = memory.histories.replaced
+      return own.filter { seen[$0] ?? now <= now - graceMilliseconds }.sorted()
+    }
+  }
+
+  /// Of a backlog that takes more than one round others hear as far as it has come: there may never
+  /// be one that has room for all of it.
+  private func publishBacklog(
+    _ head: inout Head, _ listing: [String: FolderEntry], through last: UInt64,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    let before = head.last
+    do throws(CairnError) {
+      try await publishSegments(&head, listing, through: last, &report)
+    } catch {
+      guard head.last > before, BlobExchange.saysFull(error) else { throw error }
+      head.user = user
+      // All else in it stays as it was, for the round that comes to its end.
+      try await write(&head, &report)
+      throw error
     }
   }
 
   private func publishSegments(
-    _ head: inout Head, through last: UInt64, _ report: inout ExchangeReport
+    _ head: inout Head, _ listing: [String: FolderEntry], through last: UInt64,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let snapshot = isSnapshotDue(head) ? snapshotBytes() : nil
     defer { gauge.expectLater(files: 0, bytes: 0) }
@@ -90,7 +128,7 @@ extension Exchange {
         datastore: store.datastore, device: store.device.rawValue, first: found.first,
         last: found.last, chainBefore: head.chain, chainAfter: chains.last ?? head.chain,
         pack: found.pack)
-      head.segments.append(try await put(segment, &report))
+      head.segments.append(try await put(segment, there: listing, &report))
       head.last = found.last
       head.chain = segment.chainAfter
       memory.withLock { $0.histories.note(head.device, first: found.first, chains) }
@@ -122,14 +160,21 @@ extension Exchange {
     }
   }
 
+  /// Writes a segment, unless it is `there`: then a round has written it that did not come to its
+  /// head. Nobody else has files of that name, which says what is in them.
   func put(
-    _ segment: PublishedSegment, _ report: inout ExchangeReport
+    _ segment: PublishedSegment, there: [String: FolderEntry] = [:],
+    _ report: inout ExchangeReport
   ) async throws(CairnError) -> Head.Segment {
     var segment = segment
     do throws(DecodeError) {
       if try CutTable.occurs(in: segment.pack) { segment.floor = FormatVersion.cuts }
     } catch { throw CairnError(LogError(error, store.directory, at: 0, "own deltas")) }
     let (bytes, name) = segment.encoded()
+    let result = Head.Segment(
+      first: segment.first, last: segment.last, size: UInt64(bytes.count),
+      hash: XXH3.hash128(bytes, 0..<(bytes.count - 16)))
+    if let old = there[name], old.isPresent, old.size == result.size { return result }
     report.requests += 1
     gauge.planPublish(files: 1, bytes: UInt64(bytes.count))
     let entry = try await folder.write(directory + "/" + name, bytes)
@@ -140,9 +185,7 @@ extension Exchange {
     gauge.notePublished(files: 1, bytes: UInt64(bytes.count))
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
-    return Head.Segment(
-      first: segment.first, last: segment.last, size: UInt64(bytes.count),
-      hash: XXH3.hash128(bytes, 0..<(bytes.count - 16)))
+    return result
   }
 
   // MARK: merging
@@ -313,14 +356,14 @@ extension Exchange {
     if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
-      let found = try await hash(of: path, size: snapshot.size, &report)
-      guard found == snapshot.content else { return }
+      guard try await isInPlace(snapshot, &report) else { return }
     } else {
       report.requests += 1
       gauge.planPublish(files: 1, bytes: snapshot.size)
       let told = ToldSource(source, gauge)
       let entry = try await folder.write(path, from: told)
       guard entry.size == snapshot.size else { return }
+      memory.withLock { $0.sent[snapshot.name] = snapshot.content }
       gauge.notePublished(files: 1, bytes: snapshot.size - told.reach)
       report.publishedFiles += 1
       report.publishedBytes += snapshot.size
@@ -330,6 +373,25 @@ extension Exchange {
     }
     head.snapshot = snapshot
     report.publishedSnapshot = true
+  }
+
+  /// Whether the file under a snapshot's name has its bytes. What this process has written is not
+  /// read back, and what can't be read once is not tried again: the next snapshot is another one.
+  private func isInPlace(
+    _ snapshot: Head.Snapshot, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    let (sent, uncompared) = memory.withLock { ($0.sent[snapshot.name], $0.uncompared) }
+    if sent == snapshot.content { return true }
+    if uncompared.contains(snapshot.content) { return false }
+    do throws(CairnError) {
+      let path = directory + "/" + snapshot.name
+      return try await hash(of: path, size: snapshot.size, &report) == snapshot.content
+    } catch {
+      guard error.code == .quota || Exchange.mayBeOfOne(error) else { throw error }
+      memory.withLock { _ = $0.uncompared.insert(snapshot.content) }
+      report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: error.message))
+      return false
+    }
   }
 
   // MARK: the head

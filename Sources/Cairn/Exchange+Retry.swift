@@ -39,6 +39,24 @@ struct Retry: Equatable {
 }
 
 extension Exchange.Memory {
+  /// A file that is listed and not given: in which version, what the folder says, how often.
+  struct Withheld {
+    var version: String
+    var problem: String
+    var count = 1
+  }
+
+  /// What stands against a file of a listing, if something is known.
+  func problem(with entry: FolderEntry) -> String? {
+    if let known = foreign[entry.name], known.version == entry.version,
+      let problem = known.problem
+    {
+      return problem
+    }
+    guard let known = withheld[entry.name], known.version == entry.version else { return nil }
+    return known.problem
+  }
+
   /// Whether this version of a head was found bad, or stays half there.
   func isDamaged(_ entry: FolderEntry) -> Bool {
     if let known = foreign[entry.name], known.version == entry.version, known.problem != nil {
@@ -60,11 +78,38 @@ extension Exchange {
   /// What is wrong with a file that is not to be read in this round; to be asked once a round.
   func verdict(on entry: FolderEntry) -> String? {
     memory.withLock { memory in
-      guard let known = memory.foreign[entry.name], known.version == entry.version,
-        let problem = known.problem, memory.retries[entry.name]?.isDue() != true
+      guard let problem = memory.problem(with: entry),
+        memory.retries[entry.name]?.isDue() != true
       else { return nil }
       return problem
     }
+  }
+
+  /// The folder does not give it. Nobody knows what is in it, so it is no bad one.
+  func withhold(_ entry: FolderEntry, _ problem: String) {
+    memory.withLock { memory in
+      var withheld = Memory.Withheld(version: entry.version, problem: problem)
+      if let known = memory.withheld[entry.name], known.version == entry.version {
+        withheld.count += known.count
+      }
+      memory.withheld[entry.name] = withheld
+      Retry.fail(entry, in: &memory.retries)
+    }
+  }
+
+  /// How often a file was not given in a row.
+  func withheldCount(_ entry: FolderEntry) -> Int {
+    memory.withLock { memory in
+      guard let known = memory.withheld[entry.name], known.version == entry.version else {
+        return 0
+      }
+      return known.count
+    }
+  }
+
+  /// It was given, whatever is in it.
+  func noteGiven(_ name: String) {
+    memory.withLock { ($0.withheld[name], $0.refusals) = (nil, 0) }
   }
 
   func refuse(_ entry: FolderEntry, _ reason: String) {

@@ -24,9 +24,9 @@ extension Exchange {
     _ snapshot: Head.Snapshot, _ entry: FolderEntry, isNew: Bool, _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
     let path = beginDownload(of: snapshot)
-    guard try await receive(snapshot, in: path, &report) else {
-      // It may be another one the next time.
-      noteReceived(0)
+    guard try await receive(snapshot, entry, in: path, &report) else {
+      // It may be another one the next time, unless the rest is only not given just now.
+      if withheldCount(entry) == 0 { noteReceived(0) }
       return nil
     }
     return try endDownload(of: snapshot, in: path, entry, isNew: isNew, &report)
@@ -75,7 +75,8 @@ extension Exchange {
 
   /// Appends what is missing. False if the file in the folder is gone, or is shorter than it says.
   private func receive(
-    _ snapshot: Head.Snapshot, in path: String, _ report: inout ExchangeReport
+    _ snapshot: Head.Snapshot, _ entry: FolderEntry, in path: String,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
     var beginsAnew = false
     while true {
@@ -85,7 +86,7 @@ extension Exchange {
       report.requests += 1
       let isThere: Bool
       do throws(CairnError) {
-        isThere = try await readFile(snapshot.name, from: arrival.count, &report) {
+        isThere = try await readFile(entry, from: arrival.count, &report) {
           bytes throws(CairnError) in try take(bytes, arrival, in: path)
         }
       } catch {

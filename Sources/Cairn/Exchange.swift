@@ -47,7 +47,11 @@ final class Exchange: Sendable {
     var versions: [String: String] = [:]
     /// Verdicts on files that are none of ours, by name and version.
     var foreign: [String: (version: String, problem: String?)] = [:]
-    /// When those that are bad are read again, by name.
+    /// Files that are listed and that the folder does not give, by name.
+    var withheld: [String: Withheld] = [:]
+    /// Reads of this round that ended like that, one after the other.
+    var refusals = 0
+    /// When those that are bad or withheld are read again, by name.
     var retries: [String: Retry] = [:]
     /// Heads that are not wholly there, by name: in which version, and for how many rounds.
     var halves: [String: (version: String, rounds: Int)] = [:]
@@ -62,11 +66,17 @@ final class Exchange: Sendable {
     var heldSnapshots: [UInt128: VersionVector] = [:]
     /// Files that heads name and that no listing has had since, by name: how many listings.
     var unseen: [String: Int] = [:]
+    /// No listing of this process was looked at for that yet.
+    var isFirstLook = true
     /// Snapshots of which something is needed that can't be had otherwise, by name: for how many
     /// rounds.
     var needed: [String: Int] = [:]
-    /// Own segments that others have replaced, and when that was first seen.
-    var replaced: [String: Int64] = [:]
+    /// When it is worth a try to remove something: a folder may refuse that.
+    var removals = Retry(version: "")
+    /// Contents of snapshots that this process has written, by name.
+    var sent: [String: UInt128] = [:]
+    /// Those that lie there under a name of ours and could not be compared.
+    var uncompared: Set<UInt128> = []
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?
@@ -161,11 +171,11 @@ final class Exchange: Sendable {
   }
 
   /// One round that looks into every file which the own head names, and mends what is missing or
-  /// damaged.
-  func repair() async throws(CairnError) -> FolderRepair {
+  /// damaged. `dryRun`: it looks, and that is all.
+  func repair(dryRun: Bool = false) async throws(CairnError) -> FolderRepair {
     try await run { () async throws(CairnError) in
       var audit: FolderRepair? = FolderRepair()
-      let report = try await self.round(&audit).report
+      let report = try await self.round(&audit, publishes: !dryRun).report
       var result = audit ?? FolderRepair()
       result.exchange = report
       return result
@@ -238,7 +248,10 @@ final class Exchange: Sendable {
       complete(&report, since: before)
       return (report, nil)
     }
-    if !publishes { return (report, nil) }
+    if !publishes {
+      try await self.audit(found.listing, &audit, &report)
+      return (report, nil)
+    }
     do throws(CairnError) {
       try await self.audit(found.listing, &audit, &report)
       switch found.publishing {
@@ -285,7 +298,10 @@ final class Exchange: Sendable {
 
   /// Looks at everything in the datastore's directory, and fetches what is new.
   private func fetch(_ report: inout ExchangeReport) async throws(CairnError) -> Found {
-    let wasKnown = memory.withLock { $0.folderIdentity != nil }
+    let wasKnown = memory.withLock { memory in
+      memory.refusals = 0
+      return memory.folderIdentity != nil
+    }
     try await checkFolder(&report)
     report.requests += 1
     let entries = try await folder.list(directory)

@@ -10,7 +10,8 @@ public struct ExchangeReport: Hashable, Sendable {
     public var reason: String
   }
 
-  /// A file that can't be used, and why. Nothing of it was taken, and nothing else waits for it.
+  /// A file that can't be used, and why: nothing of it was taken, and nothing else waits for it. Or
+  /// one of this device that nobody needs any more, and that can't be removed.
   public struct Problem: Hashable, Sendable {
     /// The file's name in the datastore's directory.
     public var name: String

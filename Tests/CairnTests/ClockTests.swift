@@ -140,6 +140,40 @@ import Testing
     for device in [b, late] { #expect(try content(device) == content(a)) }
   }
 
+  /// A process may be one round.
+  @Test func `the grace of a merged file goes on in the next process`() async throws {
+    let bench = Bench()
+    bench.options.graceSeconds = 3600
+    var a = try bench.open("a")
+    func files() -> Int { bench.folder.paths().filter { $0.hasSuffix(".seg") }.count }
+    func reopen(_ minutes: Int64) async throws {
+      try a.close()
+      bench.clocks["a"]?.advance(by: minutes * 60_000)
+      a = try bench.open("a")
+      try await a.exchange()
+    }
+    for index in 0..<12 {
+      try a.add("a\(index)")
+      try await a.exchange()
+    }
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    let before = files()
+    #expect(before > own.files)
+    for minutes: Int64 in [20, 30] {
+      try await reopen(minutes)
+      #expect(files() == before)
+    }
+    // A clock that was put back says nothing of how long it was: it counts from there.
+    try await reopen(-600)
+    try await reopen(50)
+    #expect(files() == before)
+    try await reopen(15)
+    #expect(files() == own.files)
+    let late = try bench.open("late")
+    #expect(try await late.pull().complaints == [])
+    #expect(try content(late) == content(a))
+  }
+
   /// Days are those of the own clock, counted when the next file of the trash is written.
   @Test func `what is in the trash goes after its days by the own clock`() async throws {
     let bench = Bench()

@@ -113,6 +113,34 @@ import Testing
     #expect(try content(b) == content(a))
   }
 
+  @Test(arguments: [CairnError.Code.auth, .readOnly])
+  func `where nothing may be removed all else goes on`(_ code: CairnError.Code) async throws {
+    bench.options.graceSeconds = 0
+    let hook = HookedFolder.Switch()
+    let (a, b) = (try bench.open("a", hook), try bench.open("b"))
+    let photo = try b.attach(SeededRandom(5).bytes(1000))
+    try b.table("t").insert(["photo": photo.value], id: "photo")
+    try b.sync()
+    hook.fail([.remove], code)
+    var (refusals, contents) = (0, 0)
+    for index in 1...40 {
+      try a.add("a\(index)")
+      let report = try await a.pull()
+      refusals += report.problems.count
+      contents += report.fetchedAttachments
+      if index == 20 { try await b.pull() }
+    }
+    #expect(a.publishedDeltas == a.committedDeltas && a.status.uploadError == nil)
+    #expect((1...14).contains(refusals), "two at a time, ever more seldom: \(refusals)")
+    #expect(contents == 1)
+    try await b.pull()
+    #expect(try b.ids() == a.ids())
+    hook.set(nil)
+    for _ in 0..<64 { try await a.exchange() }
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(try bench.segments(a).count == own.files)
+  }
+
   @Test func `merging goes on after a restart and keeps the chain`() async throws {
     bench.options.graceSeconds = 0
     let b = try bench.open("b")

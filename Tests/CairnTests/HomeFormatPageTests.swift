@@ -49,6 +49,27 @@ import Testing
     #expect(changed { $0[25] = 2; $0 += mark } == .corrupt, "the same sequence twice")
   }
 
+  @Test func `CHAINS may say since when own files are replaced`() throws {
+    var histories = Histories()
+    histories.note(Self.device, first: 2, [7])
+    let without = histories.encoded()
+    histories.replaced = ["b.seg": 5, "a.seg": -1]
+    let bytes = histories.encoded()
+    #expect(try Histories(bytes, path: "CHAINS") == histories)
+    #expect(bytes.starts(with: without.dropLast(8)))
+    var list: [UInt8] = [2]
+    list.putString("a.seg")
+    list.append(1)
+    list.putString("b.seg")
+    list.append(10)
+    #expect(bytes.dropLast(8).suffix(list.count).elementsEqual(list))
+    for length in bytes.indices { #expect(reason(Array(bytes[..<length])) != nil) }
+    for index in bytes.indices { #expect(reason(bytes.flipped(at: index)) != nil) }
+    var disordered = Array(without.dropLast(8)) + [2, 1, 98, 0, 1, 97, 0]
+    disordered.put(XXH3.hash64(disordered))
+    #expect(reason(disordered) == .corrupt)
+  }
+
   @Test func `a bent or cut ROLE is as good as none, and made again`() throws {
     let bytes = try FormatPage.example("role")
     for length in bytes.indices {

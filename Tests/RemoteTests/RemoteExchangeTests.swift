@@ -177,7 +177,7 @@ import Testing
     try a.add("one")
     try await a.exchange()
     let b = try bench.open("b")
-    proxy.set { $0.method == "GET" && $0.path.hasSuffix(".seg") ? .broken : nil }
+    proxy.set { $0.method == "GET" && $0.path.hasSuffix(".seg") ? .refused : nil }
     await #expect(throws: CairnError.self) { try await b.exchange() }
     #expect(b.progress.isIdle)
     // Of what did not come nothing falls when it does.

@@ -101,6 +101,22 @@ import Testing
     #expect(gone.errors.contains("no connection: nothing listens there"))
   }
 
+  @Test func `what was cut or lost on the server is whole after the next sync`() throws {
+    #expect(try run("a", "sync", "--folder", address, environment: user).status == 0)
+    #expect(try run("a", "set", "t", "r1", "x=1", "--insert", environment: user).status == 0)
+    #expect(try run("a", "sync", environment: user).status == 0)
+    let name = try #require(memory.names.first { $0.hasSuffix(".seg") })
+    let bytes = try #require(memory.bytes(name))
+    for left in [Array(bytes.prefix(bytes.count / 2)), nil] {
+      memory.put(name, left)
+      let sync = try run("a", "sync", environment: user)
+      #expect(sync.status == 0, "\(sync.errors)")
+      #expect(memory.bytes(name) == bytes)
+    }
+    #expect(try run("b", "sync", "--folder", address, environment: user).status == 0)
+    #expect(try run("b", "get", "t", "r1", environment: user).output.contains("1"))
+  }
+
   private let keys = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"]
 
   @Test func `two roots meet in a bucket, whatever else the environment has`() throws {

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -62,6 +63,101 @@ import Testing
     #expect(trash.contains("default") && trash.contains("1 datastore"))
     #expect(try scratch.succeed("trash", "empty", "--datastores").contains("for good"))
     #expect(try scratch.files(below: "root/trash") == [])
+  }
+
+  // MARK: what the folder has lost
+
+  /// A root that has published three records, and its file in the folder.
+  private func published() throws -> (root: String, file: String) {
+    let (a, folder) = (scratch.path("a"), scratch.path("folder"))
+    let file = try scratch.write("two.csv", "k,name\n7,name 7\n8,name 8\n9,name 9\n")
+    try scratch.succeed(
+      "import", "t", file, "--key", "k", "--folder", folder, "--user", "ann", root: a)
+    try scratch.succeed("sync", root: a)
+    let name = try #require(try scratch.files(below: "folder").first { $0.hasSuffix(".seg") })
+    return (a, "folder/" + name)
+  }
+
+  private func remove(_ name: String) throws {
+    try FileManager.default.removeItem(atPath: scratch.path(name))
+  }
+
+  /// Runs what doctor says that mends it.
+  private func runAdvice(_ root: String) throws -> Tool.Outcome {
+    let health = try scratch.cairn("doctor", root: root)
+    #expect(health.status == 1)
+    let start = "  -> cairn "
+    let line = try #require(
+      health.output.split(separator: "\n").first { $0.hasPrefix(start) }, "\(health.output)")
+    return try Tool.run(line.dropFirst(start.count).split(separator: " ").map(String.init))
+  }
+
+  private func expectAll(_ wanted: String, in root: String) throws {
+    try scratch.succeed("sync", "--folder", scratch.path("folder"), "--user", "new", root: root)
+    #expect(try scratch.succeed("export", "t", root: root) == wanted)
+  }
+
+  @Test func `an own file that the folder has lost comes back by the command that doctor says`()
+    throws
+  {
+    let (a, file) = try published()
+    let bytes = try scratch.bytes(file)
+    try remove(file)
+    let dry = try scratch.succeed("repair", "default", "--dry-run", root: a)
+    #expect(dry.contains("lost in the folder: ") && !scratch.exists(file))
+    let alone = try scratch.succeed("repair", "default", "--without-folder", root: a)
+    #expect(alone == "default is whole; nothing to repair\n" && !scratch.exists(file))
+    let done = try runAdvice(a)
+    #expect(done.status == 0, "\(done)")
+    #expect(done.output.contains("lost in the folder: "))
+    #expect(done.output.contains("written to the folder: "))
+    #expect(try scratch.bytes(file) == bytes)
+    #expect(try scratch.cairn("doctor", root: a).status == 0)
+    try expectAll(try scratch.succeed("export", "t", root: a), in: scratch.path("c"))
+  }
+
+  @Test func `an own file that is damaged in the folder is written again`() throws {
+    let (a, file) = try published()
+    let bytes = try scratch.bytes(file)
+    var bent = bytes
+    bent[bent.count / 2] ^= 1
+    _ = try scratch.write(file, bent)
+    #expect(
+      try scratch.succeed("repair", "default", "--dry-run", root: a)
+        .contains("damaged in the folder: "))
+    #expect(try scratch.bytes(file) == bent)
+    let report = try json(scratch.succeed("repair", "default", "--json", root: a))
+    let folder = try #require(report["folder"] as? [String: Any])
+    #expect(report["needed"] as? Bool == false)
+    #expect((folder["damaged"] as? [Any])?.count == 1 && (folder["written"] as? [Any])?.count == 1)
+    #expect(try scratch.bytes(file) == bytes)
+    let whole = try scratch.succeed("repair", "default", root: a)
+    #expect(whole.contains("nothing to repair\nthe folder has what this device has published: "))
+    try expectAll(try scratch.succeed("export", "t", root: a), in: scratch.path("c"))
+  }
+
+  @Test func `what the folder has lost of a device that is gone comes from one that has it`()
+    throws
+  {
+    let (a, file) = try published()
+    let b = scratch.path("b")
+    let all = try scratch.succeed("export", "t", root: a)
+    try expectAll(all, in: b)
+    try scratch.succeed("sync", root: b)
+    try remove("a")
+    try remove(file)
+    #expect(try scratch.cairn("doctor", root: b).status == 1)
+    let done = try scratch.succeed("repair", "default", root: b)
+    #expect(done.contains("a snapshot has what the files in the folder lack"))
+    try expectAll(all, in: scratch.path("c"))
+  }
+
+  @Test func `a folder that is not there is told, and what was found here, too`() throws {
+    let (a, _) = try published()
+    try remove("folder")
+    let outcome = try scratch.cairn("repair", "default", root: a)
+    #expect(outcome.status != 0 && outcome.output == "default is whole; nothing to repair\n")
+    #expect(outcome.errors.contains("cairn.json"))
   }
 
   @Test func `records that were deleted elsewhere come back`() throws {

@@ -5,21 +5,23 @@ import CairnToolText
 struct RepairCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "repair",
-    abstract: "Makes a damaged datastore whole from what it still holds and from the folder.",
+    abstract: "Makes a damaged datastore whole, and gives its folder back what that has lost.",
     discussion: """
       Does nothing to a datastore of which every byte is right. Otherwise the original is moved to \
       the root's trash as it is, and a new copy takes its place: with all that the folder has, and \
-      with what only the damaged copy had. What can't be read any more is listed. The next sync \
-      publishes the rest.
+      with what only the damaged copy had. What can't be read any more is listed. After that the \
+      shared folder is looked at: all that this device has published is read, and written again \
+      where it is missing or damaged; what of other devices' files is gone there, and is here, is \
+      published in a snapshot. Ends with 1 if something there can't be mended now.
       """)
 
   @Argument(help: "Id of the datastore.")
   var datastore: String
 
-  @Flag(name: .long, help: "Only show what would be done.")
+  @Flag(name: .long, help: "Only show what is wrong and what would be done.")
   var dryRun = false
 
-  @Flag(name: .long, help: "Don't need the shared folder: for one that is gone for good.")
+  @Flag(name: .long, help: "Leave the shared folder alone: for one that is gone for good.")
   var withoutFolder = false
 
   @OptionGroup var place: RootOptions
@@ -29,7 +31,56 @@ struct RepairCommand: AsyncParsableCommand {
     let manager = try place.manager()
     let result = try await manager.repairDatastore(
       datastore, dryRun: dryRun, usingFolder: !withoutFolder)
-    try report.print(json(result), text: lines(result))
+    // What is damaged can't be opened before it is repaired.
+    let isOpenable = !result.wasNeeded || !dryRun
+    guard !withoutFolder, isOpenable, try place.account() != nil else {
+      return try report.print(json(result, nil), text: lines(result))
+    }
+    let folder: FolderRepair
+    do { folder = try await repairFolder(manager) } catch {
+      // What was found and done here is told all the same.
+      try report.print(json(result, nil), text: lines(result))
+      throw error
+    }
+    try report.print(json(result, folder), text: lines(result) + lines(folder))
+    if !folder.isWhole { throw ExitCode(ExitStatus.failure.rawValue) }
+  }
+
+  private func repairFolder(_ manager: DatastoreManager) async throws -> FolderRepair {
+    let opened = try manager.openDatastore(datastore)
+    for note in opened.recoveryNotes { Console.error("cairn: mended at opening: \(note)") }
+    let result: FolderRepair
+    do { result = try await opened.repairFolder(dryRun: dryRun) } catch {
+      // The first error says more than what closing might add.
+      do { try opened.close() } catch {}
+      throw error
+    }
+    try opened.close()
+    return result
+  }
+
+  private func lines(_ folder: FolderRepair) -> [String] {
+    var lines = folder.missing.map { "lost in the folder: \($0)" }
+    lines += folder.damaged.map { "damaged in the folder: \($0.name): \($0.reason)" }
+    if folder.wasWhole {
+      lines.append(
+        "the folder has what this device has published: "
+          + "\(counted(folder.checkedFiles, "file")) of \(folder.checkedBytes) bytes")
+    }
+    if dryRun { return lines + problems(folder) }
+    lines += folder.written.map { "written to the folder: \($0)" }
+    lines += folder.onlyInSnapshot.map { range in
+      "only in a snapshot now: deltas \(range.first) to \(range.last)"
+    }
+    if folder.publishedSnapshot {
+      lines.append("a snapshot has what the files in the folder lack")
+    }
+    return lines + problems(folder)
+  }
+
+  private func problems(_ folder: FolderRepair) -> [String] {
+    folder.problems.map { "not mended in the folder: \($0)" }
+      + folder.exchange.problems.map { "problem with \($0.name): \($0.reason)" }
   }
 
   private func lines(_ result: RepairReport) -> [String] {
@@ -55,7 +106,7 @@ struct RepairCommand: AsyncParsableCommand {
     return lines
   }
 
-  private func json(_ result: RepairReport) -> JSON {
+  private func json(_ result: RepairReport, _ folder: FolderRepair?) -> JSON {
     [
       "datastore": .string(result.datastore), "dryRun": .bool(dryRun),
       "needed": .bool(result.wasNeeded),
@@ -71,7 +122,21 @@ struct RepairCommand: AsyncParsableCommand {
       "waiting": .array(result.waiting.map { .string($0.name) }),
       "reinserted": .count(result.reinserted), "records": .count(result.records),
       "device": .optional(result.device), "oldDevice": .optional(result.oldDevice),
-      "original": .optional(result.original),
+      "original": .optional(result.original), "folder": folder.map { json($0) } ?? .null,
+    ]
+  }
+
+  private func json(_ folder: FolderRepair) -> JSON {
+    [
+      "checkedFiles": .count(folder.checkedFiles), "checkedBytes": .count(folder.checkedBytes),
+      "missing": .array(folder.missing.map { .string($0) }),
+      "damaged": .array(
+        folder.damaged.map { ["name": .string($0.name), "reason": .string($0.reason)] }),
+      "written": .array(folder.written.map { .string($0) }),
+      "onlyInSnapshot": .array(
+        folder.onlyInSnapshot.map { ["first": .count($0.first), "last": .count($0.last)] }),
+      "publishedSnapshot": .bool(folder.publishedSnapshot),
+      "problems": .array(folder.problems.map { .string($0) }),
     ]
   }
 }

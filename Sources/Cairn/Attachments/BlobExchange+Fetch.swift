@@ -68,20 +68,29 @@ extension BlobExchange {
 
   private func fetchNow(_ reference: BlobReference) async throws(CairnError) {
     var problems: [String] = []
+    var failure: CairnError?
     var known = memory.withLock { $0.listing }
     for attempt in 0..<2 {
       // What was listed before may be old.
       if attempt > 0 || known == nil { known = try await list() }
       for copy in BlobExchange.copies(of: reference, in: known ?? [:])
       where copy.entry.isPresent {
-        switch try await take(reference, copy) {
-        case .whole: return
-        case .short: problems.append("\(copy.entry.name) is not wholly there yet")
-        case .damaged: problems.append("\(copy.entry.name) is damaged")
+        do throws(CairnError) {
+          switch try await take(reference, copy) {
+          case .whole: return
+          case .short: problems.append("\(copy.entry.name) is not wholly there yet")
+          case .damaged: problems.append("\(copy.entry.name) is damaged")
+          }
+        } catch {
+          // Another device may have written one that can be had.
+          guard Exchange.mayBeOfOne(error) || error.code == .readOnly else { throw error }
+          memory.withLock { Retry.fail(copy.entry, in: &$0.refused) }
+          failure = error
         }
       }
-      if !problems.isEmpty { break }
+      if !problems.isEmpty || failure != nil { break }
     }
+    if let failure { throw failure }
     if problems.isEmpty, try await takeOlder(reference) { return }
     let id = AttachmentID(reference).description
     if problems.isEmpty {
@@ -193,7 +202,7 @@ extension BlobExchange {
   ) async throws(CairnError) {
     let wanted = wanted(here, &report)
     planFetch(wanted.filter { canBeHad($0, listing) })
-    var missing = 0
+    var (missing, refusals) = (0, 0)
     var bytes: UInt64 = 0
     var isFull = false
     for reference in wanted {
@@ -207,10 +216,17 @@ extension BlobExchange {
       bytes += max(1, reference.length)
       switch await fly(reference) {
       case .success:
+        refusals = 0
         report.fetchedAttachments += 1
         report.fetchedAttachmentBytes += reference.length
       case .failure(let error):
-        guard BlobExchange.isOfOne(error) || BlobExchange.saysFull(error) else { throw error }
+        let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
+        guard isRefused || BlobExchange.isOfOne(error) || BlobExchange.saysFull(error) else {
+          throw error
+        }
+        refusals = isRefused ? refusals + 1 : 0
+        // A server that is out of order is not asked for all of them.
+        if refusals > 0, refusals.isMultiple(of: 2) { _ = try await list() }
         report.problems.append(
           ExchangeReport.Problem(
             name: AttachmentID(reference).description, reason: error.message))

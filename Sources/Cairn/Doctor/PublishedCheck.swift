@@ -133,7 +133,7 @@ enum PublishedCheck {
       datastore.finding(
         name, .error, "the folder has lost \(missing.count) of this device's own files, or has "
           + "only parts of them: new devices wait for them", file: first.name(head.device),
-        command: datastore.sync)
+        command: datastore.repair)
     ]
   }
 }

@@ -73,9 +73,13 @@ extension Exchange {
     }
     report.requests += 1
     let before = report
-    guard let bytes = try await readFile(name, Head.bytesMax, &report) else {
+    let file = entry ?? FolderEntry(name: name, size: 0, version: "")
+    guard let bytes = try await readFile(file, Head.bytesMax, &report) else {
       // One that stays unreadable is written again; one that has gone since is not listed next.
-      if report.problems.count > before.problems.count { return .unreadable }
+      if report.problems.count > before.problems.count {
+        // A server that does not give it just now may do so in a while.
+        return 1..<Exchange.patience ~= withheldCount(file) ? .notYet : .unreadable
+      }
       if entry != nil { return .notYet }
       report = before
       return .absent

@@ -12,6 +12,7 @@ internal import Synchronization
 ///
 ///     "CAIRNCHN" · version u16 · floor u16 · zero u32 ·
 ///     devices (count; device u64, marks (count; sequence varint, chain u128)) ·
+///     nothing, or replaced files (count; name string, time zigzag) ·
 ///     XXH3-64 of everything before
 package struct Histories: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNCHN".utf8)
@@ -26,6 +27,9 @@ package struct Histories: Equatable, Sendable {
 
   /// By device, ascending by sequence.
   private(set) var marks: [DeviceID: [Mark]] = [:]
+  /// Own files in the folder that the head does not name (any more), and when that was first seen:
+  /// their grace goes on in the next process.
+  var replaced: [String: Int64] = [:]
 
   init() {}
 
@@ -64,6 +68,13 @@ package struct Histories: Equatable, Sendable {
         out.put(mark.chain)
       }
     }
+    if !replaced.isEmpty {
+      out.putVarint(replaced.count)
+      for (name, time) in replaced.sorted(by: { $0.key < $1.key }) {
+        out.putString(name)
+        out.putZigzag(time)
+      }
+    }
     SealedFile.seal(&out)
     return out
   }
@@ -82,7 +93,16 @@ package struct Histories: Equatable, Sendable {
         }
         marks[device] = list
       }
-      guard reader.isAtEnd else { throw .malformed("bytes after the last device") }
+      if reader.isAtEnd { return }
+      let count = try reader.count(minimumSize: 2)
+      var last = ""
+      for _ in 0..<count {
+        let name = try reader.string()
+        guard name > last else { throw .malformed("replaced files out of order") }
+        replaced[name] = try reader.zigzag()
+        last = name
+      }
+      guard count > 0, reader.isAtEnd else { throw .malformed("bytes after the last part") }
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "histories") }
   }
 }

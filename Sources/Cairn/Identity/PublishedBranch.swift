@@ -44,9 +44,9 @@ extension Exchange {
         continue
       }
       report.requests += 1
-      guard let bytes = try await readFile(name, PublishedSegment.fileBytesMax, &report) else {
-        continue
-      }
+      let limit = PublishedSegment.fileBytesMax
+      // Without it one branch would look shorter than it is.
+      guard let bytes = try await readFile(entry, limit, isVital: true, &report) else { continue }
       try checkOpen()
       do throws(LogError) {
         let published = try PublishedSegment(bytes, name: name, datastore: store.datastore)

@@ -222,7 +222,8 @@ extension Exchange {
         own: isRenamed ? Head(datastore: store.datastore, device: store.device) : memory.own)
       new.folderIdentity = memory.folderIdentity
       new.histories = histories
-      new.replaced = memory.replaced
+      new.histories.replaced = memory.histories.replaced
+      new.isFirstLook = memory.isFirstLook
       // A new name nobody else has.
       new.isNameSure = isRenamed || memory.isNameSure
       if isRenamed {

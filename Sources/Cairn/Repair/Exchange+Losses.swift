@@ -30,18 +30,26 @@ extension Exchange {
   func noteUnseen(_ listing: [String: FolderEntry]) {
     memory.withLock { memory in
       var unseen: [String: Int] = [:]
-      for head in memory.sortedHeads + [memory.own] {
-        var files = head.segments.map { ($0.name(head.device), $0.size) }
-        if let snapshot = head.snapshot { files.append((snapshot.name, snapshot.size)) }
-        for (name, size) in files where listing[name]?.size != size {
-          unseen[name] = (memory.unseen[name] ?? 0) + 1
-        }
+      func note(_ name: String, _ size: UInt64, after before: Int) {
+        if listing[name]?.size == size { return }
+        unseen[name] = (memory.unseen[name] ?? before) + 1
       }
-      memory.unseen = unseen
+      // What an earlier process has published was on its way since then: this one may end after its
+      // first round, as that did.
+      let missed = memory.isFirstLook && memory.publication != nil ? Exchange.ownPatience - 1 : 0
+      for head in memory.sortedHeads + [memory.own] {
+        let before = head.device == memory.own.device ? missed : 0
+        for segment in head.segments {
+          note(segment.name(head.device), segment.size, after: before)
+        }
+        if let snapshot = head.snapshot { note(snapshot.name, snapshot.size, after: 0) }
+      }
+      (memory.unseen, memory.isFirstLook) = (unseen, false)
     }
   }
 
-  /// `isRolledBack`: the own head is gone or old as well, so that nothing is merely late.
+  /// `isRolledBack`: the own head is gone or old as well, so that nothing is merely late. `audit`:
+  /// somebody wants to have mended now what is missing now.
   func losses(of head: Head, isRolledBack: Bool, _ audit: FolderRepair?) -> Losses {
     var losses = Losses()
     let bad = Set((audit?.missing ?? []) + (audit?.damaged.map(\.name) ?? []))
@@ -51,15 +59,18 @@ extension Exchange {
     func isLost(_ name: String, after rounds: Int) -> Bool {
       bad.contains(name) || unseen[name] ?? 0 >= rounds
     }
+    let snapshotPatience = audit == nil ? Exchange.patience : 1
+    // Its owner comes first, if it is still about.
+    let othersPatience = audit == nil ? 2 * Exchange.patience : 1
     let patience = isRolledBack ? 1 : Exchange.ownPatience
     for segment in head.segments where isLost(segment.name(head.device), after: patience) {
       losses.segments.insert(segment.name(head.device))
     }
     if let snapshot = head.snapshot {
-      losses.snapshot = isLost(snapshot.name, after: Exchange.patience)
+      losses.snapshot = isLost(snapshot.name, after: snapshotPatience)
     }
     let there = (heads + [head]).compactMap(\.snapshot).filter {
-      !isLost($0.name, after: Exchange.patience)
+      !isLost($0.name, after: snapshotPatience)
     }
     let vector = store.vector
     func want(_ dot: Dot) {
@@ -68,13 +79,12 @@ extension Exchange {
     }
     if let gap = head.gaps.last { want(Dot(device: head.device, sequence: gap.upperBound)) }
     for other in heads {
-      // Its owner comes first, if it is still about.
       for segment in other.segments
-      where isLost(segment.name(other.device), after: 2 * Exchange.patience) {
+      where isLost(segment.name(other.device), after: othersPatience) {
         want(Dot(device: other.device, sequence: segment.last))
       }
       if let gap = other.gaps.last, let snapshot = other.snapshot,
-        isLost(snapshot.name, after: 2 * Exchange.patience)
+        isLost(snapshot.name, after: othersPatience)
       {
         want(Dot(device: other.device, sequence: gap.upperBound))
       }
@@ -119,7 +129,7 @@ extension Exchange {
     guard entry.isPresent else { return nil }
     report.requests += 1
     let limit = Exchange.snapshotBytesMax
-    guard let bytes = try await readFile(name, limit, &report) else {
+    guard let bytes = try await readFile(entry, limit, &report) else {
       audit?.damaged.append(FolderRepair.Damage(name: name, reason: "it can't be read"))
       return nil
     }

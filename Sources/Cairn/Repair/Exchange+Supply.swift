@@ -86,13 +86,13 @@ extension Exchange {
       }
     }
     var supply = Supply(have: have, reach: have)
-    let foreign = memory.withLock { $0.foreign }
+    let (foreign, withheld) = memory.withLock { ($0.foreign, $0.withheld) }
     for head in heads {
       var last = have[head.device]
       for segment in head.segments where segment.last > last {
         let name = segment.name(head.device)
         guard segment.first - 1 <= last, let entry = listing[name], entry.size == segment.size,
-          foreign[name]?.version != entry.version
+          foreign[name]?.version != entry.version, withheld[name]?.version != entry.version
         else { break }
         supply.files.append((head.device, segment.last, segment.size))
         last = segment.last

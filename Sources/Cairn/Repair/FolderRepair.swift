@@ -1,7 +1,8 @@
 /// What `Datastore.repairFolder()` found in the folder, and what it did about it.
 ///
 /// Only files of this device are looked into: those that its head in the folder names. Every device
-/// mends its own, from what it has at home.
+/// mends its own, from what it has at home; what others' files had that are gone is in the snapshot
+/// that is published then.
 public struct FolderRepair: Hashable, Sendable {
   /// A file that is there and is not what it should be.
   public struct Damage: Hashable, Sendable {

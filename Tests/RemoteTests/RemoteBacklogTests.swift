@@ -1,0 +1,163 @@
+import CairnDisk
+import TestSupport
+import Testing
+
+@testable import Cairn
+@testable import CairnWebDAV
+@testable import TestServers
+
+/// What takes more than one round to be published.
+@Suite struct RemoteBacklogTests {
+  /// Files of about 30 KB each, and none of them is merged.
+  private var options: Options {
+    var options = Options()
+    options.tuning.packBytes = 30_000
+    options.tuning.smallFileRun = 1000
+    return options
+  }
+
+  /// 300 KB in thirty deltas.
+  private func fill(_ device: Datastore) throws {
+    let random = SeededRandom(3)
+    for number in 0..<30 {
+      try device.table("t").insert(
+        ["bytes": .bytes(random.bytes(10_000))], id: RecordID("r\(number)"))
+      try device.sync()
+    }
+  }
+
+  @Test func `what no hour of a budget has room for goes out a part an hour, each part once`()
+    async throws
+  {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let (real, clock) = (Machine.real, ManualClock(1_800_000_000_000))
+    var settings = ServerSettings.test
+    settings.budget = TransferBudget(bytesPerHour: 100_000)
+    let kind = FolderKind.webDAV(
+      settings, machine: Machine(disk: real.disk, clock: clock, random: real.random))
+    let limited = try RemoteBench(
+      .server(ServerFolder("webdav+\(server.origin)/f", kind: kind)), options: options,
+      keeping: server)
+    let a = try limited.open("a")
+    try fill(a)
+    let reader = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
+    let b = try reader.open("b")
+    var hours = 0
+    while a.publishedDeltas < a.committedDeltas, hours < 12 {
+      do throws(CairnError) { try await a.exchange() } catch {
+        #expect(error.code == .quota, "\(error)")
+      }
+      try await b.pull()
+      #expect(try UInt64(b.ids().count) == a.publishedDeltas, "others have what is told")
+      clock.advance(by: 3_600_000)
+      hours += 1
+    }
+    #expect(a.publishedDeltas == 30 && a.committedDeltas == 30)
+    #expect(hours > 2)
+    let sent = server.log.filter { $0.hasPrefix("PUT") && $0.hasSuffix(".seg") }
+    #expect(sent.count >= 8 && sent.count == Set(sent).count, "\(sent)")
+  }
+
+  @Test func `what a line that breaks has let through is not sent again`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let (arrived, left) = (Shared<[String]>([]), Shared(0))
+    let server = try TestServer { asked in
+      guard asked.method == "PUT", asked.path.hasSuffix(".seg") else { return memory.answer(asked) }
+      guard left.value > 0 else { return .hangUp }
+      left.value -= 1
+      arrived.value.append(asked.path)
+      return memory.answer(asked)
+    }
+    let bench = try RemoteBench(
+      .webDAV("\(server.origin)/f", .test), options: options, keeping: server)
+    let a = try bench.open("a")
+    try fill(a)
+    var rounds = 0
+    while a.publishedDeltas < a.committedDeltas, rounds < 12 {
+      left.value = 2
+      do throws(CairnError) { try await a.exchange() } catch {
+        #expect(!error.isProgrammingError && error.code != .quota, "\(error)")
+      }
+      rounds += 1
+    }
+    #expect(a.publishedDeltas == 30 && rounds > 2)
+    #expect(arrived.value.count == Set(arrived.value).count)
+    let b = try bench.open("b")
+    try await b.pull()
+    #expect(try b.ids().count == 30)
+  }
+
+  // MARK: snapshots
+
+  /// A device whose snapshot has arrived, and the head that names it has not.
+  private func withUnnamedSnapshot(
+    _ server: TestServer, _ memory: MemoryDAV, records: Int
+  ) async throws -> (bench: RemoteBench, a: Datastore) {
+    var options = Options()
+    options.tuning.smallFileBytes = 1
+    let bench = try RemoteBench(
+      .webDAV("\(server.origin)/f", .test), options: options, keeping: server)
+    let a = try bench.open("a")
+    for number in 0..<records {
+      try a.table("t").insert(["bytes": .bytes(SeededRandom(UInt64(number)).bytes(10_000))])
+    }
+    try a.sync()
+    try await a.exchange()
+    try a.compact()
+    server.handle { asked in
+      asked.method == "PUT" && asked.path.hasSuffix(".head")
+        ? .text(500, "not now") : memory.answer(asked)
+    }
+    let error = await #expect(throws: CairnError.self) { try await a.exchange() }
+    #expect(error?.code == .server)
+    #expect(memory.names.contains { $0.hasSuffix(".snap") })
+    server.handle { memory.answer($0) }
+    server.clearLog()
+    return (bench, a)
+  }
+
+  private func isReadOfSnapshot(_ line: String) -> Bool {
+    line.hasPrefix("GET") && line.hasSuffix(".snap")
+  }
+
+  @Test func `a snapshot that was sent is not read back`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let (bench, a) = try await withUnnamedSnapshot(server, memory, records: 3)
+    #expect(try await a.exchange().publishedSnapshot)
+    #expect(server.log.count(where: isReadOfSnapshot) == 0)
+    #expect(server.log.count { $0.hasPrefix("PUT") && $0.hasSuffix(".snap") } == 0)
+    let b = try bench.open("b")
+    #expect(try await b.pull().fetchedSnapshot)
+    #expect(try b.ids().count == 3)
+  }
+
+  @Test func `a snapshot that no hour of a budget can read is asked for once`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let (bench, a) = try await withUnnamedSnapshot(server, memory, records: 20)
+    try a.close()
+    let (real, clock) = (Machine.real, ManualClock(1_800_000_000_000))
+    var settings = ServerSettings.test
+    settings.budget = TransferBudget(bytesPerHour: 100_000)
+    let kind = FolderKind.webDAV(
+      settings, machine: Machine(disk: real.disk, clock: clock, random: real.random))
+    let again = try DatastoreManager(
+      root: bench.place.path + "/a",
+      account: Account(
+        user: "ann", folder: .server(ServerFolder("webdav+\(server.origin)/f", kind: kind))),
+      options: bench.options
+    ).openOrCreateDatastore(bench.id)
+    for hour in 0..<3 {
+      try again.add("hour-\(hour)")
+      let report = try await again.exchange()
+      #expect(report.publishedDeltas == 1 && !report.publishedSnapshot)
+      #expect(report.problems.count == (hour == 0 ? 1 : 0), "\(report.problems)")
+      // What a budget has is given out in parts.
+      #expect(server.log.contains(where: isReadOfSnapshot) == (hour == 0))
+      server.clearLog()
+      clock.advance(by: 3_600_000)
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import CairnDisk
+import TestSupport
+import Testing
+
+@testable import Cairn
+@testable import CairnS3
+@testable import CairnWebDAV
+@testable import TestServers
+
+/// Files that a server lists and does not give: they stop nobody else's.
+@Suite struct RemoteRefusalTests {
+  private struct Place {
+    let bench: RemoteBench
+    let server: TestServer
+    /// Names of files that are not given, until something takes their place.
+    let refused: Shared<Set<String>>
+    let names: @Sendable () -> [String]
+    let bytes: @Sendable (String) -> [UInt8]?
+    let put: @Sendable (String, [UInt8]) -> Void
+
+    init(isBucket: Bool, _ status: Int) throws {
+      let refused = Shared<Set<String>>([])
+      self.refused = refused
+      let (dav, bucket) = (MemoryDAV(MemoryDAV.Manners(clockTicks: true)), MemoryS3())
+      server = try TestServer { asked in
+        let name = asked.path.split(separator: "/").last.map(String.init) ?? ""
+        if refused.value.contains(name) {
+          if asked.method == "GET" { return .text(status, "no") }
+          if asked.method == "PUT" { refused.value.remove(name) }
+        }
+        return isBucket ? bucket.answer(asked) : dav.answer(asked)
+      }
+      names = { isBucket ? bucket.names : dav.names }
+      bytes = { isBucket ? bucket.bytes($0) : dav.bytes($0) }
+      put = { isBucket ? bucket.put($0, $1) : dav.put($0, $1) }
+      bench = try RemoteBench(
+        isBucket
+          ? .s3("s3://cairn/f?endpoint=\(server.origin)", .test)
+          : .webDAV("\(server.origin)/f", .test), keeping: server)
+    }
+
+    /// Names of files with an ending, of one device or of all.
+    func files(_ suffix: String, of device: Datastore? = nil) -> [String] {
+      names().compactMap { $0.split(separator: "/").last.map(String.init) }.filter {
+        $0.hasSuffix(suffix) && $0.hasPrefix(device?.device ?? "")
+      }
+    }
+  }
+
+  @Test(arguments: ["segment", "head", "foreign"], [403, 500])
+  func `a file that the server does not give stops nobody else's`(
+    _ kind: String, _ status: Int
+  ) async throws {
+    for isBucket in [false, true] {
+      let place = try Place(isBucket: isBucket, status)
+      let (a, b) = (try place.bench.open("a"), try place.bench.open("b"))
+      let c = try place.bench.open("c")
+      for (name, device) in [("a", a), ("c", c)] {
+        try device.add(name)
+        try await device.exchange()
+      }
+      let name: String
+      if kind == "foreign" {
+        name = "film"
+        let head = try #require(place.names().first { $0.hasSuffix(".head") })
+        place.put(
+          head.split(separator: "/").dropLast().joined(separator: "/") + "/film",
+          SeededRandom(1).bytes(1000))
+      } else {
+        name = try #require(place.files(kind == "head" ? ".head" : ".seg", of: a).first)
+      }
+      place.refused.value = [name]
+      try b.add("b")
+      let report = try await b.pull()
+      #expect(report.problems.map(\.name) == [name])
+      #expect(try #require(report.problems.first).reason.contains("\(status)"))
+      #expect(report.publishedDeltas == 1 && b.status.downloadError == nil)
+      #expect(try b.ids() == (kind == "foreign" ? ["a", "b", "c"] : ["b", "c"]))
+      try await c.pull()
+      #expect(try c.ids().contains("b"))
+      // As long as it stays so it is said, and asked for ever more seldom.
+      let before = place.server.log.count { $0.hasSuffix("/" + name) }
+      for _ in 0..<8 { #expect(try await b.pull().problems.map(\.name) == [name]) }
+      let tries = place.server.log.count { $0.hasSuffix("/" + name) } - before
+      // Once more if its version was too young to say anything.
+      #expect(tries > 0 && tries <= (status == 500 ? 20 : 4), "\(tries)")
+      place.refused.value = []
+      for _ in 0..<9 { try await b.pull() }
+      #expect(try await b.pull().problems == [])
+      #expect(try b.ids() == ["a", "b", "c"])
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `many files that are not given stop nobody else's`(_ isBucket: Bool) async throws {
+    let place = try Place(isBucket: isBucket, 403)
+    let devices = try (0..<5).map { try place.bench.open("device-\($0)") }
+    for (index, device) in devices.enumerated() {
+      try device.add("r\(index)")
+      try await device.exchange()
+    }
+    // An old file of all but one.
+    place.refused.value = Set(devices.dropLast().flatMap { place.files(".seg", of: $0) })
+    #expect(place.refused.value.count == 4)
+    let late = try place.bench.open("late")
+    try late.add("late")
+    let report = try await late.pull()
+    #expect(Set(report.problems.map(\.name)) == place.refused.value)
+    #expect(try late.ids() == ["late", "r4"] && report.publishedDeltas == 1)
+  }
+
+  @Test func `a server that fails in the middle of a round is not asked for every file`()
+    async throws
+  {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let bench = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
+    for index in 0..<5 {
+      let device = try bench.open("device-\(index)")
+      try device.add("r\(index)")
+      try await device.exchange()
+    }
+    let late = try bench.open("late")
+    try late.add("late")
+    let isOut = Shared(false)
+    server.handle { asked in
+      if asked.method == "GET", asked.path.hasSuffix(".head") { isOut.value = true }
+      return isOut.value ? .text(500, "out of order") : memory.answer(asked)
+    }
+    server.clearLog()
+    let error = await #expect(throws: CairnError.self) { try await late.exchange() }
+    #expect(error?.code == .server)
+    let asked = Set(server.log.filter { $0.hasPrefix("GET") && $0.hasSuffix(".head") })
+    #expect(asked.count == 2, "\(asked)")
+    server.handle { memory.answer($0) }
+    for _ in 0..<3 { try await late.pull() }
+    #expect(try late.ids().count == 6)
+  }
+
+  /// A copy of this device may have written it.
+  @Test(arguments: [403, 500])
+  func `the own head that is not given is waited for, and then written again`(
+    _ status: Int
+  ) async throws {
+    let place = try Place(isBucket: true, status)
+    var a = try place.bench.open("a")
+    try a.add("a")
+    try await a.exchange()
+    let device = a.device
+    try a.close()
+    a = try place.bench.open("a")
+    try a.add("later")
+    place.refused.value = Set(place.files(".head"))
+    for round in 1...3 {
+      let report = try await a.pull()
+      #expect(report.problems.map(\.name) == [device + ".head"] && !report.isRejoining)
+      #expect(report.publishedDeltas == (round < 3 ? 0 : 1))
+    }
+    #expect(a.device == device && place.refused.value.isEmpty)
+    #expect(try await a.pull().problems == [])
+    let b = try place.bench.open("b")
+    try await b.pull()
+    #expect(try b.ids() == ["a", "later"])
+  }
+
+  @Test(arguments: [403, 500])
+  func `a content that is not given keeps no other one waiting`(_ status: Int) async throws {
+    for isBucket in [false, true] {
+      let place = try Place(isBucket: isBucket, status)
+      let (a, b) = (try place.bench.open("a"), try place.bench.open("b"))
+      for (number, size) in [100, 200, 300].enumerated() {
+        let content = try a.attach(SeededRandom(UInt64(number)).bytes(size))
+        try a.table("t").insert(["file": content.value], id: RecordID("r\(number)"))
+      }
+      try a.sync()
+      try await a.exchange()
+      let small = try #require(
+        place.names().first { $0.hasSuffix(".blob") && place.bytes($0)?.count == 100 })
+      place.refused.value = [String(try #require(small.split(separator: "/").last))]
+      var (fetched, problems) = (0, 0)
+      for _ in 0..<3 {
+        let report = try await b.pull()
+        fetched += report.fetchedAttachments
+        problems += report.problems.count
+      }
+      #expect(fetched == 2 && problems > 0)
+      place.refused.value = []
+      for _ in 0..<8 { fetched += try await b.pull().fetchedAttachments }
+      #expect(fetched == 3)
+    }
+  }
+}
