@@ -1,5 +1,6 @@
 import CairnDisk
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,6 +13,19 @@ import Testing
 /// Who says who we are, and who never hears it.
 @Suite struct ServerCredentialTests {
   static let secret = "s3cr3t-pa55"
+
+  private final class Counter: Sendable {
+    private let count = Lock(0)
+    var value: Int { count.withLock { $0 } }
+
+    @discardableResult
+    func add() -> Int {
+      count.withLock { count in
+        count += 1
+        return count
+      }
+    }
+  }
 
   @Test func `a password is sent as the server wants it`() async throws {
     let bench = try HTTPSessionTests.Bench(
@@ -46,36 +60,33 @@ import Testing
   @Test func `requests that meet a token that has run out all go on with the new one`()
     async throws
   {
-    let calls = Lock(0)
+    let calls = Counter()
     let source = CredentialSource.closure { () async throws(CairnError) in
-      .bearer(calls.withLock { calls in
-        calls += 1
-        return calls == 1 ? "old" : "new"
-      })
+      .bearer(calls.add() == 1 ? "old" : "new")
     }
     let bench = try HTTPSessionTests.Bench(credentials: source) { _ in .answer(200) }
     _ = try await bench.get()
-    let refused = Lock(0)
+    let refused = Counter()
     bench.server.handle { asked in
       if asked["authorization"] == "Bearer new" { return .answer(200, [], [1]) }
       // Both were sent with the old one before either is told.
-      refused.withLock { $0 += 1 }
-      while refused.withLock({ $0 }) < 2 { Thread.sleep(forTimeInterval: 0.001) }
+      refused.add()
+      while refused.value < 2 { Thread.sleep(forTimeInterval: 0.001) }
       return .answer(401)
     }
     async let first = bench.get("/first")
     async let second = bench.get("/second")
     #expect(try await [first, second] == [[1], [1]])
     // Of tokens that are good once, a second question would spoil the first one's answer.
-    #expect(calls.withLock { $0 } == 2)
+    #expect(calls.value == 2)
   }
 
   /// A source that has something to say when it may, or ends when nobody asks any more; and how
   /// often it was asked.
-  private func waiting(_ mayAnswer: Shared<Bool>) -> (KnownCredentials, calls: Lock<Int>) {
-    let calls = Lock(0)
+  private func waiting(_ mayAnswer: Shared<Bool>) -> (KnownCredentials, calls: Counter) {
+    let calls = Counter()
     let source = CredentialSource.closure { () async throws(CairnError) in
-      calls.withLock { $0 += 1 }
+      calls.add()
       while !mayAnswer.value {
         if Task.isCancelled { throw CairnError(.cancelled, "nobody asks any more") }
         await Task.yield()
@@ -98,11 +109,11 @@ import Testing
     let mayAnswer = Shared(false)
     let (known, calls) = waiting(mayAnswer)
     let all = (0..<5).map { _ in ask(known) }
-    while calls.withLock({ $0 }) == 0 { await Task.yield() }
+    while calls.value == 0 { await Task.yield() }
     for _ in 0..<100 { await Task.yield() }
     mayAnswer.value = true
     for task in all { #expect(await task.value == .success(1)) }
-    #expect(calls.withLock { $0 } == 1)
+    #expect(calls.value == 1)
     // They are asked for again by who was refused with them.
     let second = try await known.answer(after: 1)
     #expect(second.number == 2 && second.credentials == .bearer("token"))
@@ -113,11 +124,11 @@ import Testing
     let (known, calls) = waiting(mayAnswer)
     // The last one who leaves ends the question.
     let alone = ask(known)
-    while calls.withLock({ $0 }) == 0 { await Task.yield() }
+    while calls.value == 0 { await Task.yield() }
     alone.cancel()
     #expect(await alone.value == .failure(CairnError(.cancelled, "nobody asks any more")))
     let (leaving, staying) = (ask(known), ask(known))
-    while calls.withLock({ $0 }) < 2 { await Task.yield() }
+    while calls.value < 2 { await Task.yield() }
     leaving.cancel()
     for _ in 0..<100 { await Task.yield() }
     mayAnswer.value = true
