@@ -39,7 +39,14 @@ package struct PlainAuthorizer: HTTPAuthorizer {
       let token = try HTTPHeader.checked(credentials?.secret ?? "", "token")
       return [("Authorization", "Bearer \(token)")]
     case .password:
-      let pair = "\(credentials?.name ?? ""):\(credentials?.secret ?? "")"
+      let name = credentials?.name ?? ""
+      // The server would take what follows for the beginning of the password (RFC 7617, 2).
+      if name.utf8.contains(UInt8(ascii: ":")) {
+        throw CairnError(
+          .auth, "the user's name has a colon in it; for a server the name ends there, so that "
+            + "none can be part of it: is it the right name?")
+      }
+      let pair = "\(name):\(credentials?.secret ?? "")"
       return [("Authorization", "Basic \(Base64.encode(Array(pair.utf8)))")]
     default:
       throw CairnError(

@@ -7,18 +7,17 @@ internal import Synchronization
 package final class HTTPSession: Sendable {
   private let connections: HTTPConnections
   private let settings: ServerSettings
-  private let source: CredentialSource
+  private let credentials: KnownCredentials
   private let authorizer: any HTTPAuthorizer
   private let ledger: BudgetLedger
   private let machine: Machine
   private let pause: @Sendable (Double) async throws -> Void
   package let meter = TrafficMeter()
-  private let known = Lock(Known())
+  private let serverAhead = Lock(Int64(0))
 
-  private struct Known {
-    var credentials: Credentials?
-    var wereFetched = false
-    /// How far the server's clock is ahead of ours, in milliseconds.
+  /// With what a try was signed: others may have found out better meanwhile.
+  private struct Signing {
+    var credentials = KnownCredentials.Answer()
     var clockAhead: Int64 = 0
   }
 
@@ -34,7 +33,9 @@ package final class HTTPSession: Sendable {
   ) {
     self.connections = connections
     self.settings = settings
-    source = credentials?.or(settings.credentials) ?? settings.credentials
+    self.credentials = KnownCredentials(
+      credentials?.or(settings.credentials) ?? settings.credentials
+    ) { authorizer.takes($0) }
     self.authorizer = authorizer
     self.ledger = ledger
     self.machine = machine
@@ -71,21 +72,22 @@ package final class HTTPSession: Sendable {
     var redirects = 0
     var hasRefreshed = false
     var hasSetClock = false
+    var used = Signing()
     while true {
       tries += 1
       do throws(HTTPFailure) {
-        let answer = try await attempt(request, sink(), tries, give)
+        let answer = try await attempt(request, sink(), tries, &used, give)
         meter.note(isStalled: false)
         return answer
       } catch {
         if error.kind == .stalled { meter.note(isStalled: true) }
-        if !hasSetClock, setClock(error) {
+        if !hasSetClock, setClock(error, after: used) {
           hasSetClock = true
           continue
         }
         if !hasRefreshed, authorizer.isRefusal(error) {
           hasRefreshed = true
-          if try await refresh(request) { continue }
+          if try await refresh(request, after: used) { continue }
         }
         if error.kind == .redirect, redirects < 3, follow(error, &request) {
           redirects += 1
@@ -113,7 +115,7 @@ package final class HTTPSession: Sendable {
   var roomForParts: UInt64? { ledger.roomForParts(in: budget) }
 
   private func attempt<Sink: HTTPSink>(
-    _ request: HTTPRequest, _ sink: Sink, _ tries: Int,
+    _ request: HTTPRequest, _ sink: Sink, _ tries: Int, _ used: inout Signing,
     _ give: ([UInt8]) throws(CairnError) -> Void
   ) async throws(HTTPFailure) -> Answer<Sink> {
     if Task.isCancelled { throw HTTPFailure(.cancelled, request.label, "it was cancelled") }
@@ -123,8 +125,10 @@ package final class HTTPSession: Sendable {
     }
     let headers: [(name: String, value: String)]
     do {
-      let now = machine.clock.now() &+ known.withLock { $0.clockAhead }
-      headers = try authorizer.headers(for: request, try await credentials(), now: now)
+      used.credentials = try await credentials.answer(after: 0)
+      used.clockAhead = clockAhead
+      headers = try authorizer.headers(
+        for: request, used.credentials.credentials, now: machine.clock.now() &+ used.clockAhead)
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
     let budget = self.budget
     let reserved = try ledger.reserve(
@@ -137,7 +141,7 @@ package final class HTTPSession: Sendable {
       let used = own.traffic
       ledger.settle(reserved, bytes: used.sentBytes &+ used.receivedBytes)
     }
-    let isAnonymous = known.withLock { $0.credentials == nil }
+    let isAnonymous = used.credentials.credentials == nil
     var sink = Choice(wanted: sink) { [ledger] length throws(HTTPFailure) in
       if request.endsWhatWasBegun { return }
       try ledger.grow(reserved, to: length, of: budget, request.label)
@@ -168,22 +172,21 @@ package final class HTTPSession: Sendable {
 
   /// Signatures are good for some minutes only: a device whose clock is wrong signs by the
   /// server's.
-  private func setClock(_ failure: HTTPFailure) -> Bool {
+  private func setClock(_ failure: HTTPFailure, after used: Signing) -> Bool {
     guard case .status(let status) = failure.kind, status == 403 || status == 400,
       let time = failure.serverTime
     else { return false }
-    let ahead = time &- machine.clock.now()
-    guard ahead.magnitude > HTTPSession.clockToleranceMilliseconds else { return false }
-    return known.withLock { known in
-      defer { known.clockAhead = ahead }
-      return (known.clockAhead &- ahead).magnitude > HTTPSession.clockToleranceMilliseconds
-    }
+    let found = time &- machine.clock.now()
+    // One that was wrong may have been set right since.
+    let ahead = found.magnitude > HTTPSession.clockToleranceMilliseconds ? found : 0
+    serverAhead.withLock { $0 = ahead }
+    return (used.clockAhead &- ahead).magnitude > HTTPSession.clockToleranceMilliseconds
   }
 
   private static let clockToleranceMilliseconds: UInt64 = 300_000
 
   /// How far the server's clock is ahead of ours, in milliseconds, if that has mattered.
-  package var clockAhead: Int64 { known.withLock { $0.clockAhead } }
+  package var clockAhead: Int64 { serverAhead.withLock { $0 } }
 
   /// Follows to another path of the same server; the credentials go nowhere else.
   private func follow(_ failure: HTTPFailure, _ request: inout HTTPRequest) -> Bool {
@@ -202,25 +205,15 @@ package final class HTTPSession: Sendable {
 
   // MARK: credentials
 
-  private func credentials() async throws(CairnError) -> Credentials? {
-    let (credentials, wereFetched) = known.withLock { ($0.credentials, $0.wereFetched) }
-    if wereFetched { return credentials }
-    let fetched = try await fetch()
-    known.withLock { ($0.credentials, $0.wereFetched) = (fetched, true) }
-    return fetched
-  }
-
-  private func fetch() async throws(CairnError) -> Credentials? {
-    try await source.credentials { [authorizer] in authorizer.takes($0) }
-  }
-
-  /// Asks for the credentials again; true if there are others now.
-  private func refresh(_ request: HTTPRequest) async throws(HTTPFailure) -> Bool {
+  /// The source is asked again, unless it has said something else since; true if there are others
+  /// now than those that were refused.
+  private func refresh(
+    _ request: HTTPRequest, after used: Signing
+  ) async throws(HTTPFailure) -> Bool {
+    let refused = used.credentials
     do {
-      let before = known.withLock { $0.credentials }
-      let fetched = try await fetch()
-      known.withLock { ($0.credentials, $0.wereFetched) = (fetched, true) }
-      return fetched != before
+      return try await credentials.answer(after: refused.number).credentials
+        != refused.credentials
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
   }
 }
@@ -239,6 +232,7 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
   /// Called with the length of a file before any of it comes. Throws if a budget has no room.
   private let admit: (UInt64) throws(HTTPFailure) -> Void
   private static var restMax: Int { 4096 }
+  private static var reading: Set<String> { ["GET", "HEAD", "PROPFIND"] }
   /// What came beyond that.
   private var passedOver = 0
   private static var passedOverMax: Int { 1 << 20 }
@@ -297,8 +291,12 @@ private struct Choice<Sink: HTTPSink>: HTTPSink {
     if (300..<400).contains(reply.status), let target = reply["location"] {
       // Without what may be secret in it.
       let shown = target.prefix { $0 != "?" && $0 != "#" }.prefix(200)
+      // "See other" is about something to be read there, and never for what was to be done here
+      // (RFC 9110, 15.4.4).
+      let isFollowed = reply.status != 303 || Choice.reading.contains(request.method)
       return HTTPFailure(
-        .redirect, request.label, "the server sends elsewhere: \(shown)", body: Array(target.utf8))
+        .redirect, request.label, "the server sends elsewhere: \(shown)",
+        body: isFollowed ? Array(target.utf8) : [])
     }
     var detail = "the server answered \(reply.status)"
     if reply.status == 401, reply.wantsOnlyDigest {

@@ -22,19 +22,24 @@ extension S3Folder {
           id: try await begin(path), size: source.size, partBytes: part, tags: [:])
       }
       var isSent = false
+      let isComplete: Bool
       do throws(HTTPFailure) {
         try await send(&current, path, watched)
         isSent = true
-        try await complete(current, path)
+        isComplete = try await complete(current, path)
       } catch {
         // Whoever can't read what is to be written leaves nothing of it; and parts that the server
         // has lost, or calls otherwise now, would be refused again and again.
         if watched.hasFailed || isSent && isFinal(error) {
           _ = await end(current.id, path)
-        } else {
+        } else if error.kind != .status(404) {
           uploads.keep(current, path)
         }
         throw error
+      }
+      guard isComplete else {
+        throw HTTPFailure(
+          .cut, request("POST", path, accepted: []).label, "the upload is gone")
       }
     } catch { throw failure(error, path) }
     await sweep()
@@ -110,13 +115,18 @@ extension S3Folder {
     return id
   }
 
-  /// An upload of the same file that did not come to its end, if the server still knows it. It is
-  /// kept if the server can't be asked.
+  /// An upload of the same file that did not come to its end, unless the server says that it does
+  /// not know it. It is kept if the server can't be asked.
   private func known(
     _ path: String, _ size: UInt64, _ partBytes: UInt64
   ) async throws(HTTPFailure) -> S3Uploads.Upload? {
     guard let upload = uploads.take(path, size, partBytes) else { return nil }
     do throws(HTTPFailure) { return try await isThere(upload, path) ? upload : nil } catch {
+      // Whoever may send parts need not be allowed to look at them, nor does each server show them.
+      // That an upload is gone is found out by the next part then.
+      if case .status = error.kind, !S3Authorizer(region: address.region).isPassing(error) {
+        return upload
+      }
       uploads.keep(upload, path)
       throw error
     }
@@ -159,9 +169,10 @@ extension S3Folder {
     }
   }
 
+  /// Puts the parts together; false if the server does not know the upload (any more).
   private func complete(
     _ upload: S3Uploads.Upload, _ path: String
-  ) async throws(HTTPFailure) {
+  ) async throws(HTTPFailure) -> Bool {
     var request = request("POST", path, accepted: [200, 404])
     request.query = [("uploadId", upload.id)]
     let parts = upload.tags.sorted { $0.key < $1.key }.map { number, part in
@@ -178,8 +189,8 @@ extension S3Folder {
     if answer.reply.status == 404 {
       // The first try may have completed it before its answer was lost; or there is still what
       // was to be replaced, which may have the same size.
-      if answer.tries > 1, try await isThere(path, upload) { return }
-      throw HTTPFailure(.cut, request.label, "the upload is gone")
+      if answer.tries == 1 { return false }
+      return try await isThere(path, upload)
     }
     // A server that finds out late that it can't says so with a success.
     if answer.sink.root == "Error" {
@@ -187,6 +198,11 @@ extension S3Folder {
         .status(500), request.label,
         "the upload was not completed: \(answer.sink.values["Code"] ?? "no reason")")
     }
+    // Until it knows it sends spaces, which may be all that comes.
+    if answer.sink.root.isEmpty, try await !isThere(path, upload) {
+      throw HTTPFailure(.cut, request.label, "the answer ends before it says what became of it")
+    }
+    return true
   }
 }
 

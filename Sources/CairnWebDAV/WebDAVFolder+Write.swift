@@ -80,10 +80,28 @@ extension WebDAVFolder {
       reply.headers["etag"] = nil
       return (reply, tries == 1)
     } catch {
-      // What can't be removed now is in nobody's way: such names are passed over.
-      do throws(CairnError) { try await remove(scratch, endsWhatWasBegun: true) } catch {}
+      await drop(scratch, body, after: error)
       throw error
     }
+  }
+
+  /// Removes what a write that failed may have left. What can't be removed now is in nobody's way:
+  /// such names are passed over, and swept some day.
+  private func drop(
+    _ scratch: String, _ body: HTTPRequest.Body, after failure: HTTPFailure
+  ) async {
+    switch failure.kind {
+    // Nothing was sent, or nobody is there who could be told.
+    case .budget, .later, .cancelled, .connection, .tls: return
+    // Nor without credentials. What can't be read to its end has begun to be sent.
+    case .settings:
+      guard case .part(let source as WatchedSource, _) = body, source.hasFailed else { return }
+    default: break
+    }
+    var request = request("DELETE", scratch, accepted: [200, 202, 204, 404, 410])
+    request.endsWhatWasBegun = true
+    request.isWorthOneTry = true
+    do throws(HTTPFailure) { _ = try await session.send(request) } catch {}
   }
 
   private func put(

@@ -8,6 +8,8 @@ final class WebDAVMemory: Sendable {
   private struct State {
     var directories: Set<String> = []
     var showsWholeFilesOnly = false
+    /// Something behind the server's name has answered in its place.
+    var isApplication = false
     /// Tags that the server gave to what we wrote, by path.
     var written: [String: (tag: String, size: UInt64)] = [:]
     var writes: UInt64 = 0
@@ -42,17 +44,33 @@ final class WebDAVMemory: Sendable {
   // MARK: the server
 
   /// A file that is being replaced shows as it was, and not in part. True only of servers that were
-  /// seen to do so: behind a name of theirs that is a proxy's there may be another, which is why a
-  /// proxy that passes on what it has not received wholly is not one of them.
+  /// seen to do so, where they keep the files themselves: behind a name of theirs that is a proxy's
+  /// there may be another, which is why a proxy that passes on what it has not received wholly is
+  /// not one of them.
   var showsWholeFilesOnly: Bool { state.withLock { $0.showsWholeFilesOnly } }
 
   func note(_ reply: HTTPReply) {
     let server = reply["server"]?.lowercased() ?? ""
-    let isKnown =
-      ["apache", "nginx", "lighttpd"].contains { server.hasPrefix($0) }
-      || reply["x-sabre-version"] != nil
-    state.withLock { $0.showsWholeFilesOnly = isKnown }
+    let isKnown = ["apache", "nginx", "lighttpd"].contains { server.hasPrefix($0) }
+    let isApplication = WebDAVMemory.isOfApplication(reply)
+    state.withLock { state in
+      // Not every answer says so: to a write fewer do than to a listing.
+      if isApplication { state.isApplication = true }
+      state.showsWholeFilesOnly = isKnown && !state.isApplication
+    }
   }
+
+  /// Whether an answer was made by a program that the server only runs or passes requests on to,
+  /// such as Nextcloud, which keeps what has come of an upload that broke. The modules of servers
+  /// for WebDAV send none of this.
+  private static func isOfApplication(_ reply: HTTPReply) -> Bool {
+    if applicationHeaders.contains(where: { reply[$0] != nil }) { return true }
+    // Of SabreDAV, on which Nextcloud and ownCloud stand, even if it is told to hide.
+    if reply["dav"]?.lowercased().contains("extended-mkcol") == true { return true }
+    return reply.headers.keys.contains { $0.hasPrefix("oc-") || $0.hasPrefix("x-oc-") }
+  }
+
+  private static let applicationHeaders = ["x-powered-by", "x-sabre-version", "set-cookie", "via"]
 
   // MARK: versions of what we wrote
 

@@ -1,5 +1,6 @@
 import CairnDisk
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,6 +13,19 @@ import Testing
 /// Who says who we are, and who never hears it.
 @Suite struct ServerCredentialTests {
   static let secret = "s3cr3t-pa55"
+
+  private final class Counter: Sendable {
+    private let count = Lock(0)
+    var value: Int { count.withLock { $0 } }
+
+    @discardableResult
+    func add() -> Int {
+      count.withLock { count in
+        count += 1
+        return count
+      }
+    }
+  }
 
   @Test func `a password is sent as the server wants it`() async throws {
     let bench = try HTTPSessionTests.Bench(
@@ -41,6 +55,85 @@ import Testing
     bench.server.handle { _ in .answer(401) }
     #expect(await bench.failure()?.kind == .status(401))
     #expect(tokens.value == [])
+  }
+
+  @Test func `requests that meet a token that has run out all go on with the new one`()
+    async throws
+  {
+    let calls = Counter()
+    let source = CredentialSource.closure { () async throws(CairnError) in
+      .bearer(calls.add() == 1 ? "old" : "new")
+    }
+    let bench = try HTTPSessionTests.Bench(credentials: source) { _ in .answer(200) }
+    _ = try await bench.get()
+    let refused = Counter()
+    bench.server.handle { asked in
+      if asked["authorization"] == "Bearer new" { return .answer(200, [], [1]) }
+      // Both were sent with the old one before either is told.
+      refused.add()
+      while refused.value < 2 { Thread.sleep(forTimeInterval: 0.001) }
+      return .answer(401)
+    }
+    async let first = bench.get("/first")
+    async let second = bench.get("/second")
+    #expect(try await [first, second] == [[1], [1]])
+    // Of tokens that are good once, a second question would spoil the first one's answer.
+    #expect(calls.value == 2)
+  }
+
+  /// A source that has something to say when it may, or ends when nobody asks any more; and how
+  /// often it was asked.
+  private func waiting(_ mayAnswer: Shared<Bool>) -> (KnownCredentials, calls: Counter) {
+    let calls = Counter()
+    let source = CredentialSource.closure { () async throws(CairnError) in
+      calls.add()
+      while !mayAnswer.value {
+        if Task.isCancelled { throw CairnError(.cancelled, "nobody asks any more") }
+        await Task.yield()
+      }
+      return .bearer("token")
+    }
+    return (KnownCredentials(source) { _ in true }, calls)
+  }
+
+  /// One who waits; the number of the answer.
+  private func ask(_ known: KnownCredentials) -> Task<Result<Int, CairnError>, Never> {
+    Task {
+      do throws(CairnError) { return .success(try await known.answer(after: 0).number) } catch {
+        return .failure(error)
+      }
+    }
+  }
+
+  @Test func `all who wait for the same credentials ask for them once`() async throws {
+    let mayAnswer = Shared(false)
+    let (known, calls) = waiting(mayAnswer)
+    let all = (0..<5).map { _ in ask(known) }
+    while calls.value == 0 { await Task.yield() }
+    for _ in 0..<100 { await Task.yield() }
+    mayAnswer.value = true
+    for task in all { #expect(await task.value == .success(1)) }
+    #expect(calls.value == 1)
+    // They are asked for again by who was refused with them.
+    let second = try await known.answer(after: 1)
+    #expect(second.number == 2 && second.credentials == .bearer("token"))
+  }
+
+  @Test func `who is cancelled while others wait for credentials harms nobody`() async throws {
+    let mayAnswer = Shared(false)
+    let (known, calls) = waiting(mayAnswer)
+    // The last one who leaves ends the question.
+    let alone = ask(known)
+    while calls.value == 0 { await Task.yield() }
+    alone.cancel()
+    #expect(await alone.value == .failure(CairnError(.cancelled, "nobody asks any more")))
+    let (leaving, staying) = (ask(known), ask(known))
+    while calls.value < 2 { await Task.yield() }
+    leaving.cancel()
+    for _ in 0..<100 { await Task.yield() }
+    mayAnswer.value = true
+    #expect(await staying.value == .success(1))
+    _ = await leaving.value
   }
 
   @Test func `what can't be had is an error of its own`() async throws {
@@ -147,6 +240,22 @@ import Testing
       #expect(error?.code == .auth && error?.message.contains("control character") == true)
     }
     #expect(server.count == 0)
+  }
+
+  @Test func `a user's name that servers would cut is refused, and not sent`() async throws {
+    let bench = try HTTPSessionTests.Bench(
+      credentials: .given(.password(user: "an:a", password: Self.secret))
+    ) { _ in .answer(200) }
+    let failure = try #require(await bench.failure())
+    #expect(CairnError(failure).code == .auth)
+    #expect(failure.detail.contains("colon") && !failure.detail.contains(Self.secret))
+    #expect(bench.server.count == 0 && bench.log.all.isEmpty)
+    // What comes after the first one is the password, whatever is in it.
+    let other = try HTTPSessionTests.Bench(
+      credentials: .given(.password(user: "ana", password: "p:w"))
+    ) { asked in .text(200, asked["authorization"] ?? "none") }
+    let expected = "Basic " + Data("ana:p:w".utf8).base64EncodedString()
+    #expect(String(decoding: try await other.get(), as: UTF8.self) == expected)
   }
 
   @Test(

@@ -190,6 +190,39 @@ import Testing
     #expect(parts.count > 1 && parts.last?.contains("syncing [") == false, "\(shown)")
   }
 
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script")))
+  func `a terminal is told that a server hangs before anything is on its way`() async throws {
+    #expect(try run("a", "sync", "--folder", address, environment: user).status == 0)
+    let memory = memory
+    let isFirst = Shared(true)
+    server.handle { asked in
+      guard asked.method == "PROPFIND", isFirst.value else { return memory.answer(asked) }
+      isFirst.value = false
+      return .silence
+    }
+    let command = "\(Tool.directory)cairn sync --root \(place.path)/a"
+    let environment = ["PATH": "/usr/bin:/bin"].merging(user) { $1 }
+    // Half a minute goes by until it counts as hanging: other tests need this thread meanwhile.
+    let result: Result<Tool.Outcome, any Error> = await withCheckedContinuation { waiting in
+      Thread.detachNewThread {
+        waiting.resume(
+          returning: Result {
+            try Tool.run(
+              ["-qefc", command, "/dev/null"], program: "/usr/bin/script",
+              environment: environment)
+          })
+      }
+    }
+    let shown = try result.get()
+    #expect(shown.status == 0, "\(shown)")
+    #expect(!isFirst.value)
+    let line = "\rsyncing stalled: the server is asked again\u{1B}[K"
+    #expect(shown.output.contains(line), "\(shown)")
+    // The line goes when the server has answered.
+    let parts = shown.output.components(separatedBy: "\r\u{1B}[K")
+    #expect(parts.count > 1 && parts.last?.contains("syncing ") == false, "\(shown)")
+  }
+
   @Test func `the first sync of 100,000 records has few of them in memory at once`() throws {
     let bound = 96 << 20
     let file = place.path + "/rows.csv"

@@ -1,7 +1,9 @@
+import CairnDisk
 import TestSupport
 import Testing
 
 @testable import Cairn
+@testable import CairnHTTP
 @testable import CairnS3
 @testable import TestServers
 
@@ -49,5 +51,145 @@ import Testing
     }
     #expect(log.count { $0 == "GET /cairn" } == 1, "\(log)")
     #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  // MARK: parts
+
+  /// An upload of five parts of which three arrive.
+  private func begin(_ bench: Bench, _ bytes: [UInt8]) async {
+    let memory = bench.memory
+    bench.server.handle { asked in
+      asked.query["partNumber"] == "4" ? .hangUp : memory.answer(asked)
+    }
+    await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+  }
+
+  /// What a bucket answers to whoever may write, and not look at the parts of an upload.
+  private func hiding(_ memory: MemoryS3, _ status: Int) -> TestServer.Handler {
+    { asked in
+      asked.method == "GET" && asked.query["uploadId"] != nil
+        ? .answer(status) : memory.answer(asked)
+    }
+  }
+
+  @Test(arguments: [403, 405, 501])
+  func `an upload whose parts nobody may look at is gone on with`(_ status: Int) async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(2).bytes(5000)
+    await begin(bench, bytes)
+    bench.server.handle(hiding(bench.memory, status))
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.map { $0.prefix(4) } == ["GET ", "PUT ", "PUT ", "POST", "GET ", "HEAD"])
+    #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `if it is gone meanwhile the write after that begins anew`() async throws {
+    let bench = try Bench()
+    let bytes = SeededRandom(2).bytes(5000)
+    await begin(bench, bytes)
+    bench.memory.forgetUploads()
+    bench.server.handle(hiding(bench.memory, 403))
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(error?.message.contains("NoSuchUpload") == true)
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(log.count { $0.hasPrefix("PUT ") } == 5)
+    #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test func `an upload of which only the end is missing, and that is gone, begins anew`()
+    async throws
+  {
+    let bench = try Bench()
+    let memory = bench.memory
+    let bytes = SeededRandom(2).bytes(5000)
+    let refusing = hiding(memory, 403)
+    bench.server.handle { asked in
+      let isEnd = asked.method == "POST" && asked.query["uploadId"] != nil
+      return isEnd ? .answer(403) : refusing(asked)
+    }
+    for isGone in [false, true] {
+      let error = await #expect(throws: CairnError.self) {
+        try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      }
+      #expect(error?.code == (isGone ? .network : .auth))
+      memory.forgetUploads()
+      bench.server.handle(refusing)
+    }
+    _ = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  /// What a server sends while it puts parts together.
+  static let spaces = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n     "
+
+  @Test(arguments: [true, false], ["", S3RetryTests.spaces])
+  func `a success that says nothing is one if the object is there`(
+    _ isDone: Bool, _ text: String
+  ) async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    let bytes = SeededRandom(2).bytes(5000)
+    bench.server.handle { asked in
+      guard asked.method == "POST", asked.query["uploadId"] != nil else {
+        return memory.answer(asked)
+      }
+      if isDone { _ = memory.answer(asked) }
+      return .text(200, text, type: "application/xml")
+    }
+    if isDone {
+      let entry = try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      #expect(entry.size == 5000)
+    } else {
+      let error = await #expect(throws: CairnError.self) {
+        try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      }
+      #expect(error?.code == .network)
+      // Its parts are still good.
+      bench.server.handle { memory.answer($0) }
+      let (_, log) = try await bench.server.requests {
+        try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      }
+      #expect(log.count { $0.hasPrefix("PUT ") } == 0)
+    }
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  // MARK: clocks
+
+  @Test func `a clock that was wrong and is set right signs by itself again`() async throws {
+    let now: Int64 = 1_800_000_000_000
+    let (hour, day) = (Int64(3_600_000), "20270115T")
+    #expect(HTTPDate.compact(now).hasPrefix(day + "08"))
+    let server = try TestServer { asked in
+      if asked["x-amz-date"]?.hasPrefix(day + "08") == true { return .answer(200, [], [1]) }
+      return .answer(
+        403, [("Date", "Fri, 15 Jan 2027 08:00:00 GMT"), ("Content-Type", "application/xml")],
+        Array("<Error><Code>RequestTimeTooSkewed</Code></Error>".utf8))
+    }
+    let clock = ManualClock(now + hour)
+    var settings = ServerSettings.test
+    settings.credentials = .given(.accessKey(id: "id", secret: "secret"))
+    let machine = Machine(disk: PosixDisk(), clock: clock, random: SeededRandom(5))
+    let folder = try FolderKind.s3(settings, machine: machine).open(
+      "s3://cairn/f?endpoint=\(server.origin)")
+    func requests() async throws -> Int {
+      let (bytes, log) = try await server.requests { try await folder.read("a", limit: 10) }
+      #expect(bytes == [1])
+      return log.count
+    }
+    #expect(try await [requests(), requests()] == [2, 1])
+    clock.advance(by: -hour)
+    #expect(try await [requests(), requests()] == [2, 1])
+    // And wrong again, the other way.
+    clock.advance(by: -hour)
+    #expect(try await [requests(), requests()] == [2, 1])
   }
 }

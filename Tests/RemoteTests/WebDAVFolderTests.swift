@@ -36,6 +36,57 @@ import Testing
     #expect(try await bench.folder.list("d").last?.version == entry.version)
   }
 
+  /// By which an application betrays itself that answers behind the name of a known server, and
+  /// some of which only its listings have.
+  static let applications = [
+    ("DAV", "1, 3, extended-mkcol, access-control"), ("OC-FileId", "00000012oc"),
+    ("X-OC-MTime", "accepted"), ("X-Powered-By", "PHP/8.2.1"), ("X-Sabre-Version", "4.6.0"),
+    ("Set-Cookie", "session=1"), ("Via", "1.1 proxy"),
+  ]
+
+  @Test(arguments: applications, ["PROPFIND", "PUT", ""])
+  func `what answers behind a known server's name is not taken for it`(
+    _ header: (String, String), _ method: String
+  ) async throws {
+    let bench = try Bench(MemoryDAV.Manners(server: "Apache/2.4.71 (Debian)"))
+    let memory = bench.memory
+    bench.server.handle { asked in
+      let reply = memory.answer(asked)
+      guard asked.method == method, case .answer(let status, let headers, let body) = reply else {
+        return reply
+      }
+      return .answer(status, headers + [header], body)
+    }
+    _ = try await bench.folder.write("d/a.head", [1])
+    _ = try await bench.folder.list("d")
+    // An answer that has none of it says nothing against what was seen.
+    #expect(try await bench.folder.read("d/a.head", limit: 10) == [1])
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.head", [1, 2])
+    }
+    #expect(log.map { $0.prefix(4) } == (method.isEmpty ? ["PUT "] : ["PUT ", "MOVE"]))
+    #expect(bench.memory.bytes("f/d/a.head") == [1, 2])
+  }
+
+  @Test(arguments: ["Apache/2.4.71 (Debian)", "nginx/1.22.1", "lighttpd/1.4.69"])
+  func `what the modules of known servers say of WebDAV is nothing against them`(
+    _ server: String
+  ) async throws {
+    let bench = try Bench(MemoryDAV.Manners(server: server))
+    let memory = bench.memory
+    bench.server.handle { asked in
+      guard case .answer(let status, let headers, let body) = memory.answer(asked) else {
+        return .hangUp
+      }
+      return .answer(status, headers + [("DAV", "1,2,3"), ("MS-Author-Via", "DAV")], body)
+    }
+    _ = try await bench.folder.write("d/a.head", [1])
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.head", [1, 2])
+    }
+    #expect(log == ["PUT /f/d/a.head"])
+  }
+
   @Test func `another server gets what is replaced under another name first`() async throws {
     let bench = try Bench(MemoryDAV.Manners(server: "Another/1"))
     _ = try await bench.folder.write("d/a.head", [1])
@@ -173,6 +224,48 @@ import Testing
     await #expect(throws: CairnError.self) { try await bench.folder.write("d/a.head", [2]) }
     #expect(bench.memory.names == ["f/d/a.head"])
     #expect(bench.memory.bytes("f/d/a.head") == [1])
+  }
+
+  @Test func `what was never sent is not cleaned up after`() async throws {
+    let isMetered = Shared(false)
+    let bench = try await FolderFailureBench(.unknown) {
+      $0.meteredBudget = TransferBudget(requestsPerHour: 1)
+      $0.isMetered = { isMetered.value }
+    }
+    isMetered.value = true
+    let (error, log) = await bench.server.requests { await bench.failure(.write) }
+    #expect(error?.code == .quota)
+    // Not one more than the budget has.
+    #expect(log == [])
+    isMetered.value = false
+    bench.server.stop()
+    #expect(await bench.failure(.write)?.code == .noConnection)
+    // Of the five tries of one request.
+    #expect(bench.pauses.all.count == 4)
+  }
+
+  @Test func `cleaning up is tried once`() async throws {
+    let bench = try await FolderFailureBench(.unknown)
+    bench.server.handle { _ in .answer(500) }
+    let (error, log) = await bench.server.requests { await bench.failure(.write) }
+    #expect(error?.code == .server)
+    #expect(log.map { $0.prefix(4) } == ["PUT ", "PUT ", "PUT ", "PUT ", "PUT ", "DELE"])
+    #expect(bench.pauses.all.count == 4)
+  }
+
+  @Test func `what can't be read to its end is cleaned up after, under whichever name`()
+    async throws
+  {
+    let bench = try await FolderFailureBench(.unknown)
+    let (error, log) = await bench.server.requests {
+      await #expect(throws: CairnError.self) {
+        try await bench.folder.write(
+          "d/large.head", from: FailingSource(size: 9 << 20, good: 2 << 20))
+      }
+    }
+    #expect(error?.code == .corrupt)
+    #expect(log.last?.hasPrefix("DELETE /f/d/") == true, "\(log)")
+    #expect(try await bench.folder.list("d").map(\.name) == ["there.head"])
   }
 
   @Test(arguments: ["lighttpd", "Another/1"])

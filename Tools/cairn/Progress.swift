@@ -9,6 +9,8 @@ struct Progress {
   private let isShown = Descriptor.isTerminal(Descriptor.standardError)
   private let label: String
   private var shown = ContinuousClock.now - .seconds(1)
+  /// The line says that nothing moves.
+  private var saysStalled = false
 
   init(_ label: String) { self.label = label }
 
@@ -20,12 +22,22 @@ struct Progress {
 
   /// How far transfers are, both ways: a bar, files and bytes.
   mutating func update(_ progress: TransferProgress) {
-    guard !progress.isIdle, isDue() else { return }
+    guard !progress.isIdle || progress.isStalled else {
+      // What is asked before anything is on its way has been answered.
+      if saysStalled { end() }
+      saysStalled = false
+      return
+    }
+    guard isDue() else { return }
+    saysStalled = progress.isStalled
     Console.error("\r\(label) \(Progress.text(progress))\u{1B}[K", newline: false)
   }
 
   /// `[#####···············] 3 of 12 files, 25 %`, and whether nothing moves.
   static func text(_ progress: TransferProgress) -> String {
+    let stalled = "stalled: the server is asked again"
+    // Of a listing nobody knows how long it is.
+    if progress.isIdle { return stalled }
     let (fetched, published) = (progress.fetched, progress.published)
     let done = Double(fetched.bytes) + Double(published.bytes)
     let total = Double(fetched.totalBytes) + Double(published.totalBytes)
@@ -33,7 +45,7 @@ struct Progress {
     let files =
       "\(fetched.files + published.files) of "
       + "\(fetched.totalFiles + published.totalFiles) files"
-    let stall = progress.isStalled ? ", stalled: the server is asked again" : ""
+    let stall = progress.isStalled ? ", \(stalled)" : ""
     return "[\(bar(share))] \(files), \(Int(share * 100)) %\(stall)"
   }
 

@@ -1,0 +1,47 @@
+import Testing
+
+@testable import Cairn
+@testable import CairnHTTP
+@testable import TestServers
+
+/// Where redirections lead. That nothing goes to another server, others say.
+@Suite struct HTTPRedirectTests {
+  private func send(_ method: String, _ status: Int) async throws -> (HTTPFailure?, [String]) {
+    let bench = try HTTPSessionTests.Bench { asked in
+      asked.path == "/a" ? .answer(status, [("Location", "/b")]) : .answer(200)
+    }
+    var request = HTTPRequest(method, bench.server.origin, "/a", accepted: [200])
+    if method == "PUT" { request.body = .bytes([1, 2]) }
+    do throws(HTTPFailure) {
+      _ = try await bench.session.send(request)
+      return (nil, bench.server.log)
+    } catch { return (error, bench.server.log) }
+  }
+
+  @Test(arguments: ["PUT", "POST", "DELETE", "MOVE", "MKCOL"])
+  func `what is to be read elsewhere is not written, moved or removed there`(
+    _ method: String
+  ) async throws {
+    let (error, log) = try await send(method, 303)
+    let failure = try #require(error)
+    #expect(failure.kind == .redirect && failure.detail.contains("/b"))
+    #expect(CairnError(failure).code == .response)
+    #expect(log == ["\(method) /a"])
+  }
+
+  @Test(arguments: ["GET", "HEAD", "PROPFIND"])
+  func `what was to be read is read elsewhere`(_ method: String) async throws {
+    let (error, log) = try await send(method, 303)
+    #expect(error == nil)
+    #expect(log == ["\(method) /a", "\(method) /b"])
+  }
+
+  @Test(arguments: [301, 302, 307, 308])
+  func `other redirections hold for all that is asked`(_ status: Int) async throws {
+    for method in ["GET", "PUT", "DELETE"] {
+      let (error, log) = try await send(method, status)
+      #expect(error == nil)
+      #expect(log == ["\(method) /a", "\(method) /b"])
+    }
+  }
+}
