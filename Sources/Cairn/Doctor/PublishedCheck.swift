@@ -78,7 +78,7 @@ enum PublishedCheck {
     do throws(CairnError) {
       let path = datastore.name + "/" + file
       // What is listed and has to be fetched first may block for long.
-      let bytes = entry.isPresent ? try await folder.read(path, limit: Head.bytesMax) : nil
+      let bytes = try await entry.isPresent ? folder.read(path, limit: Head.bytesMax) : nil
       guard let bytes else {
         return [
           datastore.finding(
@@ -96,8 +96,8 @@ enum PublishedCheck {
             command: datastore.sync)
         ]
       }
-      return judge(head, file, datastore) + missingFiles(head, datastore, listing)
-        + (await OwnFilesCheck.run(head, datastore, folder, listing))
+      return await judge(head, file, datastore) + missingFiles(head, datastore, listing)
+        + OwnFilesCheck.run(head, datastore, folder, listing)
     } catch {
       return [datastore.finding(name, .warning, error.message, file: file)]
     }
