@@ -95,10 +95,17 @@ package struct SparseMap<Value: Sendable>: Sendable {
   }
 
   /// Empties it and keeps the memory.
+  @inlinable
   package mutating func removeAll() {
     if numbers.isEmpty { return }
-    numbers.clear()
-    values.clear()
+    // As `Array.clear`, which can't be inlined from here.
+    if numbers.count == 1 {
+      numbers.removeLast()
+      values.removeLast()
+    } else {
+      numbers.removeAll(keepingCapacity: true)
+      values.removeAll(keepingCapacity: true)
+    }
   }
 
   /// The pairs, by ascending number.

@@ -77,6 +77,14 @@ struct BaseSnapshot {
     return block
   }
 
+  /// Whether all of it is unpacked in memory.
+  var isWhole: Bool { kept.count == blocks.count }
+
+  /// Unpacks all blocks, as far as the budget goes.
+  mutating func fill() throws(StoreError) {
+    for number in blocks.indices where keptBytes < budget { _ = try block(number) }
+  }
+
   /// Drops the older half of what is kept: no bookkeeping on the read path.
   private mutating func makeRoom() {
     let half = kept.count / 2 + 1

@@ -91,7 +91,7 @@ extension Store {
     // Pending changes are taken back in a copy: rules among them decide what everything counts
     // with.
     var store = guarded.store
-    if store.tables.contains(where: \.hasPending) {
+    if store.hasPending {
       store.rollBack()
       try store.readRules()
     }
@@ -144,6 +144,10 @@ extension Store {
       throw error
     }
     prepareIndexes(&base)
+    do throws(StoreError) { if !isAdopted { try prepareBlocks(&base) } } catch {
+      remove(path)
+      throw error
+    }
     let prepared = base
     let old: [UInt64]
     if isAdopted {
@@ -171,6 +175,19 @@ extension Store {
     let reader: SnapshotReader
     do { reader = try SnapshotReader(path, disk: machine.disk) } catch { throw StoreError(error) }
     return try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
+  }
+
+  /// Unpacks what the switch and the reads behind it will ask for. Under the lock each of these
+  /// blocks would hold up every reader.
+  private func prepareBlocks(_ base: inout BaseSnapshot) throws(StoreError) {
+    let (changed, isWhole) = try withState { guarded throws(StoreError) in
+      (guarded.store.changedInEpoch, guarded.store.ground.base?.isWhole ?? false)
+    }
+    for (table, names) in changed {
+      guard let number = base.tableNumber(table) else { continue }
+      for name in names { _ = try base.find(name, table: number) }
+    }
+    if isWhole { try base.fill() }
   }
 
   func next(_ number: UInt64, _ firstSegment: UInt64, _ guarded: Guarded) -> CurrentFile {
@@ -236,7 +253,7 @@ extension Store {
   }
 
   func requireBlank(_ guarded: Guarded) throws(StoreError) {
-    guard guarded.store.vector.isEmpty, !guarded.store.tables.contains(where: \.hasPending) else {
+    guard guarded.store.vector.isEmpty, !guarded.store.hasPending else {
       throw StoreError(.invalidOperation, "the datastore has content of its own meanwhile")
     }
   }

@@ -114,7 +114,7 @@ extension Store {
   /// Whether nothing was ever written or merged here: such a store may take a snapshot as it is.
   package var isBlank: Bool {
     state.withLock { guarded in
-      guarded.store.vector.isEmpty && !guarded.store.tables.contains(where: \.hasPending)
+      guarded.store.vector.isEmpty && !guarded.store.hasPending
     }
   }
 

@@ -70,7 +70,7 @@ extension Store {
   /// Size, records, and what the changes since the last sync count with (0 if there are none).
   package var totals: (size: Int, records: Int, pending: Int) {
     state.withLock { guarded in
-      let pending = guarded.store.tables.contains(where: \.hasPending)
+      let pending = guarded.store.hasPending
       return (
         guarded.store.totals.size, guarded.store.totals.recordCount,
         pending ? Sizes.delta + guarded.store.pendingSize : 0

@@ -189,11 +189,43 @@ extension Store {
     _ own: [[UInt8]], _ plan: Rejoining
   ) throws(StoreError) -> Reauthoring {
     var reauthoring = Reauthoring(
-      plan.common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
+      try common(own, plan), author: plan.device, present: plan.staged.vector,
+      isOnTop: plan.isOnTop)
     do throws(DecodeError) {
       for pack in own { try reauthoring.add(pack: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
     return reauthoring
+  }
+
+  /// What of the own deltas the folder has. If their files are gone, the state that was put
+  /// together says how far sums had come that go on, unless something has replaced them there.
+  private func common(
+    _ own: [[UInt8]], _ plan: Rejoining
+  ) throws(StoreError) -> CommonBranch {
+    var common = plan.common
+    if common.knowsAdditions || plan.staged.vector[common.device] != common.last { return common }
+    for pack in own {
+      let begun: [CommonBranch.FieldName]
+      do throws(DecodeError) { begun = try common.begunRuns(in: pack) } catch {
+        throw StoreError(LogError(error, directory, at: 0, "own deltas"))
+      }
+      for name in begun {
+        let total = try plan.staged.total(of: common.device, name)
+        if let total { common.note(total, of: name) }
+      }
+    }
+    return common
+  }
+
+  /// What a device has added to a field, as far as that still counts.
+  private func total(
+    of device: DeviceID, _ name: CommonBranch.FieldName
+  ) throws(StoreError) -> Total? {
+    try withState { guarded throws(StoreError) in
+      let table = guarded.store.table(name.table)
+      let record = try guarded.store.fullState(table, name.record)
+      return record.register(name.field).totals.first { $0.device == device }
+    }
   }
 
   /// The same under the new name, put into the staged store, too. Nil if a sum has gone on

@@ -26,7 +26,7 @@ extension Store {
   package var standing: StoreStanding {
     state.withLock { guarded in
       StoreStanding(
-        hasPending: guarded.store.tables.contains(where: \.hasPending)
+        hasPending: guarded.store.hasPending
           || !guarded.retiring.isEmpty,
         committed: guarded.store.vector[device], published: guarded.published,
         isDeleted: guarded.isDeleted, awaited: Store.silentMembers(guarded).sorted())

@@ -175,6 +175,12 @@ struct StoreOpening {
       do { file = try machine.disk.open(path, .readWrite) } catch { throw LogError(error) }
       do throws(LogError) {
         let isLast = number == numbers.last
+        if !isLast, number < current.firstSegment,
+          try keep(number, path, file, current, &tail)
+        {
+          file.close()
+          continue
+        }
         try replay(number, path, file, current, isLast: isLast, into: &state, &tail)
       } catch {
         file.close()
@@ -183,6 +189,26 @@ struct StoreOpening {
       if tail.segment == nil, tail.doubt == nil { file.close() }
     }
     return tail
+  }
+
+  /// Takes note of a segment that is in the snapshot and only kept until it is published: nothing
+  /// of it is applied, and it is checked when it is published. Otherwise opening would read all
+  /// that was written since the last exchange. False: it has to be looked at.
+  private func keep(
+    _ number: UInt64, _ path: String, _ file: any DiskFile, _ current: CurrentFile,
+    _ tail: inout LogTail
+  ) throws(LogError) -> Bool {
+    let size: UInt64
+    do { size = try file.size() } catch { throw LogError(error) }
+    guard let segment = try SealedSegment(file, size: size, path: path),
+      segment.header.number == number, segment.header.datastore == current.datastore,
+      segment.header.device == current.device
+    else { return false }
+    let own = segment.footer.items.last { $0.device == current.device }
+    tail.segments.append(
+      LogTail.SegmentInfo(number: number, lastOwn: own?.sequence ?? 0, bytes: segment.end))
+    tail.chain = segment.footer.chain
+    return true
   }
 
   private func missing(_ number: UInt64) -> LogError {

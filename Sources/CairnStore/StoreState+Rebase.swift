@@ -3,6 +3,13 @@ import CairnMerge
 
 /// The switch to a new snapshot: only slots that changed since the freeze are carried over.
 extension StoreState {
+  /// What was changed since the freeze, by table.
+  var changedInEpoch: [(table: String, names: [RecordName])] {
+    tables.indices.map { number in
+      (tables[number].name, tables[number].names(inEpoch: ground.epoch))
+    }
+  }
+
   mutating func rebase(on base: BaseSnapshot) throws(StoreError) {
     var ground = Ground()
     ground.base = base
@@ -16,6 +23,10 @@ extension StoreState {
 }
 
 extension TableState {
+  func names(inEpoch epoch: UInt32) -> [RecordName] {
+    ids.indices.filter { epochs[$0] == epoch }.map { ids[$0] }
+  }
+
   func rebased(
     from old: Ground, onto new: inout Ground, _ rules: RuleBook
   ) throws(StoreError) -> TableState {

@@ -245,8 +245,9 @@ struct StoreState {
 
   /// Whether pending changes say who may do what, or by which rules is merged.
   var hasPendingRules: Bool {
-    tables.contains { table in
-      table.hasPending && (table.name == RuleBook.table || table.name == AccessTable.name)
+    tables.indices.contains { number in
+      tables[number].hasPending
+        && (tables[number].name == RuleBook.table || tables[number].name == AccessTable.name)
     }
   }
 

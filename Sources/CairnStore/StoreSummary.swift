@@ -26,7 +26,8 @@ extension Store {
 
   /// The same under the lock, with nothing pending.
   static func summary(_ guarded: inout Guarded) throws(StoreError) -> StoreSummary {
-    summary(guarded, title: try title(&guarded))
+    let title = try title(&guarded)
+    return summary(guarded, title: title)
   }
 
   private static func title(_ guarded: inout Guarded) throws(StoreError) -> String? {
@@ -62,7 +63,9 @@ extension Store {
     let deltas = guarded.store.vector.total
     guard deltas != guarded.summarized else { return nil }
     do throws(StoreError) {
-      let summary = summary(guarded, title: try committedTitle(&guarded))
+      // First of all: looked for between the arguments it costs a copy of all that is guarded.
+      let title = try committedTitle(&guarded)
+      let summary = summary(guarded, title: title)
       guarded.summarized = deltas
       return summary
     } catch { return nil }

@@ -162,4 +162,15 @@ struct StoreCompactionTests {
     #expect(try StoreContent(device.store) == content)
     #expect(device.store.totals == (content.size, 300, 0))
   }
+  @Test func `after a compaction nothing has to be read that was in memory before`() throws {
+    let device = try StoreDevice(1)
+    for number in 0..<2000 { try device.store.insert("r\(number)", ["n": .int(Int64(number))]) }
+    try device.store.sync()
+    _ = try device.store.compact()
+    let content = try StoreContent(device.store)
+    _ = try device.store.compact()
+    let before = device.disk.bytesRead
+    #expect(try StoreContent(device.store) == content)
+    #expect(device.disk.bytesRead == before)
+  }
 }

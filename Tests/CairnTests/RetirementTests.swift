@@ -155,6 +155,83 @@ struct RetirementTests {
     #expect(a.store.vector == stray.store.vector)
   }
 
+  @Test func `a device that gives way waits for what others have agreed on since`() async throws {
+    let a = try await bench.publisher("a")
+    try a.askToForget()
+    try await bench.meet(a)
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    // It writes before it has heard of anything.
+    let stray = try bench.open("stray")
+    try stray.add("stray")
+    let old = stray.device
+    let b = try bench.open("b")
+    try await bench.meet(b, a)
+    try b.add("b")
+    try await bench.meet(b, a)
+    try a.askToForget()
+    try a.sync()
+    try await a.exchange()
+    #expect(a.store.cuts.cuts.last?.members.count == 2)
+    // What the second agreement builds on is not to be had just now.
+    let head = bench.shared + "/" + bench.head(b)
+    let whole = try bench.read(head)
+    try bench.write(head, [UInt8](whole.prefix(9)))
+    var report = try await stray.pull()
+    for _ in 0..<3 { report = try await stray.pull() }
+    #expect(report.isRejoining && stray.device == old)
+    #expect(report.waiting.contains { $0.name == bench.head(a) })
+    #expect(try stray.ids().contains("stray"))
+    try bench.write(head, whole)
+    for _ in 0..<2 { try await bench.meet(stray, a, b) }
+    #expect(stray.device != old)
+    // Once: what it wrote anew was beside nothing.
+    #expect(try await a.devices().filter(\.isRetired).map(\.id) == [old])
+    for device in [a, b, stray] {
+      #expect(try device.ids() == ["a", "b", "stray"])
+      #expect(device.store.vector == a.store.vector)
+    }
+  }
+
+  @Test func `a cut that holds the record of a member's leaving is repeated all the same`()
+    async throws
+  {
+    let a = try await bench.publisher("a")
+    let (c, away) = (try bench.open("c"), try bench.open("away"))
+    try await bench.meet(c, a)
+    try away.add("away")
+    try await away.exchange()
+    // Its author has not heard of `away`; the other member has, in time.
+    try c.add("c")
+    try c.askToForget()
+    try c.sync()
+    try await c.exchange()
+    try await a.pull()
+    try await a.exchange()
+    try await c.pull()
+    try c.sync()
+    #expect(c.store.cuts.cuts.map(\.isSealed) == [true])
+    try await c.exchange()
+    let old = away.device
+    try away.add("more")
+    for _ in 0..<2 { try await away.pull() }
+    #expect(away.device != old)
+    // Before it can say that it has left its name, that is a member once more.
+    try c.askToForget()
+    try c.sync()
+    #expect(c.store.cuts.cuts.last?.members.map(\.description).contains(old) == true)
+    try await c.exchange()
+    try await a.pull()
+    try await a.exchange()
+    for _ in 0..<3 { try await bench.meet(away, a, c) }
+    #expect(c.store.cuts.cuts.map(\.isSealed) == [true])
+    for device in [a, c, away] {
+      #expect(try device.ids() == ["a", "c", "away", "more"])
+      #expect(device.store.vector == a.store.vector)
+    }
+    let report = try await away.exchange()
+    #expect(report.held == [] && report.isIdle && !report.isRejoining)
+  }
+
   @Test func `a new device starts from a snapshot that was pruned`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let random = SeededRandom(5)

@@ -59,17 +59,10 @@ extension Exchange {
       plan?.admitted = staging.exchange.store.cuts.admitted(of: store.vector)
     }
     plan?.forked = memory.withLock { $0.forked }
-    let missing = plan?.missing(store.vector) ?? []
+    let lacking = plan.map { missing(for: $0, staging) } ?? []
     try checkOpen()
-    for part in missing {
-      report.waiting.append(
-        ExchangeReport.Waiting(
-          name: FileName.head(device: part.first.device.rawValue), bytes: 0,
-          reason: "deltas \(part.first.sequence) to \(part.last) of the device are here, and not "
-            + "in the folder; until they are, "
-            + (following == nil ? "nothing is published" : "the copy stays as it is")))
-    }
-    let isReady = plan != nil && missing.isEmpty
+    report.waiting += lacking
+    let isReady = plan != nil && lacking.isEmpty
     staging.state.withLock { [plan] in $0.plan = isReady ? plan : nil }
     rejoining.withLock { phase in
       // Not if it was closed meanwhile.
@@ -78,6 +71,28 @@ extension Exchange {
       }
     }
     noteInbox()
+  }
+
+  /// What has to be there before a plan can be carried out.
+  private func missing(for plan: Rejoining, _ staging: Staging) -> [ExchangeReport.Waiting] {
+    var missing = plan.missing(store.vector).map { part in
+      ExchangeReport.Waiting(
+        name: FileName.head(device: part.first.device.rawValue), bytes: 0,
+        reason: "deltas \(part.first.sequence) to \(part.last) of the device are here, and not "
+          + "in the folder; until they are, "
+          + (following == nil ? "nothing is published" : "the copy stays as it is"))
+    }
+    // What is written without having seen it would not come in, or only for the others to hold it.
+    let writes = following == nil && (plan.isOnTop || store.vector[store.device] > plan.common.last)
+    if writes, let cut = staging.exchange.store.cutAhead(of: plan.device) {
+      missing.append(
+        ExchangeReport.Waiting(
+          name: FileName.head(device: cut.dot.device.rawValue), bytes: 0,
+          reason: "device \(cut.dot.device) has asked others to agree, by its delta "
+            + "\(cut.dot.sequence), on what counts; until what that builds on is in the folder, "
+            + "nothing is published"))
+    }
+    return missing
   }
 
   /// Whether the folder shows another history than just before, or what was put together stands on

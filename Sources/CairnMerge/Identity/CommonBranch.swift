@@ -14,10 +14,10 @@ package struct CommonBranch: Sendable {
   package private(set) var knowsAdditions = true
 
   /// A field of a record.
-  struct FieldName: Hashable {
-    var table: String
-    var record: RecordName
-    var field: String
+  package struct FieldName: Hashable {
+    package var table: String
+    package var record: RecordName
+    package var field: String
   }
 
   /// A run of additions, up to the delta `last`.
@@ -49,6 +49,34 @@ package struct CommonBranch: Sendable {
         additions[name] = Run(since: addition.since, last: last, total: addition.total)
       }
     }
+  }
+
+  /// Fields to which a pack of deltas behind these adds in a run that began among them.
+  package func begunRuns(in pack: [UInt8]) throws(DecodeError) -> [FieldName] {
+    var begun: [FieldName] = []
+    var known: Set<FieldName> = []
+    var reader = try PackReader(pack)
+    var delta = Delta()
+    while try reader.next(into: &delta) {
+      guard delta.dot.device == device, delta.dot.sequence > last else { continue }
+      delta.forEachAddition(reader.records) { name, addition in
+        if addition.since <= last, known.insert(name).inserted { begun.append(name) }
+      }
+    }
+    return begun
+  }
+
+  /// How far the device's additions to a field had come, as a state has it that was made of these
+  /// deltas of it and no others.
+  package mutating func note(_ total: Total, of name: FieldName) {
+    guard total.device == device, total.stamp.dot.sequence <= last else { return }
+    additions[name] = Run(
+      since: total.since, last: total.stamp.dot.sequence, total: total.total)
+  }
+
+  /// Whether it is known how far a run had come that began with the delta `since`.
+  func knowsRun(_ since: UInt64, _ name: FieldName) -> Bool {
+    knowsAdditions || since > last || additions[name]?.since == since
   }
 }
 

@@ -103,7 +103,7 @@ package struct Reauthoring: Sendable {
   private mutating func rename(_ delta: inout Delta, _ names: [RecordName]) {
     let sequence = delta.dot.sequence
     delta.forEachAddition(names) { name, addition in
-      if addition.since <= common.last, !common.knowsAdditions { isUncertain = true }
+      if !common.knowsRun(addition.since, name) { isUncertain = true }
       runs[name, default: []].append(
         CommonBranch.Run(since: addition.since, last: sequence, total: addition.total))
     }

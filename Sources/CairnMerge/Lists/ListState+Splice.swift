@@ -50,6 +50,8 @@ extension ListState {
     for item in pending.moved.slots where items.tags[Int(item)] != ListItems.none {
       result.append((item, isOld: true, isNow: false))
     }
+    // A keystroke is one.
+    if result.count < 2 { return result }
     let placed = result.map { (position: rope.position(of: $0.0), change: $0) }
     return placed.sorted { $0.position < $1.position }.map(\.change)
   }

@@ -168,12 +168,15 @@ package struct CutBook: Hashable, Sendable {
   }
 
   /// Whether a device has to cut once more, because a cut of its own will never be sealed: a member
-  /// has left its name without having applied it, and no later cut has taken its place.
-  package func mustRepeatCut(of device: DeviceID, words: Words) -> Bool {
+  /// has left its name without having applied it, and no later cut has taken its place. (`gone`:
+  /// whose words are the last, though the record that says so may be held by this very cut.)
+  package func mustRepeatCut(
+    of device: DeviceID, words: Words, gone: Set<DeviceID> = []
+  ) -> Bool {
     cuts.contains { own in
       own.dot.device == device && !own.isSealed
         && own.members.contains {
-          earlierNames[$0] != nil && words[$0]?.contains(own.dot) != true
+          (earlierNames[$0] != nil || gone.contains($0)) && words[$0]?.contains(own.dot) != true
         }
         && !cuts.contains { $0.dot != own.dot && $0.context.contains(own.dot) }
     }

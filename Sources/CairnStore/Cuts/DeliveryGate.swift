@@ -42,7 +42,7 @@ struct DeliveryGate {
   private(set) var hasNews = false
   /// Cuts still to come that this device can apply as long as it applies nothing beside them that
   /// does not count.
-  private var ahead: [Cut] = []
+  private(set) var ahead: [Cut] = []
 
   init(_ state: StoreState, words: CutBook.Words, rumours: CutRumours) {
     device = state.device

@@ -22,6 +22,16 @@ extension Store {
     state.withLock { _ = $0.rumours.left.insert(device) }
   }
 
+  /// A cut that was fetched, and is applied as soon as what it builds on is here: not any more once
+  /// something is here that a device writes without having seen it. Nil if there is none.
+  package func cutAhead(of device: DeviceID) -> Cut? {
+    state.withLock { guarded in
+      var gate = DeliveryGate(guarded.store, words: guarded.words, rumours: guarded.rumours)
+      gate.lookAhead(seen: guarded.store.vector)
+      return gate.ahead.first { !$0.members.contains(device) || $0.isSealed }
+    }
+  }
+
   /// Leaves a device out from the next sync on: nobody waits for it any more, and what it wrote
   /// without having seen this does not count. It is done with a commit, as any change.
   package func retire(_ device: DeviceID) throws(StoreError) {
@@ -98,7 +108,7 @@ extension Store {
     return try guarded.store.addCuts(
       StoreState.CutWish(
         retiring: guarded.retiring, from: guarded.wantsCut, held: guarded.held,
-        words: guarded.words))
+        left: guarded.rumours.left, words: guarded.words))
   }
 
   /// The fence has moved over enough of what the snapshot remembers to write it anew.

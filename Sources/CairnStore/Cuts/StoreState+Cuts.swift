@@ -10,6 +10,8 @@ extension StoreState {
     var from: UInt64?
     /// Devices whose deltas can't be applied here because of a cut.
     var held: [DeviceID: DeliveryPlan.HeldDevice]
+    /// Names that devices have left, as far as that was fetched and can't be applied.
+    var left: Set<DeviceID> = []
     /// What others say that they have applied.
     var words: CutBook.Words
   }
@@ -45,7 +47,8 @@ extension StoreState {
     }
     let isDue = isCutDue(wish)
     if isDue {
-      let leaving = wish.retiring.union(lost(wish))
+      let left = wish.left.filter { $0 != device && vector[$0] > 0 }
+      let leaving = wish.retiring.union(lost(wish)).union(left)
       let cut = cuts.proposal(dot, seen: vector, retiring: leaving)
       try insert(cut)
       if cut.isSealed { gone.formUnion(cuts.cuts.map(\.dot)) }
@@ -66,6 +69,7 @@ extension StoreState {
     func isHeard(_ member: DeviceID, _ dot: Dot) -> Bool {
       known[member]?.contains(dot) == true || wish.retiring.contains(member)
         || cuts.retired.contains(member) || cuts.earlierNames[member] != nil
+        || wish.left.contains(member)
     }
     /// One that is not in the book was replaced, if it was ever applied here.
     func isOver(_ dot: Dot) -> Bool {
@@ -97,7 +101,11 @@ extension StoreState {
 
   private func isCutDue(_ wish: CutWish) -> Bool {
     if !wish.retiring.isEmpty { return true }
-    if cuts.hasOpen, cuts.mustRepeatCut(of: device, words: known(wish.words)) { return true }
+    if cuts.hasOpen,
+      cuts.mustRepeatCut(of: device, words: known(wish.words), gone: wish.left)
+    {
+      return true
+    }
     guard let from = wish.from, openCuts(wish.words).isEmpty else { return false }
     return vector.total >= cuts.fence.total &+ from
   }
@@ -186,7 +194,10 @@ extension StoreState {
   }
 
   /// Whether what is to be committed is about cuts.
-  var hasPendingCuts: Bool { tables.contains { $0.hasPending && $0.name == CutTable.name } }
+  var hasPendingCuts: Bool {
+    // By number: each table that a loop hands out is a copy.
+    tables.indices.contains { tables[$0].hasPending && tables[$0].name == CutTable.name }
+  }
 
   /// The commit has failed: its cuts would name another delta.
   mutating func dropPendingCuts() {

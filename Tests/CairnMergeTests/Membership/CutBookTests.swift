@@ -91,6 +91,9 @@ struct CutBookTests {
     let cut = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
     var book = book(cut)
     #expect(!book.mustRepeatCut(of: a, words: [:]))
+    // Also if that is known from a record only that the cut itself keeps out.
+    #expect(book.mustRepeatCut(of: a, words: [:], gone: [b]))
+    #expect(!book.mustRepeatCut(of: a, words: [b: vector([a: 2, b: 1])], gone: [b]))
     book.earlierNames[b] = EarlierName(b, next: c, common: 1)
     #expect(book.mustRepeatCut(of: a, words: [:]))
     #expect(!book.mustRepeatCut(of: a, words: [b: vector([a: 2, b: 1])]))

@@ -89,15 +89,20 @@ extension SimulatedWorld {
   }
 
   /// Devices have retired each other in a circle: one of them retires all that is held there, as a
-  /// person would.
+  /// person would. If that has changed nothing, because something else that is not agreed on stands
+  /// against it, it is for the next one to do so: the first one has nothing left to decide.
   private func decide() throws {
     for index in histories.indices where !isEqual(index) {
       let found = held.filter { $0.copy.index == index }
-      guard let first = found.first else { continue }
-      for name in Set(found.filter { $0.copy === first.copy }.map(\.device)).sorted() {
-        do { try first.copy.datastore?.retireDevice(name, givingUp: true) } catch {
+      let places = devices.map { $0.copies[index] }.filter { copy in
+        found.contains { $0.copy === copy }
+      }
+      if places.isEmpty { continue }
+      let copy = places[decisions % places.count]
+      for name in Set(found.filter { $0.copy === copy }.map(\.device)).sorted() {
+        do { try copy.datastore?.retireDevice(name, givingUp: true) } catch {
           // Its own name of before.
-          try first.copy.demand(error.code == .illegalArgument, "\(name) stays: \(error)")
+          try copy.demand(error.code == .illegalArgument, "\(name) stays: \(error)")
         }
       }
       decisions += 1

@@ -1,0 +1,104 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+import CairnStore
+import TestSupport
+import Testing
+
+/// Segments that are in the snapshot and only kept until they are published.
+struct KeptSegmentTests {
+  /// 200 deltas of two kilobytes that can't be packed, in some segments of 64 KiB, all of them in
+  /// the snapshot, and one delta behind it.
+  private func sample() throws -> StoreDevice {
+    let device = try StoreDevice(1) { $0.segmentBytes = 64 << 10 }
+    let random = SeededRandom(5)
+    for number in 0..<200 {
+      let bytes = (0..<2000).map { _ in UInt8(random.below(256)) }
+      try device.store.insert("r\(number)", ["bytes": .bytes(bytes)])
+      try device.store.sync()
+    }
+    try device.store.compact()
+    try device.store.insert("later", ["number": 1])
+    try device.store.sync()
+    return device
+  }
+
+  private func published(_ device: StoreDevice) throws -> StoreContent {
+    let other = try StoreDevice(2)
+    #expect(try other.store.sync(packs: [device.store.pack()]).failures.isEmpty)
+    return try StoreContent(other.store)
+  }
+
+  private var kept: String { StoreDevice.directory + "/log/" + FileName.segment(2) }
+
+  @Test func `an opening does not read them`() throws {
+    let device = try sample()
+    let before = device.disk.bytesRead
+    try device.reopen()
+    #expect(device.disk.bytesRead - before < 100_000)
+    #expect(try published(device) == StoreContent(device.store))
+  }
+
+  @Test func `the next segment goes on with the chain of the last one`() throws {
+    let device = try sample()
+    try device.reopen()
+    try device.store.insert("last", ["number": 2])
+    try device.store.sync()
+    try device.reopen()
+    #expect(try published(device) == StoreContent(device.store))
+    let log = StoreDevice.directory + "/log/"
+    var chain: UInt128 = 0
+    for name in try device.disk.list(log).map(\.name).sorted() {
+      let scan = try SegmentScan(try #require(device.disk.bytes(log + name)), path: name)
+      guard let footer = scan.footer else { continue }
+      #expect(footer.previous == chain)
+      chain = footer.chain
+    }
+    #expect(chain != 0)
+  }
+
+  @Test func `what is damaged in one is named when it is published`() throws {
+    let device = try sample()
+    let content = try StoreContent(device.store)
+    try device.store.close()
+    try device.disk.corrupt(kept, 30_000, xor: 4)
+    try device.open()
+    #expect(try StoreContent(device.store) == content)
+    do {
+      _ = try device.store.pack()
+      Issue.record("a damaged delta was published")
+    } catch { #expect((error as? StoreError)?.log != nil) }
+  }
+
+  @Test func `one that has lost its end is no end of the log`() throws {
+    let device = try sample()
+    try device.store.close()
+    let file = try device.disk.open(kept, .readWrite)
+    try file.truncate(to: try file.size() - 1)
+    file.close()
+    do {
+      try device.open()
+      Issue.record("it was opened")
+    } catch { #expect((error as? StoreError)?.log?.path == kept) }
+  }
+
+  @Test func `one of another datastore is refused`() throws {
+    let device = try sample()
+    let other = try StoreDevice(9) { $0.segmentBytes = 64 << 10 }
+    for number in 0..<2 {
+      try other.store.insert("r\(number)", ["bytes": .bytes([UInt8](repeating: 1, count: 70_000))])
+      try other.store.sync()
+    }
+    try device.store.close()
+    let name = StoreDevice.directory + "/log/" + FileName.segment(1)
+    let bytes = try #require(other.disk.bytes(name))
+    let file = try device.disk.open(kept, .readWrite)
+    try file.truncate(to: 0)
+    try file.write(bytes.span, at: 0)
+    file.close()
+    do {
+      try device.open()
+      Issue.record("it was opened")
+    } catch { #expect((error as? StoreError)?.log?.reason == .foreign) }
+  }
+}
