@@ -78,7 +78,8 @@ struct RepairMerge {
     }
     guard let there = try target.fields(table: table, id: id) else {
       // Deleted elsewhere meanwhile: a delete wins over updates, but not over an insert.
-      if try record.isDeleted || isNews(table, id) { try insert(table, id) }
+      let isNew = try record.isDeleted ? true : isNews(table, id)
+      if isNew { try insert(table, id) }
       return
     }
     var changes: [(field: String, value: FieldValue?)] = []
