@@ -178,7 +178,21 @@ public final class DatastoreInspector {
     }
     try verifyOtherFiles(&report)
     try verifyBlobs(&report)
+    try verifyTrash(&report)
     return report
+  }
+
+  /// What other devices have deleted: nothing but that depends on it.
+  private func verifyTrash(_ report: inout VerifyReport) throws(CairnError) {
+    let (directory, identity) = (inspection.directory, inspection.current.datastore)
+    do throws(DiskError) {
+      for file in try TrashCheck.files(directory, of: identity, disk: Machine.real.disk) {
+        report.files += 1
+        report.bytes += file.bytes
+        guard let problem = file.problem else { continue }
+        report.problems.append(VerifyReport.Problem(StoreError(problem)))
+      }
+    } catch { throw CairnError(error) }
   }
 
   /// The contents of attachments must be what their names say.

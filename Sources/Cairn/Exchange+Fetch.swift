@@ -45,8 +45,11 @@ extension Exchange {
       ($0.sortedHeads, $0.refusedSnapshots, $0.heldSnapshots)
     }
     let vector = store.vector
+    let waiting = inbox.withLock { $0.heldContents }
     return heads.compactMap(\.snapshot).filter { snapshot in
-      guard let entry = listing[snapshot.name] else { return false }
+      guard let entry = listing[snapshot.name], !waiting.contains(snapshot.content) else {
+        return false
+      }
       if let reason = refused[snapshot.content] {
         if isNew {
           report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
@@ -216,7 +219,12 @@ extension Exchange {
 
   /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it. What
   /// would delete too much at once stays there, unless that is allowed.
-  func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncOutcome {
+  ///
+  /// `joinsAll`: in a snapshot nothing is too much. A store that is only being put together shows
+  /// nothing to anybody, and there is nobody to ask.
+  func sync(
+    allowingMassDelete: Bool = false, joinsAll: Bool = false
+  ) throws(CairnError) -> SyncOutcome {
     if hasNothingForSync {
       return try wrapped { () throws(StoreError) in try store.sync() }
     }
@@ -232,7 +240,7 @@ extension Exchange {
     }
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
-    let joined = try joinSnapshot()
+    let joined = try joinSnapshots(allowing: allowingMassDelete || joinsAll)
     if let joined { merge(joined, into: &outcome) }
     // A device that has just begun has nothing to lose.
     try judgeDeletes(allowing: allowingMassDelete || snapshot != nil)
@@ -269,7 +277,7 @@ extension Exchange {
       && memory.withLock { $0.cutOff == nil }
   }
 
-  private func merge(_ part: SyncOutcome, into outcome: inout SyncOutcome) {
+  func merge(_ part: SyncOutcome, into outcome: inout SyncOutcome) {
     outcome.committed = part.committed ?? outcome.committed
     outcome.appliedCount += part.appliedCount
     if !outcome.changed.isEmpty, !part.changed.isEmpty {
@@ -289,7 +297,7 @@ extension Exchange {
     var id: RecordName
   }
 
-  private func takeSnapshot() -> Inbox.Snapshot? {
+  func takeSnapshot() -> Inbox.Snapshot? {
     inbox.withLock { inbox in
       defer { inbox.snapshot = nil }
       return inbox.snapshot
@@ -311,20 +319,7 @@ extension Exchange {
     }
   }
 
-  /// A store that has something joins it.
-  private func joinSnapshot() throws(CairnError) -> SyncOutcome? {
-    guard let pending = takeSnapshot() else { return nil }
-    do throws(StoreError) { return try store.join(snapshot: pending.path) } catch {
-      // What is wrong with the own files is not the snapshot's fault.
-      guard error.kind == .invalidOperation || error.log?.path == pending.path else {
-        throw CairnError(error)
-      }
-      try judge(error, pending)
-      return nil
-    }
-  }
-
-  private func judge(_ error: StoreError, _ pending: Inbox.Snapshot) throws(CairnError) {
+  func judge(_ error: StoreError, _ pending: Inbox.Snapshot) throws(CairnError) {
     guard let log = error.log else {
       // What stands against it now may not do so later.
       let vector = store.vector

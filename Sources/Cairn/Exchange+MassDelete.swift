@@ -11,13 +11,15 @@ extension Exchange {
   func judgeDeletes(allowing: Bool) throws(CairnError) {
     dropSeen()
     guard let limit = massDeleteLimit, !allowing else { return hold([], nil) }
-    let items = inbox.withLock { inbox in
+    let (items, joined) = inbox.withLock { inbox -> ([Inbox.Item]?, Int) in
       // Nothing new: what was held stays held, whatever else has changed here.
-      inbox.held.isEmpty || Set(inbox.items.map(\.name)) != inbox.judged ? inbox.items : nil
+      let isNew = inbox.held.isEmpty || Set(inbox.items.map(\.name)) != inbox.judged
+      return (isNew ? inbox.items : nil, inbox.joinedDeletes)
     }
     guard let items else { return }
-    let here = store.totals.records
-    let most = limit.records(of: here)
+    // What a snapshot has just deleted counts, too: in two halves it is no less.
+    let here = store.totals.records + joined
+    let most = max(0, limit.records(of: here) - joined)
     guard try deleteCount(items) > most else { return hold([], nil) }
     var free = items
     var devices: [MassDelete.Device] = []
@@ -39,13 +41,18 @@ extension Exchange {
     hold(
       names,
       names.isEmpty
-        ? nil : MassDelete(devices: devices, records: all ?? 0, recordsHere: here))
+        ? nil
+        : MassDelete(devices: devices, records: (all ?? 0) + joined, recordsHere: here))
   }
 
   private func hold(_ names: Set<String>, _ massDelete: MassDelete?) {
-    inbox.withLock { $0.held = names }
+    let snapshots = inbox.withLock { inbox in
+      inbox.held = names
+      if names.isEmpty { inbox.joinedDeletes = 0 }
+      return inbox.heldSnapshot?.massDelete
+    }
     // Told with the inbox, at the end of the sync.
-    condition.set { $0.massDelete = massDelete }
+    condition.set { $0.massDelete = massDelete ?? snapshots }
   }
 
   /// How many deletes are in the files: no more can go. Known without reading them, if this process

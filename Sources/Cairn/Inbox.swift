@@ -24,6 +24,12 @@ struct Inbox: Sendable {
     var content: UInt128
   }
 
+  /// One that would delete too much at once: it waits for consent.
+  struct HeldSnapshot: Sendable {
+    var snapshot: Snapshot
+    var massDelete: MassDelete
+  }
+
   private let directory: String
   private let machine: Machine
   private(set) var items: [Item] = []
@@ -41,11 +47,21 @@ struct Inbox: Sendable {
   /// there is, it need not be judged again.
   var judged: Set<String> = []
 
+  var heldSnapshot: HeldSnapshot?
+  /// Contents of all snapshots that were held since one is: they are not fetched again.
+  var heldContents: Set<UInt128> = []
+  /// Records that snapshots have deleted since anything is held: they count with what is judged.
+  var joinedDeletes = 0
+
+  mutating func forgetHeldSnapshot() { (heldSnapshot, heldContents) = (nil, []) }
+
   /// Whether there is anything that a sync may be able to use.
   var hasNews: Bool { snapshot != nil || free.contains { !blocked.contains($0.name) } }
 
   /// Whether there is nothing at all, nor was at the last sync.
-  var isEmpty: Bool { items.isEmpty && snapshot == nil && held.isEmpty && judged.isEmpty }
+  var isEmpty: Bool {
+    items.isEmpty && snapshot == nil && heldSnapshot == nil && held.isEmpty && judged.isEmpty
+  }
 
   /// Items that wait for nobody's consent.
   var free: [Item] { held.isEmpty ? items : items.filter { !held.contains($0.name) } }

@@ -39,7 +39,8 @@ public struct MassDelete: Hashable, Sendable {
     public var id: String
     /// The user that its device gave; empty if that is not known.
     public var user: String
-    /// Records here that it deletes.
+    /// Records here that it deletes. What comes in a snapshot does not say who deleted it: all of
+    /// it counts for each device of which the snapshot has more.
     public var records: Int
 
     package init(id: String, user: String, records: Int) {
@@ -55,13 +56,18 @@ public struct MassDelete: Hashable, Sendable {
   public var records: Int
   /// Records that are here, at the time when that was counted.
   public var recordsHere: Int
+  /// The devices delete that together, or any one of them.
+  var isTogether = false
 
   /// What happened and how to go on: for people.
   public var message: String {
-    let who = devices.map { device in
-      let user = device.user.isEmpty ? "" : " (\(device.user))"
-      return "device \(device.id)\(user) deletes \(device.records)"
+    let names = devices.map { device in
+      "device \(device.id)" + (device.user.isEmpty ? "" : " (\(device.user))")
     }
+    let who =
+      isTogether
+      ? [names.joined(separator: " and ") + " together delete \(records)"]
+      : zip(names, devices).map { "\($0) deletes \($1.records)" }
     return "\(who.joined(separator: " and ")) of the \(recordsHere) records that are here; what it "
       + "sent waits and nothing was deleted. If that is meant, call sync(allowingMassDelete: true) "
       + "(cairn sync --allow-mass-delete). If not, insert them again there: it is judged anew then"

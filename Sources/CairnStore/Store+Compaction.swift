@@ -272,7 +272,9 @@ extension Store {
       for entry in try machine.disk.list(snapshots) {
         let isOld = FileName.snapshotNumber(entry.name).map { $0 < number } ?? false
         let path = snapshots + "/" + entry.name
-        if isOld || FileName.isTemporary(entry.name), path != incoming.withLock({ $0 }) {
+        if isOld || FileName.isTemporary(entry.name), path != incoming.withLock({ $0 }),
+          path != waiting.withLock({ $0 })
+        {
           remove(path)
         }
       }

@@ -12,6 +12,51 @@ extension Store {
       }
     }
   }
+
+  /// Whether all that keeps a record alive here is known to a store which has seen so much. If that
+  /// one has no such record, it is deleted there, whether or not that is still remembered.
+  package func isAliveByWhatIsIn(
+    _ seen: VersionVector, table: String, id: RecordName
+  ) throws(StoreError) -> Bool {
+    try withState { guarded throws(StoreError) in
+      let fence = guarded.store.fence
+      // Of what is settled only the fence tells what it was.
+      let knowsSettled = !fence.isEmpty && seen.covers(fence)
+      let number = guarded.store.table(table)
+      let stamps = try guarded.store.aliveBy(number, id)
+      return !stamps.isEmpty
+        && stamps.allSatisfy { $0.isSettled ? knowsSettled : seen.contains($0.dot) }
+    }
+  }
+}
+
+extension StoreState {
+  /// The stamps of a record's inserts, or of its values if those alone keep it alive.
+  fileprivate mutating func aliveBy(
+    _ number: Int, _ id: RecordName
+  ) throws(StoreError) -> [Stamp] {
+    switch try tables[number].find(id, &ground) {
+    case .nowhere: return []
+    case .slot(let slot):
+      guard let state = tables[number].complex[slot] else {
+        return [ground.stamps[tables[number].presences[slot]]]
+      }
+      return state.aliveBy
+    case .base(let row):
+      guard let block = try ground.base?.block(Int(row.block)) else { return [] }
+      guard let range = block.complexState(Int(row.row)) else {
+        return [block.presence(Int(row.row))]
+      }
+      return try TableState.state(block.bytes, range, ground).aliveBy
+    }
+  }
+}
+
+extension RecordState {
+  fileprivate var aliveBy: [Stamp] {
+    if !presences.isEmpty { return presences.map(\.stamp) }
+    return fields.values.flatMap { $0.entries.filter { $0.value != nil }.map(\.stamp) }
+  }
 }
 
 extension Store {

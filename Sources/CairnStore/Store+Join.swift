@@ -47,23 +47,26 @@ extension Store {
   /// here, as if those that were missing had been applied. What is pending is committed.
   ///
   /// The file at `temporary` (in the store's snapshot directory) is verified to the last byte
-  /// first, and consumed. Both states are merged into a new snapshot, row by row, while readers and
-  /// writers go on; the log behind it has what they change meanwhile. If it throws, everything is
-  /// as it was but for that commit.
+  /// first, and consumed unless `mayDelete` says no. Both states are merged into a new snapshot, row
+  /// by row, while readers and writers go on; the log behind it has what they change meanwhile. If
+  /// it throws, everything is as it was but for that commit.
   ///
   /// - Parameter mayDelete: asked before anything counts, with how many records that are here would
-  ///   be gone. If it says no, nothing is done, and nil returned.
+  ///   be gone. If it says no, nothing is done, nil is returned, and the file stays.
   package func join(
     snapshot temporary: String, mayDelete: (Int) -> Bool = { _ in true }
   ) throws(StoreError) -> SyncOutcome? {
-    defer { remove(temporary) }
-    return try compactionTurn.withLock { _ throws(StoreError) in
+    var isRefused = false
+    defer { if !isRefused { remove(temporary) } }
+    let outcome = try compactionTurn.withLock { _ throws(StoreError) -> SyncOutcome? in
       if let ending { throw ending }
       guard isLinked else { throw StoreError(.invalidOperation, Store.aloneMessage) }
       try checkPoison()
       _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
       return try join(try openBase(0, temporary), mayDelete)
     }
+    isRefused = outcome == nil
+    return outcome
   }
 
   private func join(

@@ -158,6 +158,10 @@ extension Store {
     return path
   }
 
+  /// A snapshot that was fetched waits for somebody's consent: no compaction removes it either,
+  /// until another one waits, or none does.
+  package func keepIncoming(_ path: String?) { waiting.withLock { $0 = path } }
+
   /// Where a snapshot may be written that this call alone knows of.
   package func temporarySnapshotPath() -> String {
     directory + "/" + FileName.snapshots + "/" + FileName.temporary(machine.random.next())

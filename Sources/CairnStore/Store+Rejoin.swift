@@ -115,6 +115,7 @@ extension Store {
       try new.readRulesOfBase()
       try new.readAccess()
       try new.readCuts()
+      try keepGone(in: new, plan, &guarded)
       if !own.isEmpty { keep(own) }
     } catch {
       remove(path)

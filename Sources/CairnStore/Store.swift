@@ -30,6 +30,8 @@ package final class Store: Sendable {
   let publishing = Lock<OwnFrames?>(nil)
   /// A snapshot that is on its way here, a part at a time: no leftover of a crash.
   let incoming = Lock<String?>(nil)
+  /// One that is here wholly, and waits for somebody's consent.
+  let waiting = Lock<String?>(nil)
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
   /// Held while a file in `directory` is replaced, and while what crashes left there is removed:

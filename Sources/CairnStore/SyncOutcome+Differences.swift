@@ -32,6 +32,23 @@ extension SyncOutcome {
 }
 
 extension StoreState {
+  /// Records that are here, and not in another state; reserved tables are left out.
+  mutating func gone(
+    in other: inout StoreState
+  ) throws(StoreError) -> [(table: String, id: RecordName)] {
+    addBaseTables()
+    other.addBaseTables()
+    var result: [(table: String, id: RecordName)] = []
+    for name in tables.map(\.name) where !Identifier.isReserved(name) {
+      let (here, there) = (table(name), other.table(name))
+      for (id, _) in try places(in: here) {
+        let place = try other.tables[there].find(id, &other.ground)
+        if try !other.isThere(there, place) { result.append((name, id)) }
+      }
+    }
+    return result
+  }
+
   fileprivate mutating func values(
     _ number: Int, _ place: TableState.Place
   ) throws(StoreError) -> [String: FieldValue] {

@@ -212,6 +212,7 @@ struct StoreJoinTests {
     let path = a.store.temporarySnapshotPath()
     try a.disk.setBytes(path, bytes)
     #expect(try a.store.join(snapshot: path) { $0 < 1 } == nil)
+    #expect(a.disk.bytes(path) == bytes, "it may be allowed later")
     #expect(try StoreContent(a.store) == before.0)
     #expect(a.store.vector == before.1)
     try a.store.insert("later")

@@ -112,7 +112,7 @@ import Testing
   enum Planted: String, CaseIterable {
     case currentMissing, currentBent, currentCut, currentNewer, snapshotMissing, snapshotBlock
     case snapshotCut, segmentBent, segmentMissing, segmentCut, segmentNewer, strayFile, straySegment
-    case infoBent, quarantined, leftover, nestedRoot, inFolder, oldSnapshot, tornTail
+    case infoBent, quarantined, leftover, nestedRoot, inFolder, oldSnapshot, tornTail, trashBent
 
     var check: String {
       switch self {
@@ -121,6 +121,7 @@ import Testing
       case .segmentBent, .segmentMissing, .segmentCut, .segmentNewer, .tornTail: "log"
       case .strayFile, .straySegment, .infoBent, .leftover, .oldSnapshot: "files"
       case .quarantined: "quarantine"
+      case .trashBent: "trash"
       case .nestedRoot, .inFolder: "place"
       }
     }
@@ -128,7 +129,7 @@ import Testing
     var severity: Finding.Severity {
       switch self {
       case .strayFile, .straySegment, .quarantined, .leftover, .oldSnapshot: .note
-      case .infoBent, .nestedRoot, .tornTail: .warning
+      case .infoBent, .nestedRoot, .tornTail, .trashBent: .warning
       default: .error
       }
     }
@@ -189,6 +190,9 @@ import Testing
     case .inFolder: try hand.write(hand.place.path + "/cairn.json", [])
     case .oldSnapshot: try hand.write(store + "/snap/0000000000000099.snap", [1])
     case .tornTail: try bench.bend(segments[segments.count - 1]) { $0 += [7, 7, 7] }
+    case .trashBent:
+      try hand.makeDirectory(store + "/trash")
+      try hand.write(store + "/trash/" + FileName.deleted(7), [1, 2, 3])
     }
   }
 
@@ -198,7 +202,7 @@ import Testing
   enum Around: String, CaseIterable {
     case emptied, other, identityBent, headLost, headBent, ownFileLost, rolledBack, clone, restored
     case publishedBent, othersFileLost, othersHeadBent, othersHeadNewer, waiting, deleted
-    case catalogueBent, migrating, unpublishedLost
+    case catalogueBent, migrating, unpublishedLost, ownFileBent, ownSnapshotLost, othersNewestBent
 
     var expected: (check: String, word: String) {
       switch self {
@@ -220,12 +224,16 @@ import Testing
       case .catalogueBent: ("catalogue", "checksum")
       case .migrating: ("migration", "being moved")
       case .unpublishedLost: ("identity", "not published")
+      case .ownFileBent: ("identity", "own files in the folder is damaged")
+      case .ownSnapshotLost: ("identity", "own snapshot")
+      case .othersNewestBent: ("devices", "newest file")
       }
     }
   }
 
   @Test(arguments: Around.allCases)
   func `what happens around the folder is found`(around: Around) async throws {
+    if around == .ownSnapshotLost { bench.bench.options.tuning.smallFileBytes = 1 }
     try await makeLinked()
     try await plant(around)
     let report = await examine(rootA, folder: bench.bench.folder)
@@ -308,8 +316,68 @@ import Testing
         bytes.set(XXH3Sum.of(bytes, 0..<88), at: 88)
       }
       for path in try bench.files(storeA + "/log", ".seg") { try bench.bench.remove(path) }
+    default: try plantInFolder(around)
+    }
+  }
+
+  private func plantInFolder(_ around: Around) throws {
+    let hand = bench.bench
+    let a = try bench.linked("a").openDatastore("notes")
+    let own = a.device
+    try a.close()
+    let files = try hand.names(hand.shared, ".seg").sorted()
+    switch around {
+    case .ownFileBent:
+      // The oldest one, which nobody reads any more who is here already.
+      let file = try #require(files.first { $0.hasPrefix(own) })
+      try bench.spoil(hand.shared + "/" + file, at: 200)
+    case .ownSnapshotLost:
+      let snapshots = try hand.names(hand.shared, ".snap")
+      #expect(!snapshots.isEmpty)
+      for name in snapshots { try hand.remove(hand.shared + "/" + name) }
+    case .othersNewestBent:
+      let file = try #require(files.last { !$0.hasPrefix(own) })
+      try bench.spoil(hand.shared + "/" + file, at: 200)
     default: break
     }
+  }
+
+  @Test func `a snapshot that another device names is missed`() async throws {
+    bench.bench.options.tuning.smallFileBytes = 1
+    try await makeLinked()
+    let hand = bench.bench
+    for name in try hand.names(hand.shared, ".snap") { try hand.remove(hand.shared + "/" + name) }
+    let found = await examine(hand.root("b"), folder: hand.folder).findings
+    let lost = found.first { $0.check == "devices" && $0.message.contains("names a snapshot") }
+    #expect(lost?.severity == .warning, "\(found)")
+    #expect(lost?.message.contains("have to read all deltas") == true)
+  }
+
+  @Test(arguments: ["placeholder", "gone"])
+  func `an own head that can't be read is told`(kind: String) async throws {
+    try await makeLinked()
+    let a = try bench.linked("a").openDatastore("notes")
+    let head = bench.bench.head(a)
+    try a.close()
+    let script = ScriptedFolder.Script()
+    if kind == "gone" {
+      script.read { path, bytes in path.hasSuffix(head) ? nil : bytes }
+    } else {
+      script.list { _, entries in
+        entries.map { entry in
+          var entry = entry
+          if entry.name == head { entry.isPresent = false }
+          return entry
+        }
+      }
+    }
+    let folder = ScriptedFolder(base: DirectoryFolder(bench.bench.folder), script: script)
+    let account = Account(user: "ann", folder: .directory(bench.bench.folder))
+    let doctor = Doctor(root: rootA, account: account, folder: folder, machine: .real)
+    let found = await doctor.examine().findings
+    #expect(found.map(\.check) == ["identity"] && found.first?.severity == .warning, "\(found)")
+    #expect(found.first?.message.contains("nothing is published") == true)
+    #expect(kind == "gone" || !script.reads.contains { $0.hasSuffix(head) })
   }
 
   private func commit(_ device: String, _ id: String) async throws {

@@ -6,7 +6,11 @@ import Testing
 @Suite struct MassDeleteTests {
   private let bench: FolderWorkbench
 
-  init() throws { bench = try FolderWorkbench() }
+  init() throws {
+    bench = try FolderWorkbench()
+    // Snapshots are there when a test makes one.
+    bench.options.compactsAutomatically = false
+  }
 
   /// Two devices with the same records.
   private func pair(_ count: Int) async throws -> (a: Datastore, b: Datastore) {
@@ -178,6 +182,160 @@ import Testing
     try await c.exchange()
     #expect(try c.sync().massDelete == nil)
     #expect(try c.ids() == [])
+  }
+
+  // MARK: snapshots
+
+  /// Writes so much that who is behind rather joins a snapshot, and publishes one.
+  private func outgrow(_ device: Datastore) async throws {
+    let random = SeededRandom(7)
+    let table = try device.table("t")
+    for round in 0..<20 {
+      let bytes = Value.bytes(random.bytes(80_000))
+      if round == 0 {
+        try table.insert(["bytes": bytes], id: "big")
+      } else {
+        try table["big"].set("bytes", bytes)
+      }
+      try device.sync()
+    }
+    try device.compact()
+    #expect(try await device.exchange().publishedSnapshot)
+  }
+
+  private func snapshotsOnTheirWay(_ device: String) throws -> [String] {
+    try bench.names(bench.root(device) + "/p-notes/snap", ".tmp")
+  }
+
+  enum Consent: CaseIterable { case atOnce, later, afterRestart, withTheRoundAfterRestart }
+
+  @Test(arguments: Consent.allCases)
+  func `a snapshot that deletes too much waits`(consent: Consent) async throws {
+    let (a, first) = try await pair(300)
+    var b = first
+    try await delete(0..<290, in: a)
+    try await outgrow(a)
+    #expect(try await b.exchange().fetchedSnapshot)
+    let result = try b.sync()
+    #expect(try b.ids().count == 300, "nothing was deleted")
+    let held = try #require(result.massDelete)
+    #expect(held.records == 290 && held.recordsHere == 300 && result.changes == [])
+    #expect(held.devices == [MassDelete.Device(id: a.device, user: "ann", records: 290)])
+    #expect(b.status.massDelete == held && !b.status.incoming)
+    #expect(try snapshotsOnTheirWay("b").count == 1)
+    switch consent {
+    case .atOnce: break
+    case .later:
+      // What is here goes on, and deltas say the same as the snapshot.
+      try b.table("t").insert([:], id: "own")
+      for _ in 0..<2 { #expect(try await !b.pull().fetchedSnapshot) }
+      #expect(try snapshotsOnTheirWay("b") == [])
+      #expect(b.status.massDelete?.records == 290)
+    case .afterRestart, .withTheRoundAfterRestart:
+      try b.close()
+      b = try bench.open("b")
+      #expect(try b.ids().count == 300)
+      try await b.exchange()
+      if consent == .afterRestart {
+        #expect(try b.sync().massDelete?.records == 290)
+        #expect(try b.ids().count == 300)
+      }
+    }
+    let after = try b.sync(allowingMassDelete: true)
+    #expect(after.massDelete == nil && b.status.massDelete == nil)
+    #expect(after.changes.count { $0.isDeleted } == 290)
+    #expect(try b.trash.list().count == 290)
+    #expect(try snapshotsOnTheirWay("b") == [])
+    try await b.pull()
+    try await b.exchange()
+    try await a.pull()
+    #expect(try content(a) == content(b))
+    #expect(try b.sync().massDelete == nil)
+  }
+
+  @Test func `deltas that only a snapshot has wait at home`() async throws {
+    let (a, b) = try await pair(100)
+    try await delete(0..<80, in: a)
+    let lost = try bench.segments(a).sorted()[1]
+    try a.compact()
+    try bench.remove(bench.shared + "/" + lost)
+    for _ in 0..<3 { try await a.exchange() }
+    #expect(try await b.exchange().fetchedSnapshot)
+    #expect(try b.sync().massDelete?.records == 80)
+    for round in 0..<3 {
+      // It is not fetched again, whatever happens here, and no compaction removes it.
+      try b.add("own-\(round)")
+      try b.compact()
+      #expect(try await !b.pull().fetchedSnapshot)
+      #expect(b.status.massDelete?.records == 80)
+      #expect(try b.ids().count == 101 + round)
+      #expect(try snapshotsOnTheirWay("b").count == 1)
+    }
+    try b.sync(allowingMassDelete: true)
+    #expect(b.status.massDelete == nil)
+    #expect(try b.ids().count == 23)
+    try await bench.meet(a, b)
+    #expect(try content(a) == content(b))
+  }
+
+  @Test(arguments: [60, 30])
+  func `what is held is not let in by a snapshot`(seen: Int) async throws {
+    let (a, b) = try await pair(100)
+    let c = try bench.open("c")
+    try await c.pull()
+    try await delete(0..<30, in: a)
+    if seen == 30 { try await c.pull() }
+    try await delete(30..<60, in: a)
+    try await b.exchange()
+    #expect(try b.sync().massDelete?.records == 60)
+    if seen == 60 {
+      try await c.exchange()
+      try c.sync(allowingMassDelete: true)
+    }
+    #expect(try c.ids().count == 100 - seen)
+    // It has all of what waits here, or half of it, which alone would be little enough.
+    try await outgrow(c)
+    #expect(try await b.exchange().fetchedSnapshot)
+    for _ in 0..<3 {
+      #expect(try b.sync().massDelete?.records == 60)
+      #expect(try b.ids().isSuperset(of: (0..<60).map { "r\($0)" }))
+      try await b.exchange()
+    }
+    try b.sync(allowingMassDelete: true)
+    try await bench.meet(a, b, c)
+    #expect(try content(a) == content(b) && content(b) == content(c))
+    #expect(try b.ids().count == 41)
+  }
+
+  @Test func `a snapshot and the deltas behind it are judged together`() async throws {
+    let (a, b) = try await pair(100)
+    try await delete(0..<40, in: a)
+    try await outgrow(a)
+    try await delete(40..<80, in: a)
+    let report = try await b.exchange()
+    #expect(report.fetchedSnapshot && report.fetchedFiles == 2)
+    let held = try #require(try b.sync().massDelete)
+    #expect(held.records == 80 && held.recordsHere == 101)
+    #expect(try b.ids().count == 61, "the one half is little enough")
+    try await b.pull()
+    #expect(try b.ids().count == 61)
+    try b.sync(allowingMassDelete: true)
+    #expect(try content(a) == content(b))
+  }
+
+  @Test func `of a snapshot with changes of several devices all are named`() async throws {
+    let (a, b) = try await pair(100)
+    let c = try bench.open("c")
+    try await c.pull()
+    try await delete(0..<80, in: a)
+    try await c.exchange()
+    try c.sync(allowingMassDelete: true)
+    try await outgrow(c)
+    #expect(try await b.exchange().fetchedSnapshot)
+    let held = try #require(try b.sync().massDelete)
+    #expect(Set(held.devices.map(\.id)) == [a.device, c.device])
+    #expect(held.message.contains("together delete 80 of the 100 records"))
+    #expect(try b.ids().count == 100)
   }
 
   // MARK: the wrong folder

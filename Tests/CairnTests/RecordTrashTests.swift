@@ -102,7 +102,7 @@ import Testing
     #expect(try bench.names(bench.root("b") + "/p-notes/trash") == [])
   }
 
-  @Test func `every flipped bit of a file is noticed, and stops nothing`() async throws {
+  @Test func `every flipped bit of a file is noticed and named, and stops nothing`() async throws {
     let (a, b) = try await pair()
     try a.table("t").record("r3")?.delete()
     try a.sync()
@@ -124,6 +124,11 @@ import Testing
     try await a.exchange()
     try await b.pull()
     #expect(try b.trash.list().map(\.id.description) == ["r4"])
+    #expect(try b.trash.problems.map(\.file) == [path])
+    try b.close()
+    let inspector = try DatastoreInspector(root: bench.root("b"), id: "notes")
+    defer { inspector.close() }
+    #expect(try inspector.verify().problems.map(\.file) == [path])
   }
 
   @Test func `a datastore that was deleted elsewhere can be had back`() async throws {

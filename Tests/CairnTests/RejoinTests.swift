@@ -145,6 +145,27 @@ import Testing
     try bench.expectEqual([a, b])
   }
 
+  @Test func `what others have deleted meanwhile is in the trash`() async throws {
+    let (a, b) = try await twins {
+      for id in ["gone", "kept"] { try $0.table("t").insert(["x": 1], id: RecordID(id)) }
+    } clone: {
+      try $0.table("t").record("gone")?.delete()
+    }
+    try a.table("t").record("gone")?.set("x", 7)
+    // What is deleted here goes to no trash.
+    try a.table("t").record("kept")?.delete()
+    try a.sync()
+    try await a.exchange()
+    #expect(try a.sync().newDevice != nil)
+    #expect(try a.ids() == [])
+    let found = try a.trash.list()
+    #expect(found.map(\.id) == ["gone"] && found.first?.fields == ["x": 7])
+    #expect(try a.trash.restoreAll() == 1)
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.ids() == ["gone"])
+    try bench.expectEqual([a, b])
+  }
+
   @Test func `changes that were not synced are committed by the sync that rejoins`() async throws {
     let (a, b) = try await twins {
       try $0.add("common")

@@ -1,6 +1,7 @@
 import Cairn
 import CairnBytes
 import CairnDisk
+import CairnLog
 import TestSupport
 import Testing
 
@@ -290,6 +291,78 @@ import Testing
     #expect(report.reinserted == before.count)
     let repaired = try manager.openDatastore("notes")
     #expect(try content(repaired) == before)
+    try repaired.close()
+  }
+
+  @Test func `what others have deleted is in the trash as before`() async throws {
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 60)
+    try await a.exchange()
+    let b = try bench.linked("b").openOrCreateDatastore("notes")
+    try await b.pull()
+    for id: RecordID in ["r1", "r2"] {
+      try b.table("t").record(id)?.delete()
+      try b.sync()
+      try await b.exchange()
+      try await a.pull()
+    }
+    #expect(try a.trash.list().map(\.id) == ["r1", "r2"])
+    let manager = a.manager
+    try a.close()
+    let directory = bench.directory(manager.root)
+    let files = try bench.files(directory + "/trash", ".del")
+    try #require(files.count == 2)
+    try bench.spoil(files[0], at: 40)
+    try bench.spoil(try #require(bench.files(directory + "/snap", ".snap").first), at: 500)
+    let report = try await repair(manager)
+    #expect(report.losses.contains { $0.file == files[0] && $0.message.contains("are lost here") })
+    let repaired = try manager.openDatastore("notes")
+    #expect(try repaired.trash.list().map(\.id) == ["r2"])
+    #expect(try repaired.trash.problems == [])
+    #expect(try repaired.trash.restoreAll() == 1)
+    #expect(try repaired.table("t").record("r2")?.int("n") == 2)
+    try repaired.close()
+  }
+
+  @Test(arguments: [false, true])
+  func `what was deleted and forgotten does not come back`(changed: Bool) async throws {
+    // Each compaction is published.
+    bench.bench.options.tuning.smallFileBytes = 1
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 60)
+    try a.compact()
+    try await a.exchange()
+    let b = try bench.linked("b").openOrCreateDatastore("notes")
+    try await b.pull()
+    try b.table("t").record("r1")?.delete()
+    try b.sync()
+    try await bench.bench.meet(b, a)
+    try a.askToForget()
+    for _ in 0..<2 { try await bench.bench.meet(a, b) }
+    try b.compact()
+    #expect(try await b.exchange().publishedSnapshot)
+    try await a.pull()
+    let manager = a.manager
+    #expect(try a.table("t").record("r1") == nil)
+    try a.add("only-here")
+    if changed { try a.table("t").record("r2")?.set("n", -2) }
+    try a.sync()
+    let before = try content(a)
+    try a.close()
+    // The snapshot has the record, and the log no delete any more.
+    let inspector = try DatastoreInspector(root: manager.root, id: "notes")
+    let found = try inspector.deltas().first { $0.device == b.device && $0.tables == ["t"] }
+    inspector.close()
+    let delta = try #require(found)
+    try bench.spoil(
+      bench.directory(manager.root) + "/log/" + FileName.segment(delta.segment),
+      at: delta.offset + 20)
+    let report = try await repair(manager)
+    #expect(!report.losses.isEmpty && report.reinserted == (changed ? 2 : 1))
+    let repaired = try manager.openDatastore("notes")
+    #expect(try content(repaired) == before)
+    try await bench.bench.meet(repaired, b)
+    #expect(try content(b) == before)
     try repaired.close()
   }
 

@@ -182,4 +182,34 @@ import Testing
     #expect(try scratch.succeed("get", "t", "7", root: a).contains("name=\"name 7\""))
     #expect(try scratch.succeed("trash", "empty", root: b) == "removed 0 records for good\n")
   }
+
+  @Test func `a damaged file of the trash is named`() throws {
+    let (a, b, folder) = (scratch.path("a"), scratch.path("b"), scratch.path("folder"))
+    let file = try scratch.write("two.csv", "k,name\n7,name 7\n8,name 8\n")
+    try scratch.succeed(
+      "import", "t", file, "--key", "k", "--folder", folder, "--user", "ann", root: a)
+    try scratch.succeed("sync", root: a)
+    try scratch.succeed("sync", "--folder", folder, "--user", "bea", root: b)
+    for key in ["7", "8"] {
+      try scratch.succeed("delete", "t", key, root: a)
+      try scratch.succeed("sync", root: a)
+      try scratch.succeed("sync", root: b)
+    }
+    let files = try scratch.files(below: "b").filter { $0.hasSuffix(".del") }
+    try #require(files.count == 2)
+    var bytes = try scratch.bytes("b/" + files[0])
+    bytes[40] ^= 1
+    let bad = try scratch.write("b/" + files[0], bytes)
+    let list = try scratch.cairn("trash", root: b)
+    #expect(list.status == 1)
+    #expect(list.output.contains("t  8  ") && list.output.contains("1 record\n"))
+    #expect(list.output.contains("lost: ") && list.output.contains(bad))
+    let report = try json(try scratch.cairn("trash", "--json", root: b).output)
+    #expect((report["problems"] as? [String])?.count == 1)
+    let doctor = try scratch.cairn("doctor", root: b)
+    #expect(doctor.status == 1 && doctor.output.contains(bad))
+    #expect(try scratch.cairn("verify", root: b).status == 3)
+    let restored = try scratch.cairn("trash", "restore", "--all", root: b)
+    #expect(restored.status == 1 && restored.output.contains("restored 1 record\nlost: "))
+  }
 }

@@ -38,10 +38,16 @@ struct TrashCommand: ParsableCommand {
       }
       try place.store.withDatastore { datastore in
         let (found, missing) = (try datastore.trash.list(), try datastore.trash.notKept)
+        let problems = try datastore.trash.problems
         try place.report.print(
-          ["trash": .array(found.map { TrashCommand.json($0) }), "notKept": .count(missing)],
+          [
+            "trash": .array(found.map { TrashCommand.json($0) }), "notKept": .count(missing),
+            "problems": .array(problems.map { .string($0.message) }),
+          ],
           text: columns(found.map(TrashCommand.row)) + [counted(found.count, "record")]
-            + (missing > 0 ? ["\(missing) more were too many to be kept"] : []))
+            + (missing > 0 ? ["\(missing) more were too many to be kept"] : [])
+            + TrashCommand.lines(problems))
+        if !problems.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
       }
     }
   }
@@ -93,11 +99,17 @@ struct TrashCommand: ParsableCommand {
           all
           ? try datastore.trash.list()
           : [try TrashCommand.record(names[0], names[1], of: datastore)]
+        // Of a record that is asked for by name nothing else is to be said.
+        let problems = all ? try datastore.trash.problems : []
         for record in records { try datastore.trash.restore(record) }
         _ = try datastore.sync()
         try place.report.print(
-          ["restored": .array(records.map { .string("\($0.table)/\($0.id)") })],
-          text: ["restored \(counted(records.count, "record"))"])
+          [
+            "restored": .array(records.map { .string("\($0.table)/\($0.id)") }),
+            "problems": .array(problems.map { .string($0.message) }),
+          ],
+          text: ["restored \(counted(records.count, "record"))"] + TrashCommand.lines(problems))
+        if !problems.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
       }
     }
 
@@ -139,6 +151,10 @@ struct TrashCommand: ParsableCommand {
   }
 
   // MARK: output
+
+  private static func lines(_ problems: [CairnError]) -> [String] {
+    problems.map { "lost: " + $0.message }
+  }
 
   private static func record(
     _ table: String, _ id: String, of datastore: Datastore

@@ -51,9 +51,17 @@ enum DevicesCheck {
         retired.formUnion(head.retired)
         words[head.device] = head.acknowledged
         findings += missing(head, datastore, listing)
-        if let time = await lastTime(head, datastore, folder, listing) {
-          times.append(
-            Spoken(id: head.device, device: describe(head), time: time))
+        findings += snapshot(of: head, datastore, listing)
+        do throws(LogError) {
+          if let time = try await lastTime(head, datastore, folder, listing) {
+            times.append(Spoken(id: head.device, device: describe(head), time: time))
+          }
+        } catch {
+          findings.append(
+            datastore.finding(
+              name, .warning, "the newest file of \(describe(head)) can't be used: \(error). What "
+                + "is in it waits; on that device, repair writes it again", file: error.path,
+              offset: error.offset))
         }
       } catch {
         findings.append(datastore.finding(name, .warning, error.message, file: entry.name))
@@ -113,26 +121,47 @@ enum DevicesCheck {
     ]
   }
 
-  /// When the device last committed something that is in the folder, by its own clock.
+  private static func snapshot(
+    of head: Head, _ datastore: ExaminedDatastore, _ listing: [String: FolderEntry]
+  ) -> [Finding] {
+    guard let snapshot = head.snapshot, listing[snapshot.name]?.size != snapshot.size else {
+      return []
+    }
+    return [
+      datastore.finding(
+        name, .warning, "\(describe(head)) names a snapshot of \(snapshot.size) bytes that is not "
+          + "here, or not wholly: it is still on its way, or lost and written again when that "
+          + "device next exchanges; until then \(OwnFilesCheck.cost(of: head))",
+        file: snapshot.name, command: datastore.sync)
+    ]
+  }
+
+  /// When the device last committed something that is in the folder, by its own clock. Throws what
+  /// is wrong with the file that says so.
   private static func lastTime(
     _ head: Head, _ datastore: ExaminedDatastore, _ folder: any Folder,
     _ listing: [String: FolderEntry]
-  ) async -> Int64? {
-    guard let last = head.segments.last, listing[last.name(head.device)] != nil else { return nil }
-    let file = last.name(head.device)
-    let path = datastore.name + "/" + file
+  ) async throws(LogError) -> Int64? {
+    // What is not wholly here is named as such.
+    guard let last = head.segments.last, let entry = listing[last.name(head.device)],
+      entry.size == last.size, entry.isPresent
+    else { return nil }
+    let bytes: [UInt8]?
+    do throws(CairnError) {
+      let path = datastore.name + "/" + entry.name
+      bytes = try await folder.read(path, limit: PublishedSegment.fileBytesMax)
+    } catch {
+      // The folder does not answer just now: of that other checks tell.
+      return nil
+    }
+    guard let bytes else { return nil }
+    let segment = try PublishedSegment(bytes, name: entry.name, datastore: datastore.identity)
     var time: Int64?
-    do {
-      guard let bytes = try await folder.read(path, limit: PublishedSegment.fileBytesMax) else {
-        return nil
-      }
-      let segment = try PublishedSegment(bytes, name: file, datastore: datastore.identity)
+    do throws(DecodeError) {
       var reader = try PackReader(segment.pack)
       var delta = Delta()
       while try reader.next(into: &delta) { time = max(time ?? .min, delta.time) }
-    } catch {
-      // A hint only: what is wrong with the file is found when it is fetched.
-    }
+    } catch { throw LogError(error, entry.name, at: 0, "the deltas inside") }
     return time
   }
 

@@ -6,7 +6,8 @@ internal import CairnMerge
 ///
 /// It changes nothing, opens nothing, and works while datastores are damaged or open elsewhere:
 /// what somebody is just writing is not judged. It reads every byte of the datastores it looks at,
-/// and of an account's folder the heads and the newest file of each device.
+/// and of an account's folder the heads, this device's own files, and the newest file of each other
+/// device.
 public struct Doctor: Sendable {
   /// The directory that is looked at.
   public let root: String
@@ -137,6 +138,7 @@ public struct Doctor: Sendable {
     findings += QuarantineCheck.run(
       datastore.directory, of: datastore.root, datastore: datastore.id)
     findings += BlobCheck.run(datastore)
+    findings += TrashCheck.run(datastore)
     return findings + StoreFilesCheck.run(datastore)
   }
 

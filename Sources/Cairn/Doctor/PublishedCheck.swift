@@ -67,7 +67,7 @@ enum PublishedCheck {
   ) async -> [Finding] {
     guard let current = datastore.current else { return [] }
     let file = FileName.head(device: current.device)
-    guard listing[file] != nil else {
+    guard let entry = listing[file] else {
       guard let known = datastore.ownHead, known.generation > 0 else { return [] }
       return [
         datastore.finding(
@@ -77,7 +77,15 @@ enum PublishedCheck {
     }
     do throws(CairnError) {
       let path = datastore.name + "/" + file
-      guard let bytes = try await folder.read(path, limit: Head.bytesMax) else { return [] }
+      // What is listed and has to be fetched first may block for long.
+      let bytes = try await entry.isPresent ? folder.read(path, limit: Head.bytesMax) : nil
+      guard let bytes else {
+        return [
+          datastore.finding(
+            name, .warning, "this device's head \(file) is listed, but its content is not here: "
+              + "until it is, nothing is published", file: file, command: datastore.sync)
+        ]
+      }
       let head: Head
       do throws(LogError) {
         head = try Head(bytes, name: file, datastore: datastore.identity)
@@ -88,7 +96,8 @@ enum PublishedCheck {
             command: datastore.sync)
         ]
       }
-      return judge(head, file, datastore) + missingFiles(head, datastore, listing)
+      return await judge(head, file, datastore) + missingFiles(head, datastore, listing)
+        + OwnFilesCheck.run(head, datastore, folder, listing)
     } catch {
       return [datastore.finding(name, .warning, error.message, file: file)]
     }

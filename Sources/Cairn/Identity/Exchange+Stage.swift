@@ -137,7 +137,7 @@ extension Exchange {
     }
     if joins || !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)
-    _ = try sync()
+    _ = try sync(joinsAll: true)
   }
 
   // MARK: the own name

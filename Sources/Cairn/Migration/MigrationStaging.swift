@@ -43,6 +43,32 @@ struct MigrationStaging: Sendable {
     return moved
   }
 
+  /// Where what is not to become a part of a datastore may be put.
+  var scratch: String { root + "/" + FileName.staging(token, "scratch") }
+
+  /// Why what is displaced has to be kept, durably: for who puts things into their places, however
+  /// often that is interrupted.
+  func note(reason: String) throws(CairnError) {
+    do throws(DiskError) { try machine.disk.createDirectory(scratch) } catch {
+      throw CairnError(error)
+    }
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: scratch, name: FileName.trashReason, bytes: Array(reason.utf8),
+        machine: machine)
+    } catch { throw CairnError(error) }
+  }
+
+  /// What was noted; nil if nothing was: what is displaced goes after 30 days then.
+  private func reason() throws(CairnError) -> String? {
+    do throws(LogError) {
+      let path = scratch + "/" + FileName.trashReason
+      return try DurableFile.read(path, limit: 1 << 20, disk: machine.disk).map {
+        String(decoding: $0, as: UTF8.self)
+      }
+    } catch { throw CairnError(error) }
+  }
+
   /// The contents of attachments, as far as they are not there. Those that nobody has published
   /// stay such.
   func copyBlobs(from source: String, to target: String) throws(CairnError) {
@@ -127,7 +153,7 @@ struct MigrationStaging: Sendable {
       // Another process may have been faster while nobody had the place's lock.
       if try isThere(staging) {
         // What somebody wrote there after it was copied is not lost.
-        if try isThere(place) { try trash.keep(item.directory) }
+        if try isThere(place) { try trash.keep(item.directory, reason: try reason()) }
         do throws(DiskError) {
           try machine.disk.rename(staging, to: place)
           try machine.disk.syncDirectory(root)

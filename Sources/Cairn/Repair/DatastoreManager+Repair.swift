@@ -21,7 +21,8 @@ extension DatastoreManager {
   ///     that is gone.
   /// - Throws: `notFound`, `alreadyOpen`; `needsNewerVersion` if a file is a newer version's;
   ///   `notFound` or `disallowed` if the folder is not there or another one; errors of the disk and
-  ///   the folder. Nothing is changed then.
+  ///   the folder. Nothing is changed then; only if the disk refuses while the new copy is put into
+  ///   its place, the next use of this root does the rest.
   public func repairDatastore(
     _ id: String, dryRun: Bool = false, usingFolder: Bool = true
   ) async throws(CairnError) -> RepairReport {
@@ -52,7 +53,10 @@ extension DatastoreManager {
       repair.discard()
       throw error
     }
-    try repair.install()
+    do throws(CairnError) { try repair.install() } catch {
+      repair.discardUnlessDecided()
+      throw error
+    }
     noteList()
     return repair.report
   }

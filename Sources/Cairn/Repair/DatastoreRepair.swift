@@ -28,7 +28,7 @@ struct DatastoreRepair {
   private var machine: Machine { manager.machine }
   private var place: String { manager.root + "/" + name }
   private var target: String { manager.root + "/" + FileName.staging(staging.token, name) }
-  private var scratch: String { manager.root + "/" + FileName.staging(staging.token, "scratch") }
+  private var scratch: String { staging.scratch }
   private var identity: UInt128 { DatastoreManager.identity(of: id, generation: generation) }
 
   // MARK: what is wrong
@@ -81,6 +81,7 @@ struct DatastoreRepair {
       report.records = store.totals.records
       let summary = try wrapped { () throws(StoreError) in try store.summary() }
       try takeBlobs(into: store)
+      try takeTrash()
       try wrapped { () throws(StoreError) in try store.close() }
       try staging.describe(path, summary)
     } catch {
@@ -118,6 +119,39 @@ struct DatastoreRepair {
     do { try machine.disk.createDirectory(target + "/" + FileName.blobs) } catch {
       throw CairnError(error)
     }
+  }
+
+  /// The records that others have deleted: for as long as if nothing had happened.
+  private mutating func takeTrash() throws(CairnError) {
+    let old = place + "/" + FileName.trash
+    let new = target + "/" + FileName.trash
+    do throws(LogError) {
+      for name in try trashed(old) {
+        do throws(LogError) {
+          let limit = DeletedFile.bytesMax
+          let bytes = try DurableFile.read(old + "/" + name, limit: limit, disk: machine.disk)
+          guard let bytes else { continue }
+          _ = try DeletedFile(bytes, path: old + "/" + name, of: identity)
+          do { try machine.disk.createDirectory(new) } catch { throw LogError(error) }
+          try DurableFile.replace(directory: new, name: name, bytes: bytes, machine: machine)
+        } catch {
+          if case .disk(let disk) = error.reason, disk.reason != .notFound { throw error }
+          report.losses.append(
+            RepairReport.Loss(
+              file: old + "/" + name, offset: error.offset,
+              message: "\(error.detail); the deleted records in it are lost here"))
+        }
+      }
+    } catch { throw CairnError(error) }
+  }
+
+  private func trashed(_ directory: String) throws(LogError) -> [String] {
+    do throws(DiskError) {
+      guard try machine.disk.info(directory) != nil else { return [] }
+      return try machine.disk.list(directory).map(\.name).filter {
+        FileName.deletedNumber($0) != nil
+      }.sorted()
+    } catch { throw LogError(error) }
   }
 
   // MARK: the folder
@@ -190,6 +224,8 @@ struct DatastoreRepair {
         .retryLater, "datastores are being moved in \(manager.root); repair again after that",
         file: manager.root + "/" + FileName.journal)
     }
+    // Whoever completes this does not know what was wrong, and what has no reason goes by itself.
+    try staging.note(reason: reason)
     try MigrationJournal(
       flags: MigrationJournal.flagTarget, token: staging.token, other: "",
       items: [MigrationJournal.Item(directory: name, source: "")]
@@ -206,6 +242,19 @@ struct DatastoreRepair {
   private var reason: String {
     let what = report.findings.map { "- " + $0.message }.joined(separator: "\n")
     return "the original of a datastore that was repaired, as it was:\n\(what)"
+  }
+
+  /// Takes back what was staged, after `install` has failed: unless it is decided already. Then the
+  /// next use of the root completes it.
+  func discardUnlessDecided() {
+    let journal: MigrationJournal?
+    do throws(CairnError) {
+      journal = try MigrationJournal.read(manager.root, disk: machine.disk)
+    } catch {
+      // It may be ours.
+      return
+    }
+    if journal?.token != staging.token { discard() }
   }
 
   /// Takes back what was staged.

@@ -34,12 +34,18 @@ struct RepairMerge {
     guard !known.covers(source.vector) else { return }
     // What is there without its table's name may be there under it, too.
     for table in try source.allTables() where !salvage.unnamed.contains(table) {
-      for id in try source.query(table: table, [])
-      where try !target.knows(table: table, id: id) {
+      for id in try source.query(table: table, []) where try isNews(table, id) {
         try insert(table, id)
       }
       _ = try target.sync()
     }
+  }
+
+  /// Whether the target has never heard of a record. Where deletes are forgotten it does not know
+  /// the name of one that it has deleted, but still what had inserted it.
+  private func isNews(_ table: String, _ id: RecordName) throws(StoreError) -> Bool {
+    if try target.knows(table: table, id: id) { return false }
+    return try !source.isAliveByWhatIsIn(known, table: table, id: id)
   }
 
   private struct Key: Hashable {
@@ -72,7 +78,8 @@ struct RepairMerge {
     }
     guard let there = try target.fields(table: table, id: id) else {
       // Deleted elsewhere meanwhile: a delete wins over updates, but not over an insert.
-      if try !target.knows(table: table, id: id) || record.isDeleted { try insert(table, id) }
+      let isNew = try record.isDeleted ? true : isNews(table, id)
+      if isNew { try insert(table, id) }
       return
     }
     var changes: [(field: String, value: FieldValue?)] = []

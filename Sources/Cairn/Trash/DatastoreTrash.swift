@@ -14,11 +14,22 @@ public struct DatastoreTrash: Sendable {
   /// What is in it, from the least to the most recently deleted one; records that are there again
   /// are left out. Reads the files of the trash.
   ///
-  /// - Throws: `corrupt` if all that is there can't be read; errors of the disk.
+  /// - Throws: `corrupt` if all that is there can't be read; errors of the disk. If only some of it
+  ///   can't, `problems` says which.
   public func list() throws(CairnError) -> [DeletedRecord] {
     let found = try wrapped { () throws(StoreError) in try store.deletedRecords() }
     if found.records.isEmpty, let problem = found.problems.first { throw CairnError(problem) }
     return found.records.map { DeletedRecord(kept: $0) }
+  }
+
+  /// Files of the trash that can't be used, and why: what is in them can't be had back. Nothing
+  /// else needs them: they may be removed.
+  public var problems: [CairnError] {
+    get throws(CairnError) {
+      try wrapped { () throws(StoreError) in try store.deletedRecords().problems }.map {
+        CairnError($0)
+      }
+    }
   }
 
   /// How many deleted records were too many for `Options.trashBytes` and are not in it.

@@ -10,6 +10,8 @@ import CairnMerge
 ///     [word u64 | blob])* · XXH3-64 of everything before
 package struct DeletedFile: Sendable, Equatable {
   package static let magic: [UInt8] = Array("CAIRNDEL".utf8)
+  /// No file is larger.
+  package static let bytesMax = RecordTrash.fileBytesMax + 4096
 
   package var datastore: UInt128
   package var time: Int64
@@ -70,6 +72,14 @@ package struct DeletedFile: Sendable, Equatable {
       }
       guard reader.isAtEnd else { throw .malformed("bytes behind the last record") }
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "deleted records") }
+  }
+
+  /// One that has to be a datastore's.
+  package init(_ bytes: [UInt8], path: String, of datastore: UInt128) throws(LogError) {
+    try self.init(bytes, path: path)
+    guard self.datastore == datastore else {
+      throw LogError(.foreign, path, at: 16, "it belongs to another datastore")
+    }
   }
 
   private static func record(

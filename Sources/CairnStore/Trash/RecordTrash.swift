@@ -12,7 +12,7 @@ package struct RecordTrash: Sendable {
   let bytesMax: Int
 
   /// A file of one sync is at most so large.
-  private static let fileBytesMax = 1 << 30
+  static let fileBytesMax = 1 << 30
 
   init(store directory: String, datastore: UInt128, options: StoreOptions, machine: Machine) {
     self.directory = directory + "/" + FileName.trash
@@ -103,14 +103,10 @@ package struct RecordTrash: Sendable {
       let now = machine.clock.now()
       for file in files where !isOld(file.number, now) {
         do throws(LogError) {
-          let limit = RecordTrash.fileBytesMax + 4096
+          let limit = DeletedFile.bytesMax
           guard let bytes = try DurableFile.read(file.path, limit: limit, disk: machine.disk)
           else { continue }
-          let found = try DeletedFile(bytes, path: file.path)
-          guard found.datastore == datastore else {
-            throw LogError(.foreign, file.path, at: 16, "it belongs to another datastore")
-          }
-          result.append(found)
+          result.append(try DeletedFile(bytes, path: file.path, of: datastore))
         } catch {
           if case .disk(let disk) = error.reason, disk.reason != .notFound { throw error }
           problems.append(error)

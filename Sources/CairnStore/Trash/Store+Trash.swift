@@ -46,6 +46,27 @@ extension Store {
     try withState { guarded throws(StoreError) in try keepDeleted(deletes, &guarded) }
   }
 
+  /// The same for what is not in the state that this store is about to become. Whose deltas say so
+  /// can't be told, only of whom there is more than before.
+  func keepGone(
+    in new: StoreState, _ plan: Rejoining, _ guarded: inout Guarded
+  ) throws(StoreError) {
+    guard trash.isOn else { return }
+    // Looking gives a state tables that it does not have.
+    var copy = new
+    let gone = try guarded.store.gone(in: &copy)
+    if gone.isEmpty { return }
+    let here = guarded.store.vector
+    let others = new.vector.entries.filter { $0.device != plan.device }
+    // A copy of this device may have used the same numbers.
+    let twin = others.first { $0.device == plan.common.device && $0.sequence > plan.common.last }
+    guard let dot = others.first(where: { !here.contains($0) }) ?? twin ?? others.first else {
+      return
+    }
+    let deletes = gone.map { PlannedDelete(dot: dot, table: $0.table, id: $0.id) }
+    try keepDeleted(deletes, &guarded)
+  }
+
   private struct Key: Hashable {
     var table: String
     var id: RecordName

@@ -1,0 +1,61 @@
+internal import CairnDisk
+internal import CairnLog
+
+/// This device's own files in the folder, to the last byte: nobody else can give what is in them.
+enum OwnFilesCheck {
+  /// `head` is the own one, as the folder has it. Files that are not there are named elsewhere, but
+  /// for the snapshot.
+  static func run(
+    _ head: Head, _ datastore: ExaminedDatastore, _ folder: any Folder,
+    _ listing: [String: FolderEntry]
+  ) async -> [Finding] {
+    var findings: [Finding] = []
+    for segment in head.segments {
+      let name = segment.name(head.device)
+      // A placeholder is somewhere, and reading it may block for long.
+      guard let entry = listing[name], entry.size == segment.size, entry.isPresent,
+        let problem = await problem(of: segment, name, datastore, folder)
+      else { continue }
+      findings.append(
+        datastore.finding(
+          PublishedCheck.name, .error, "one of this device's own files in the folder is damaged, "
+            + "so that new devices wait for it: \(problem)", file: name,
+          command: datastore.repair))
+    }
+    guard let snapshot = head.snapshot, listing[snapshot.name]?.size != snapshot.size else {
+      return findings
+    }
+    findings.append(
+      datastore.finding(
+        PublishedCheck.name, .error, "the folder has lost this device's own snapshot, or has only "
+          + "a part of it: \(cost(of: head))", file: snapshot.name, command: datastore.repair))
+    return findings
+  }
+
+  /// What others miss without a head's snapshot.
+  static func cost(of head: Head) -> String {
+    guard let gap = head.gaps.first else { return "new devices have to read all deltas" }
+    return "deltas from \(gap.lowerBound) to \(gap.upperBound) of device \(head.device) are in no "
+      + "other file, and new devices wait for them"
+  }
+
+  /// Nil if all is well, or if it can't be told now.
+  private static func problem(
+    of segment: Head.Segment, _ name: String, _ datastore: ExaminedDatastore, _ folder: any Folder
+  ) async -> String? {
+    do throws(CairnError) {
+      let limit = PublishedSegment.fileBytesMax
+      let bytes = try await folder.read(datastore.name + "/" + name, limit: limit)
+      // Gone just now.
+      guard let bytes else { return nil }
+      do throws(LogError) {
+        let published = try PublishedSegment(bytes, name: name, datastore: datastore.identity)
+        guard published.encodedName(bytes) == name else {
+          return "its content belongs under another name"
+        }
+        try Exchange.verify(published, name)
+        return nil
+      } catch { return error.description }
+    } catch { return error.message }
+  }
+}

@@ -1,0 +1,119 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Joining a snapshot that was fetched: it deletes, too, and somebody may have to be asked.
+extension Exchange {
+  /// A store that has something joins what was fetched, and with consent what has waited for it.
+  /// One that would delete too much stays at home until then. Nil if nothing was joined.
+  func joinSnapshots(allowing: Bool) throws(CairnError) -> SyncOutcome? {
+    var outcome: SyncOutcome?
+    for pending in snapshotsToJoin(allowing) {
+      guard let part = try join(pending, allowing) else { continue }
+      var sum = outcome ?? SyncOutcome()
+      merge(part, into: &sum)
+      outcome = sum
+    }
+    return outcome
+  }
+
+  private func snapshotsToJoin(_ allowing: Bool) -> [Inbox.Snapshot] {
+    let pending = takeSnapshot()
+    guard let held = inbox.withLock({ $0.heldSnapshot?.snapshot }) else {
+      return pending.map { [$0] } ?? []
+    }
+    let isThereAnyway = have().covers(held.vector)
+    guard allowing || isThereAnyway else { return pending.map { [$0] } ?? [] }
+    inbox.withLock { $0.forgetHeldSnapshot() }
+    store.keepIncoming(nil)
+    // Deltas say the same, and whose they are: they are judged instead.
+    if isThereAnyway, !allowing { remove(held) }
+    return (allowing ? [held] : []) + (pending.map { [$0] } ?? [])
+  }
+
+  /// What is here, visible or not.
+  private func have() -> VersionVector {
+    var have = store.vector
+    inbox.withLock { inbox in
+      for device in Set(inbox.items.map(\.device)) {
+        have[device] = inbox.reach(device, from: have[device])
+      }
+    }
+    return have
+  }
+
+  private func join(
+    _ pending: Inbox.Snapshot, _ allowing: Bool
+  ) throws(CairnError) -> SyncOutcome? {
+    let limit = allowing ? nil : massDeleteLimit
+    let vector = store.vector
+    if limit != nil, halvesWhatIsHeld(pending, vector) {
+      // The rest would be judged as if that were all. What it has comes in deltas, or later.
+      remove(pending)
+      memory.withLock { $0.heldSnapshots[pending.content] = vector }
+      return nil
+    }
+    let before = inbox.withLock { $0.joinedDeletes }
+    let here = store.totals.records + before
+    var deletes = 0
+    do throws(StoreError) {
+      let outcome = try store.join(snapshot: pending.path) { count in
+        deletes = count
+        guard let limit, count > 0 else { return true }
+        return count + before <= limit.records(of: here)
+      }
+      if outcome == nil {
+        hold(pending, MassDelete(devices: [], records: deletes + before, recordsHere: here))
+      } else if limit != nil {
+        inbox.withLock { $0.joinedDeletes += deletes }
+      }
+      return outcome
+    } catch {
+      // What is wrong with the own files is not the snapshot's fault.
+      guard error.kind == .invalidOperation || error.log?.path == pending.path else {
+        throw CairnError(error)
+      }
+      try judge(error, pending)
+      return nil
+    }
+  }
+
+  /// Whether a snapshot has some of what waits for consent, and not all that a device has there.
+  private func halvesWhatIsHeld(_ pending: Inbox.Snapshot, _ vector: VersionVector) -> Bool {
+    inbox.withLock { inbox in
+      inbox.items.contains { item in
+        let reach = pending.vector[item.device]
+        return inbox.held.contains(item.name) && reach > vector[item.device] && reach < item.last
+      }
+    }
+  }
+
+  /// Keeps it at home. Whose deltas delete what is not in there: it may be any device's of which it
+  /// has more.
+  private func hold(_ pending: Inbox.Snapshot, _ massDelete: MassDelete) {
+    let vector = store.vector
+    let users = memory.withLock { $0.heads.mapValues(\.user) }
+    var massDelete = massDelete
+    massDelete.devices = pending.vector.entries.filter { !vector.contains($0) }.map { dot in
+      MassDelete.Device(
+        id: dot.device.description, user: users[dot.device] ?? "", records: massDelete.records)
+    }
+    massDelete.isTogether = massDelete.devices.count > 1
+    let held = Inbox.HeldSnapshot(snapshot: pending, massDelete: massDelete)
+    let before = inbox.withLock { inbox in
+      let before = inbox.heldSnapshot?.snapshot
+      inbox.heldSnapshot = held
+      inbox.heldContents.insert(pending.content)
+      return before
+    }
+    store.keepIncoming(pending.path)
+    if let before, before.path != pending.path { remove(before) }
+  }
+
+  /// Best effort: what stays goes with the next opening.
+  private func remove(_ snapshot: Inbox.Snapshot) {
+    do { try machine.disk.remove(snapshot.path) } catch {}
+  }
+}
