@@ -50,7 +50,7 @@ struct SimulateCommand: AsyncParsableCommand {
       for try await part in group { ledger.merge(part) }
     }
     try SimulationRunner.close(
-      ledger, retirements: retirements, isComplete: ledger["seeds"] > 200)
+      ledger, retirements: retirements, isComplete: ledger["seeds"] >= 200)
   }
 
   private func runFixtures(_ ledger: inout Ledger) async throws {
