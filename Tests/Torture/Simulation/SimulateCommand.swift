@@ -21,6 +21,8 @@ struct SimulateCommand: AsyncParsableCommand {
     inversion: .prefixedNo,
     help: "Whether devices are retired and asked to forget, instead of what the seed says.")
   var retirements: Bool?
+  @Option(help: "How many worlds may not come to rest (default: one in fifty).")
+  var unsettled: Int?
   @ArgumentParser.Flag(help: "Says what happens.") var trace = false
   @Option(help: "How many seeds at once.") var jobs = 2
 
@@ -50,7 +52,8 @@ struct SimulateCommand: AsyncParsableCommand {
       for try await part in group { ledger.merge(part) }
     }
     try SimulationRunner.close(
-      ledger, retirements: retirements, isComplete: ledger["seeds"] >= 200)
+      ledger, retirements: retirements, isComplete: ledger["seeds"] >= 200,
+      unsettled: unsettled)
   }
 
   private func runFixtures(_ ledger: inout Ledger) async throws {

@@ -28,6 +28,10 @@ final class SimulatedWorld: @unchecked Sendable {
   var decisions = 0
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
+  /// Copies for which that was so, or which held something.
+  var hindered: [SimulatedCopy] = []
+  /// Everybody came to have the same in the second phase.
+  private(set) var isSettled = false
   /// What it held because of a cut, by who wrote it.
   var held: [(copy: SimulatedCopy, device: String)] = []
   private(set) var time: Int64 = 1_700_000_000_000
@@ -63,6 +67,8 @@ final class SimulatedWorld: @unchecked Sendable {
   }
 
   func count(_ number: Int = 1) { events += number }
+
+  func noteSettled() { isSettled = true }
 
   // MARK: running
 

@@ -68,6 +68,7 @@ struct SimulationRunner {
 
   private mutating func add(_ world: SimulatedWorld) {
     ledger.count("seeds")
+    ledger.count("worlds that came to rest", world.isSettled ? 1 : 0)
     ledger.count("events", world.eventCount)
     ledger.count("simulated hours", world.simulatedHours)
     ledger.count("deltas", world.histories.reduce(0) { $0 + $1.deltas.count })
@@ -95,7 +96,10 @@ struct SimulationRunner {
     }
   }
 
-  static func close(_ ledger: Ledger, retirements: Bool?, isComplete: Bool) throws {
+  /// - Parameter unsettled: So many worlds may not come to rest.
+  static func close(
+    _ ledger: Ledger, retirements: Bool?, isComplete: Bool, unsettled: Int?
+  ) throws {
     var ledger = ledger
     if isComplete {
       var left = SimulationScript.withheld
@@ -108,6 +112,11 @@ struct SimulationRunner {
     let years = Double(ledger["events"]) / 26_280
     print("simulate: device-years \(Int(years)) (26280 actions a device-year)")
     try ledger.close(rates: ["events", "seeds", "deltas"])
+    // Known limits, each of them, but what strands whole kinds of devices must not hide in them.
+    let restless = ledger["seeds"] - ledger["worlds that came to rest"]
+    guard restless <= unsettled ?? max(2, ledger["seeds"] / 50) else {
+      throw TortureFailure("\(restless) of \(ledger["seeds"]) worlds do not come to rest")
+    }
   }
 
   // MARK: lists of steps
