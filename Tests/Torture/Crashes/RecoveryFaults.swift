@@ -77,6 +77,9 @@ struct RecoveryFaults {
         guard error is StoreError || error is CairnError else { throw error }
         ledger.count("recoveries that failed")
       }
+      guard place.home.struck > 0 else {
+        throw TortureFailure("call \(number) of the recovery is never made")
+      }
       place.home.heal()
       place.process?.kill()
       place.process = ProcessDisk(place.home)
