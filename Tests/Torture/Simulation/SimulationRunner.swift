@@ -13,7 +13,11 @@ struct SimulationRunner {
   /// Whether devices are retired, instead of what the seed says.
   let retirements: Bool?
   let isTracing: Bool
+  /// A seed that fails is noted, and the next one is run.
+  let keepsGoing: Bool
   private(set) var ledger = Ledger("simulate")
+  /// Seeds that did not hold.
+  private(set) var failed: [UInt64] = []
 
   /// What one run came to.
   struct Outcome {
@@ -22,10 +26,13 @@ struct SimulationRunner {
     var world: SimulatedWorld
   }
 
-  init(length: Int?, retirements: Bool? = nil, isTracing: Bool) {
+  init(
+    length: Int?, retirements: Bool? = nil, isTracing: Bool = false, keepsGoing: Bool = false
+  ) {
     self.length = length
     self.retirements = retirements
     self.isTracing = isTracing
+    self.keepsGoing = keepsGoing
   }
 
   static func run(_ script: SimulationScript, isTracing: Bool = false) async -> Outcome {
@@ -40,6 +47,14 @@ struct SimulationRunner {
   }
 
   mutating func run(seed: UInt64, isRunTwice: Bool) async throws {
+    do { try await runOnce(seed: seed, isRunTwice: isRunTwice) } catch {
+      guard keepsGoing, error is TortureFailure else { throw error }
+      print("simulate: \(error)")
+      failed.append(seed)
+    }
+  }
+
+  private mutating func runOnce(seed: UInt64, isRunTwice: Bool) async throws {
     let script = SimulationScript(seed: seed, length: length, retirements: retirements)
     let outcome = await Self.run(script, isTracing: isTracing)
     if isTracing { print(outcome.world.trace.joined(separator: "\n")) }
@@ -50,10 +65,12 @@ struct SimulationRunner {
       print("simulate: seed \(seed) fails\(isSame ? ", and again" : ", and not in this way again")")
       print("simulate: \(failure)")
       print("simulate: again with cairn-torture simulate --seed \(seed) --seeds 1\(options)")
-      // Fewer steps tell more: as few as can be found in a minute.
-      try await SimulationShrinker(
-        length: length, retirements: retirements, patience: .seconds(60)
-      ).run(seed: seed)
+      if !keepsGoing {
+        // Fewer steps tell more: as few as can be found in a minute.
+        try await SimulationShrinker(
+          length: length, retirements: retirements, patience: .seconds(60)
+        ).run(seed: seed)
+      }
       throw TortureFailure("seed \(seed): \(failure)\n  less: --shrink \(seed)\(options)")
     }
     if isRunTwice {
@@ -64,6 +81,14 @@ struct SimulationRunner {
       }
     }
     add(outcome.world)
+  }
+
+  mutating func count(_ name: String, _ number: Int) { ledger.count(name, number) }
+
+  /// What another lane has done.
+  mutating func merge(_ other: SimulationRunner) {
+    ledger.merge(other.ledger)
+    failed += other.failed
   }
 
   private mutating func add(_ world: SimulatedWorld) {
@@ -97,10 +122,8 @@ struct SimulationRunner {
   }
 
   /// - Parameter unsettled: So many worlds may not come to rest.
-  static func close(
-    _ ledger: Ledger, retirements: Bool?, isComplete: Bool, unsettled: Int?
-  ) throws {
-    var ledger = ledger
+  mutating func close(isComplete: Bool, unsettled: Int?) throws {
+    if keepsGoing { ledger.count("seeds that fail", failed.count) }
     if isComplete {
       var left = SimulationScript.withheld
       if retirements == true { left.formUnion([.restore, .folderRolledBack, .massDelete]) }
@@ -114,6 +137,10 @@ struct SimulationRunner {
     try ledger.close(rates: ["events", "seeds", "deltas"])
     // Known limits, each of them, but what strands whole kinds of devices must not hide in them.
     let restless = ledger["seeds"] - ledger["worlds that came to rest"]
+    if !failed.isEmpty {
+      let list = failed.sorted().map { "\($0)" }.joined(separator: ", ")
+      throw TortureFailure("these seeds fail: \(list)")
+    }
     guard restless <= unsettled ?? max(2, ledger["seeds"] / 50) else {
       throw TortureFailure("\(restless) of \(ledger["seeds"]) worlds do not come to rest")
     }
