@@ -21,6 +21,9 @@ struct FlipsCommand: AsyncParsableCommand {
   @Option(help: "Whole datastores that are opened with one file spoilt.")
   var opens = 6_000
 
+  @Option(help: "Seconds after which nothing new is begun, instead of a number.")
+  var seconds: Double?
+
   @Option(help: "Only files whose path contains this.")
   var only: String?
 
@@ -38,18 +41,20 @@ struct FlipsCommand: AsyncParsableCommand {
       guard let kind = SampleWorld.kind(path), let bytes = world.disk.bytes(path) else { continue }
       files.append(try SpoiltFile(path, kind, bytes))
     }
-    if only == nil {
+    let until = Deadline(seconds: seconds)
+    if only == nil, seconds == nil {
       ledger.expect(FileKind.allCases.map { "in a \($0.rawValue) file" })
       ledger.expect(Mutation.names + ["file of another place", "file of another world"])
     }
     ledger.count("files", files.count)
     ledger.count("bytes", files.reduce(0) { $0 + $1.whole.count })
-    for file in files {
+    for file in files where !until.isOver {
       Culprit.begin(file.path)
       try flip(file, &ledger)
       try spoil(file, &ledger)
     }
-    try await WorldOpening(world: world, files: files, opens: opens, seed: seed).run(&ledger)
+    try await WorldOpening(world: world, files: files, opens: opens, seed: seed, until: until)
+      .run(&ledger)
     Culprit.end()
     try close(ledger)
   }
@@ -136,7 +141,8 @@ struct FlipsCommand: AsyncParsableCommand {
     guard memory <= FlipsCommand.memoryMax else {
       throw TortureFailure("\(memory) MiB were in use at once")
     }
-    guard only != nil || ledger["bytes"] >= 256 << 10 && ledger["flips"] >= 2_000_000 else {
+    if only != nil || seconds != nil { return }
+    guard ledger["bytes"] >= 256 << 10, ledger["flips"] >= 2_000_000 else {
       throw TortureFailure("the sample has become too small")
     }
   }

@@ -19,6 +19,9 @@ struct Errors: AsyncParsableCommand {
   @Option(help: "One in so many calls of the longer scenarios.")
   var stride = 1
 
+  @Option(help: "Seconds after which nothing new is begun, instead of a number.")
+  var seconds: Double?
+
   @ArgumentParser.Flag(help: "All calls of all scenarios, in many variants.")
   var long = false
 
@@ -29,40 +32,43 @@ struct Errors: AsyncParsableCommand {
     print("errors: seed \(seed)")
     var ledger = Ledger("errors")
     ledger.expect(Errors.faults.map(\.name))
-    var search = FaultSearch(ledger, seed: seed)
+    var search = FaultSearch(Ledger("errors"), seed: seed)
+    var recoveries = RecoveryFaults(Ledger("errors"), seed: seed, faults: Errors.faults)
+    let until = Deadline(seconds: seconds)
     do {
-      for variant in 0..<UInt64(long ? 40 : 1) {
-        for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
-          try await search.search(
-            scenario, faults: Errors.faults, variant: variant, stride: stride)
-        }
-        for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
-          let stride = long ? 1 : stride * scenario.weight
-          try await search.search(
-            scenario, faults: Errors.faults, variant: variant, stride: stride)
-        }
+      for variant in 0..<UInt64(long ? 40 : seconds == nil ? 1 : 10_000) where !until.isOver {
+        try await run(&search, &recoveries, variant, until)
       }
     } catch {
-      print("errors: after \(search.sites) sites")
+      print("errors: after \(search.sites) sites, \(recoveries.sites) in recoveries")
       throw error
     }
-    ledger = try await recoveries(search.ledger)
+    ledger.merge(search.ledger)
+    ledger.merge(recoveries.ledger)
     ledger.count("sites", search.sites)
-    try ledger.close(rates: ["sites"])
+    ledger.count("sites in recoveries", recoveries.sites)
+    try ledger.close(rates: ["sites", "sites in recoveries"])
   }
 
-  private func recoveries(_ ledger: Ledger) async throws -> Ledger {
-    var search = RecoveryFaults(ledger, seed: seed, faults: Errors.faults)
+  /// All scenarios once, and what a power cut leaves of each.
+  private func run(
+    _ search: inout FaultSearch, _ recoveries: inout RecoveryFaults, _ variant: UInt64,
+    _ until: Deadline
+  ) async throws {
+    let faults = Errors.faults
     let every = (long ? 1 : 9) * stride
     for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
-      try await search.search(scenario, variant: 0, every: every)
+      if until.isOver { return }
+      try await search.search(scenario, faults: faults, variant: variant, stride: stride)
+      try await recoveries.search(scenario, variant: variant, every: every)
     }
     for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
-      try await search.search(scenario, variant: 0, every: every * scenario.weight)
+      if until.isOver { return }
+      let weight = scenario.weight
+      try await search.search(
+        scenario, faults: faults, variant: variant, stride: long ? 1 : stride * weight)
+      try await recoveries.search(scenario, variant: variant, every: every * weight)
     }
-    var result = search.ledger
-    result.count("sites in recoveries", search.sites)
-    return result
   }
 
   static let faults: [FaultSearch.Fault] = [

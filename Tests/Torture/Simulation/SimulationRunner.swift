@@ -135,12 +135,12 @@ struct SimulationRunner {
     let years = Double(ledger["events"]) / 26_280
     print("simulate: device-years \(Int(years)) (26280 actions a device-year)")
     try ledger.close(rates: ["events", "seeds", "deltas"])
-    // Known limits, each of them, but what strands whole kinds of devices must not hide in them.
-    let restless = ledger["seeds"] - ledger["worlds that came to rest"]
     if !failed.isEmpty {
       let list = failed.sorted().map { "\($0)" }.joined(separator: ", ")
       throw TortureFailure("these seeds fail: \(list)")
     }
+    // Known limits, each of them, but what strands whole kinds of devices must not hide in them.
+    let restless = ledger["seeds"] - ledger["worlds that came to rest"]
     guard restless <= unsettled ?? max(2, ledger["seeds"] / 50) else {
       throw TortureFailure("\(restless) of \(ledger["seeds"]) worlds do not come to rest")
     }
