@@ -123,7 +123,7 @@ extension SimulatedWorld {
     held += report.held.map { (copy, String($0.name.prefix(16))) }
     try copy.commit(allowingMassDelete: true)
     folder.settle()
-    count(4)
+    count(3)
     return !committed && report.isIdle
   }
 

@@ -128,7 +128,6 @@ final class SimulatedWorld: @unchecked Sendable {
     let device = devices[step.device % devices.count]
     note("\(step)")
     pass(Int64(random.below(profile.pace * 2 + 1)))
-    count()
     if step.act.isWork {
       try await work(step, device, random)
     } else {
@@ -153,6 +152,7 @@ final class SimulatedWorld: @unchecked Sendable {
       try copy.close()
       guard try copy.open(afterCrash: false) else { return }
     }
+    count(step.act.events)
     switch step.act {
     case .edit: try copy.edit(profile, random)
     case .commit: try copy.commit()
@@ -193,6 +193,7 @@ final class SimulatedWorld: @unchecked Sendable {
     _ copy: SimulatedCopy, _ device: SimulatedDevice, _ random: SeededRandom
   ) async throws {
     guard let datastore = copy.datastore, !copy.isExchanging else { return }
+    count()
     if random.below(3) > 0 { folder.deliver(to: device.number, random) }
     device.rounds += 1
     copy.isExchanging = true
@@ -219,6 +220,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
   private func refresh(_ device: SimulatedDevice) async throws {
     if device.isRefreshing { return }
+    count()
     device.rounds += 1
     device.isRefreshing = true
     defer {

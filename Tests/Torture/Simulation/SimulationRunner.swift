@@ -178,10 +178,10 @@ extension SimulatedWorld {
       + devices.reduce(0) { $0 + $1.faults.count(act) }
   }
 
+  /// What was done or has struck, each once: the work in the middle of a round counts as what it
+  /// is. Edits are apart.
   var eventCount: Int {
-    let faults = SimulationStep.Act.faults.reduce(0) { $0 + taken($1) }
-    return devices.reduce(events + faults) { sum, device in
-      device.copies.reduce(sum) { $0 + $1.counts.edits }
-    }
+    let faults = SimulationStep.Act.faults.filter { $0 != .interleave }
+    return faults.reduce(events) { $0 + taken($1) }
   }
 }
