@@ -2,12 +2,6 @@ import ArgumentParser
 import CairnFuzzEntries
 import TestSupport
 
-#if canImport(Darwin)
-  import Darwin
-#else
-  import Glibc
-#endif
-
 /// Every bit of every kind of file, and coarser damage, against the readers of those files; then a
 /// part of it against whole datastores.
 struct FlipsCommand: AsyncParsableCommand {
@@ -129,13 +123,7 @@ struct FlipsCommand: AsyncParsableCommand {
 
   private func close(_ ledger: Ledger) throws(TortureFailure) {
     var ledger = ledger
-    var usage = rusage()
-    #if canImport(Darwin)
-      unsafe getrusage(RUSAGE_SELF, &usage)
-    #else
-      unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    #endif
-    let memory = usage.ru_maxrss / 1024
+    let memory = Memory.peak
     ledger.count("memory MiB", memory)
     try ledger.close(rates: ["flips"])
     guard memory <= FlipsCommand.memoryMax else {

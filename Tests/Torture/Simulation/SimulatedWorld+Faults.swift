@@ -14,7 +14,7 @@ extension SimulatedWorld {
     case .crash: device.cutPower()
     case .clockJump:
       let years = 365 * 86_400_000 as Int64
-      device.skew = (Int64(random.below(101)) - 50) * years / 7
+      device.skew = (Int64(random.below(101)) - 50) * years
       took(.clockJump)
     case .twoOpens: try openTwice(device, random)
     case .massDelete:

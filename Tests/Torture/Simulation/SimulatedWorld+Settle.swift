@@ -218,6 +218,7 @@ extension SimulatedWorld {
     if histories.contains(where: \.isForked) || !histories[index].vector.covers(vector) {
       return nil
     }
+    noteComparison()
     return histories[index].content(seen: vector)
   }
 

@@ -26,6 +26,8 @@ final class SimulatedWorld: @unchecked Sendable {
   var lostCuts = 0
   /// How often somebody had to choose between groups that had retired each other.
   var decisions = 0
+  /// How often something was compared with what the naive reference says.
+  private(set) var comparisons = 0
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
   /// Copies for which that was so, or which held something.
@@ -68,6 +70,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
   func count(_ number: Int = 1) { events += number }
 
+  func noteComparison() { comparisons += 1 }
   func noteSettled() { isSettled = true }
 
   // MARK: running

@@ -18,6 +18,8 @@ struct SimulationRunner {
   private(set) var ledger = Ledger("simulate")
   /// Seeds that did not hold.
   private(set) var failed: [UInt64] = []
+  /// Some worlds at once take far less, however many there were before.
+  private static let memoryMax = 512
 
   /// What one run came to.
   struct Outcome {
@@ -95,6 +97,9 @@ struct SimulationRunner {
     ledger.count("seeds")
     ledger.count("worlds that came to rest", world.isSettled ? 1 : 0)
     ledger.count("events", world.eventCount)
+    ledger.count("crashes", SimulationStep.Act.crashes.reduce(0) { $0 + world.taken($1) })
+    ledger.count("faults", SimulationStep.Act.faults.reduce(0) { $0 + world.taken($1) })
+    ledger.count("reference comparisons", world.comparisons)
     ledger.count("simulated hours", world.simulatedHours)
     ledger.count("deltas", world.histories.reduce(0) { $0 + $1.deltas.count })
     ledger.count("requests", world.folder.requests)
@@ -134,7 +139,16 @@ struct SimulationRunner {
     // 10 commits and 2 exchanges an hour while it is in use, a quarter of the day.
     let years = Double(ledger["events"]) / 26_280
     print("simulate: device-years \(Int(years)) (26280 actions a device-year)")
-    try ledger.close(rates: ["events", "seeds", "deltas"])
+    let memory = Memory.peak
+    ledger.count("memory MiB", memory)
+    try ledger.close(
+      rates: ["events", "seeds", "deltas", "simulated hours", "crashes", "faults"])
+    guard memory <= Self.memoryMax else {
+      throw TortureFailure("\(memory) MiB were in use at once")
+    }
+    guard !isComplete || ledger["reference comparisons"] > ledger["seeds"] else {
+      throw TortureFailure("the reference is not asked any more")
+    }
     if !failed.isEmpty {
       let list = failed.sorted().map { "\($0)" }.joined(separator: ", ")
       throw TortureFailure("these seeds fail: \(list)")
