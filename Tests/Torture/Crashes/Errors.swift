@@ -31,7 +31,9 @@ struct Errors: AsyncParsableCommand {
   func run() async throws {
     print("errors: seed \(seed)")
     var ledger = Ledger("errors")
-    ledger.expect(Errors.faults.map(\.name))
+    let names = Errors.faults.map(\.name)
+    ledger.expect(names)
+    if only == nil { ledger.expect(names.map { $0 + " in the folder" }) }
     var search = FaultSearch(Ledger("errors"), seed: seed)
     var recoveries = RecoveryFaults(Ledger("errors"), seed: seed, faults: Errors.faults)
     let until = Deadline(seconds: seconds)
@@ -46,8 +48,9 @@ struct Errors: AsyncParsableCommand {
     ledger.merge(search.ledger)
     ledger.merge(recoveries.ledger)
     ledger.count("sites", search.sites)
+    ledger.count("sites in the folder", search.folderSites)
     ledger.count("sites in recoveries", recoveries.sites)
-    try ledger.close(rates: ["sites", "sites in recoveries"])
+    try ledger.close(rates: ["sites", "sites in the folder", "sites in recoveries"])
   }
 
   /// All scenarios once, and what a power cut leaves of each.

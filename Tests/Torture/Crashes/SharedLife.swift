@@ -33,6 +33,8 @@ final class SharedLife: Life {
 
   var stepNames: [String] { scenario.steps.map { "\($0)" } }
 
+  func isOfOthers(_ step: Int) -> Bool { scenario.steps[step].isOfOthers }
+
   func content() throws -> UInt64 {
     if let open {
       parts[key(open.id, isLocal: open.manager.isLocal)] = SharedScenario.part(

@@ -39,6 +39,14 @@ struct SharedScenario: Scenario {
     case uncache(String)
     case migrate
     case advance(Int64)
+
+    /// Other devices do it.
+    var isOfOthers: Bool {
+      switch self {
+      case .peer, .peerLoad, .peerDeletes: true
+      default: false
+      }
+    }
   }
 
   static let root = "/a"
