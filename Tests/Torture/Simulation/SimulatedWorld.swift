@@ -198,6 +198,7 @@ final class SimulatedWorld: @unchecked Sendable {
     guard let datastore = copy.datastore, !copy.isExchanging else { return }
     count()
     if random.below(3) > 0 { folder.deliver(to: device.number, random) }
+    let before = folder.state(for: device.number)
     device.rounds += 1
     copy.isExchanging = true
     defer {
@@ -214,7 +215,7 @@ final class SimulatedWorld: @unchecked Sendable {
       // A device in the middle of whose round the app closed it, too.
       if copy.datastore !== datastore { return }
       if error.code == .closed { return }
-      if folder.troubles[device.number] > 0 {
+      if folder.isExcuse(before, for: device.number) {
         return copy.count(error, "exchange")
       }
       try copy.excuse(error, "exchange")
@@ -224,6 +225,7 @@ final class SimulatedWorld: @unchecked Sendable {
   private func refresh(_ device: SimulatedDevice) async throws {
     if device.isRefreshing { return }
     count()
+    let before = folder.state(for: device.number)
     device.rounds += 1
     device.isRefreshing = true
     defer {
@@ -232,7 +234,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
     do { _ = try await device.manager.refresh() } catch {
       note("  \(error)")
-      if folder.troubles[device.number] > 0 {
+      if folder.isExcuse(before, for: device.number) {
         return device.copies[0].count(error, "refresh")
       }
       try device.copies[0].excuse(error, "refresh")
