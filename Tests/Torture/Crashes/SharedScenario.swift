@@ -31,6 +31,14 @@ struct SharedScenario: Scenario {
     case peerLoad(Int, Int)
     /// The other device deletes the datastore, and says so.
     case peerDeletes
+    /// The other device deletes records of this one.
+    case peerDeletesRecords
+    /// This device retires the other one.
+    case retirePeer
+    /// The other device retires this one.
+    case peerRetires
+    /// All are asked to agree on what may be forgotten.
+    case forget
     case refresh
     /// One that hears of the delete of a datastore.
     case refreshDeleting(String)
@@ -43,7 +51,7 @@ struct SharedScenario: Scenario {
     /// Other devices do it.
     var isOfOthers: Bool {
       switch self {
-      case .peer, .peerLoad, .peerDeletes: true
+      case .peer, .peerLoad, .peerDeletes, .peerDeletesRecords, .peerRetires: true
       default: false
       }
     }
@@ -175,11 +183,11 @@ struct SharedScenario: Scenario {
     }
   }
 
-  /// Copies are removed in it, and with them who wrote them.
+  /// Copies are removed in it, and with them who wrote them; or a device takes a new name.
   private var forgetsDevices: Bool {
     steps.contains { step in
       switch step {
-      case .uncache, .delete, .peerDeletes: true
+      case .uncache, .delete, .peerDeletes, .peerRetires: true
       default: false
       }
     }
