@@ -1,3 +1,4 @@
+import Cairn
 import CairnMerge
 import CairnStore
 
