@@ -31,47 +31,53 @@ struct Errors: AsyncParsableCommand {
   func run() async throws {
     print("errors: seed \(seed)")
     var ledger = Ledger("errors")
-    let names = Errors.faults.map(\.name)
-    ledger.expect(names)
-    if only == nil { ledger.expect(names.map { $0 + " in the folder" }) }
-    var search = FaultSearch(Ledger("errors"), seed: seed)
-    var recoveries = RecoveryFaults(Ledger("errors"), seed: seed, faults: Errors.faults)
-    let until = Deadline(seconds: seconds)
+    ledger.expect(expected)
+    // The first half of the time; the other is for recoveries.
+    let until = Deadline(seconds: seconds.map { $0 / 2 })
+    var search = FaultSearch(ledger, seed: seed, until: until)
     do {
-      for variant in 0..<UInt64(long ? 40 : seconds == nil ? 1 : 10_000) where !until.isOver {
-        try await run(&search, &recoveries, variant, until)
+      for variant in 0..<variants {
+        for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
+          try await search.search(
+            scenario, faults: Errors.faults, variant: variant, stride: stride)
+        }
+        for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
+          let stride = long ? 1 : stride * scenario.weight
+          try await search.search(
+            scenario, faults: Errors.faults, variant: variant, stride: stride)
+        }
       }
     } catch {
-      print("errors: after \(search.sites) sites, \(recoveries.sites) in recoveries")
+      print("errors: after \(search.sites) sites")
       throw error
     }
-    ledger.merge(search.ledger)
-    ledger.merge(recoveries.ledger)
+    ledger = try await recoveries(search.ledger)
     ledger.count("sites", search.sites)
     ledger.count("sites in the folder", search.folderSites)
-    ledger.count("sites in recoveries", recoveries.sites)
     try ledger.close(rates: ["sites", "sites in the folder", "sites in recoveries"])
   }
 
-  /// All scenarios once, and what a power cut leaves of each.
-  private func run(
-    _ search: inout FaultSearch, _ recoveries: inout RecoveryFaults, _ variant: UInt64,
-    _ until: Deadline
-  ) async throws {
-    let faults = Errors.faults
+  private var expected: [String] {
+    let names = Errors.faults.map(\.name)
+    return only == nil ? names + names.map { $0 + " in the folder" } : names
+  }
+
+  /// With a time there are more than fit into it.
+  private var variants: UInt64 { long ? 40 : seconds == nil ? 1 : 1000 }
+
+  private func recoveries(_ ledger: Ledger) async throws -> Ledger {
+    let until = Deadline(seconds: seconds.map { $0 / 2 })
+    var search = RecoveryFaults(ledger, seed: seed, faults: Errors.faults, until: until)
     let every = (long ? 1 : 9) * stride
     for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
-      if until.isOver { return }
-      try await search.search(scenario, faults: faults, variant: variant, stride: stride)
-      try await recoveries.search(scenario, variant: variant, every: every)
+      try await search.search(scenario, variant: 0, every: every)
     }
     for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
-      if until.isOver { return }
-      let weight = scenario.weight
-      try await search.search(
-        scenario, faults: faults, variant: variant, stride: long ? 1 : stride * weight)
-      try await recoveries.search(scenario, variant: variant, every: every * weight)
+      try await search.search(scenario, variant: 0, every: every * scenario.weight)
     }
+    var result = search.ledger
+    result.count("sites in recoveries", search.sites)
+    return result
   }
 
   static let faults: [FaultSearch.Fault] = [

@@ -21,9 +21,13 @@ struct FaultSearch {
   private(set) var sites = 0
   private(set) var folderSites = 0
 
-  init(_ ledger: Ledger, seed: UInt64) {
+  private let until: Deadline
+
+  /// After `until` nothing new is begun.
+  init(_ ledger: Ledger, seed: UInt64, until: Deadline) {
     self.ledger = ledger
     self.seed = seed
+    self.until = until
   }
 
   /// What a run without faults is like.
@@ -59,6 +63,7 @@ struct FaultSearch {
   mutating func search(
     _ scenario: some Scenario, faults: [Fault], variant: UInt64, stride: Int
   ) async throws {
+    if until.isOver { return }
     let plain = try await plain(scenario, variant)
     var number = 0
     for fault in faults {
