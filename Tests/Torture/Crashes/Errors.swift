@@ -19,6 +19,9 @@ struct Errors: AsyncParsableCommand {
   @Option(help: "One in so many calls of the longer scenarios.")
   var stride = 1
 
+  @Option(help: "Seconds after which nothing new is begun, instead of a number.")
+  var seconds: Double?
+
   @ArgumentParser.Flag(help: "All calls of all scenarios, in many variants.")
   var long = false
 
@@ -28,10 +31,12 @@ struct Errors: AsyncParsableCommand {
   func run() async throws {
     print("errors: seed \(seed)")
     var ledger = Ledger("errors")
-    ledger.expect(Errors.faults.map(\.name))
-    var search = FaultSearch(ledger, seed: seed)
+    ledger.expect(expected)
+    // The first half of the time; the other is for recoveries.
+    let until = Deadline(seconds: seconds.map { $0 / 2 })
+    var search = FaultSearch(ledger, seed: seed, until: until)
     do {
-      for variant in 0..<UInt64(long ? 40 : 1) {
+      for variant in 0..<variants {
         for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
           try await search.search(
             scenario, faults: Errors.faults, variant: variant, stride: stride)
@@ -48,11 +53,21 @@ struct Errors: AsyncParsableCommand {
     }
     ledger = try await recoveries(search.ledger)
     ledger.count("sites", search.sites)
-    try ledger.close(rates: ["sites"])
+    ledger.count("sites in the folder", search.folderSites)
+    try ledger.close(rates: ["sites", "sites in the folder", "sites in recoveries"])
   }
 
+  private var expected: [String] {
+    let names = Errors.faults.map(\.name)
+    return only == nil ? names + names.map { $0 + " in the folder" } : names
+  }
+
+  /// With a time there are more than fit into it.
+  private var variants: UInt64 { long ? 40 : seconds == nil ? 1 : 1000 }
+
   private func recoveries(_ ledger: Ledger) async throws -> Ledger {
-    var search = RecoveryFaults(ledger, seed: seed, faults: Errors.faults)
+    let until = Deadline(seconds: seconds.map { $0 / 2 })
+    var search = RecoveryFaults(ledger, seed: seed, faults: Errors.faults, until: until)
     let every = (long ? 1 : 9) * stride
     for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
       try await search.search(scenario, variant: 0, every: every)

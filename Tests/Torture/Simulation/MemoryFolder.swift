@@ -61,7 +61,8 @@ final class MemoryFolder: @unchecked Sendable {
   private(set) var requests = 0
   /// Faults taken, by device.
   var troubles: [Int] = []
-  private var commonTroubles = 0
+  /// Of `cairn.json` only a part was stored, and nobody has written it again.
+  var isIdentityHalf = false
   var counts: [Int]
   /// What a device did that it must not do.
   var violation: String?
@@ -84,7 +85,7 @@ final class MemoryFolder: @unchecked Sendable {
   func add() {
     armed.append([])
     listings.append([:])
-    troubles.append(commonTroubles)
+    troubles.append(0)
     if isShared { return }
     var view = View()
     if let first = views.first {
@@ -113,10 +114,17 @@ final class MemoryFolder: @unchecked Sendable {
     }
   }
 
-  /// What a fault has done may reach everybody, also those who are to come.
-  func troubleAll() {
-    for index in troubles.indices { troubles[index] += 1 }
-    commonTroubles += 1
+  /// What a device's next round may fail for: faults that were taken so far, and whether files are
+  /// not what they were written as.
+  func state(for device: Int) -> (troubles: Int, isDisturbed: Bool) {
+    let view = views[number(of: device)]
+    return (troubles[device], !view.waiting.isEmpty || view.emptyFor > 0 || isIdentityHalf)
+  }
+
+  /// Whether a round that began in this state may have failed because of the folder.
+  func isExcuse(_ before: (troubles: Int, isDisturbed: Bool), for device: Int) -> Bool {
+    let now = state(for: device)
+    return before.isDisturbed || now.isDisturbed || now.troubles != before.troubles
   }
 
   func tick() -> Int {

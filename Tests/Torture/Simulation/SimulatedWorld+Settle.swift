@@ -34,7 +34,8 @@ extension SimulatedWorld {
       try addDevice()
       devices[devices.count - 1].makesMarks = false
     }
-    guard try await meet() else { return }
+    guard try await meet() else { return try await checkUnsettled() }
+    noteSettled()
     try checkAcknowledged()
     try checkEqual()
     try checkSnapshots()
@@ -44,7 +45,7 @@ extension SimulatedWorld {
 
   /// Everybody looks at the list of datastores: with no faults nothing is wrong with it. What
   /// crashes have left half written goes with that.
-  private func refreshAll() async throws {
+  func refreshAll() async throws {
     for device in devices {
       do { _ = try await device.manager.refresh() } catch {
         throw TortureFailure("device \(device.number): with no faults its refresh fails: \(error)")
@@ -57,8 +58,7 @@ extension SimulatedWorld {
   private func meet() async throws -> Bool {
     for round in 0..<(profile.retires ? Self.roundsWithRetirements : Self.roundsMax) {
       var isQuiet = true
-      obstacles = []
-      held = []
+      (obstacles, hindered, held) = ([], [], [])
       for device in devices {
         for copy in device.copies {
           if try await !meet(copy, device) { isQuiet = false }
@@ -122,10 +122,13 @@ extension SimulatedWorld {
     obstacles +=
       report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
       + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
+    if !report.waiting.isEmpty || !report.problems.isEmpty || !report.held.isEmpty {
+      hindered.append(copy)
+    }
     held += report.held.map { (copy, String($0.name.prefix(16))) }
     try copy.commit(allowingMassDelete: true)
     folder.settle()
-    count(4)
+    count(3)
     return !committed && report.isIdle
   }
 
@@ -220,6 +223,7 @@ extension SimulatedWorld {
     if histories.contains(where: \.isForked) || !histories[index].vector.covers(vector) {
       return nil
     }
+    noteComparison()
     return histories[index].content(seen: vector)
   }
 
@@ -239,7 +243,7 @@ extension SimulatedWorld {
   }
 
   /// Closed and opened once more: nothing to mend, nothing too much.
-  private func checkHomes() throws {
+  func checkHomes() throws {
     for device in devices {
       let shown = device.copies.map(\.memory.shown)
       try restart(device)
