@@ -32,29 +32,34 @@ struct Errors: AsyncParsableCommand {
     print("errors: seed \(seed)")
     var ledger = Ledger("errors")
     ledger.expect(expected)
+    let search = try await calls(ledger)
+    var result = try await recoveries(search.ledger)
+    result.count("sites", search.sites)
+    result.count("sites in the folder", search.folderSites)
+    try result.close(rates: ["sites", "sites in the folder", "sites in recoveries"])
+  }
+
+  private func calls(_ ledger: Ledger) async throws -> FaultSearch {
     // The first half of the time; the other is for recoveries.
     let until = Deadline(seconds: seconds.map { $0 / 2 })
     var search = FaultSearch(ledger, seed: seed, until: until)
-    do {
-      for variant in 0..<variants {
-        for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
-          try await search.search(
-            scenario, faults: Errors.faults, variant: variant, stride: stride)
-        }
-        for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
-          let stride = long ? 1 : stride * scenario.weight
-          try await search.search(
-            scenario, faults: Errors.faults, variant: variant, stride: stride)
-        }
+    for variant in 0..<variants {
+      do { try await run(variant, &search) } catch {
+        print("errors: after \(search.sites) sites")
+        throw error
       }
-    } catch {
-      print("errors: after \(search.sites) sites")
-      throw error
     }
-    ledger = try await recoveries(search.ledger)
-    ledger.count("sites", search.sites)
-    ledger.count("sites in the folder", search.folderSites)
-    try ledger.close(rates: ["sites", "sites in the folder", "sites in recoveries"])
+    return search
+  }
+
+  private func run(_ variant: UInt64, _ search: inout FaultSearch) async throws {
+    for scenario in Scenarios.store where only ?? scenario.name == scenario.name {
+      try await search.search(scenario, faults: Errors.faults, variant: variant, stride: stride)
+    }
+    for scenario in Scenarios.shared where only ?? scenario.name == scenario.name {
+      let stride = long ? 1 : stride * scenario.weight
+      try await search.search(scenario, faults: Errors.faults, variant: variant, stride: stride)
+    }
   }
 
   private var expected: [String] {
