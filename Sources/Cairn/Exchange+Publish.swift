@@ -356,7 +356,15 @@ extension Exchange {
     if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
-      guard try await isInPlace(snapshot, &report) else { return }
+      if memory.withLock({ $0.sent[snapshot.name] }) != snapshot.content {
+        // What can't be read once is not tried again: the next snapshot is another one. (In a
+        // function of its own that catches the error, Swift 6.3.1 makes a call to nowhere of this.)
+        let isFirst = memory.withLock { $0.uncompared.insert(snapshot.content).inserted }
+        guard isFirst else { return }
+        let found = try await hash(of: path, size: snapshot.size, &report)
+        guard found == snapshot.content else { return }
+        memory.withLock { $0.sent[snapshot.name] = snapshot.content }
+      }
     } else {
       report.requests += 1
       gauge.planPublish(files: 1, bytes: snapshot.size)
@@ -373,25 +381,6 @@ extension Exchange {
     }
     head.snapshot = snapshot
     report.publishedSnapshot = true
-  }
-
-  /// Whether the file under a snapshot's name has its bytes. What this process has written is not
-  /// read back, and what can't be read once is not tried again: the next snapshot is another one.
-  private func isInPlace(
-    _ snapshot: Head.Snapshot, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> Bool {
-    let (sent, uncompared) = memory.withLock { ($0.sent[snapshot.name], $0.uncompared) }
-    if sent == snapshot.content { return true }
-    if uncompared.contains(snapshot.content) { return false }
-    do throws(CairnError) {
-      let path = directory + "/" + snapshot.name
-      return try await hash(of: path, size: snapshot.size, &report) == snapshot.content
-    } catch {
-      guard error.code == .quota || Exchange.mayBeOfOne(error) else { throw error }
-      memory.withLock { _ = $0.uncompared.insert(snapshot.content) }
-      report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: error.message))
-      return false
-    }
   }
 
   // MARK: the head

@@ -47,9 +47,9 @@ extension Store {
   /// here, as if those that were missing had been applied. What is pending is committed.
   ///
   /// The file at `temporary` (in the store's snapshot directory) is verified to the last byte
-  /// first, and consumed unless `mayDelete` says no. Both states are merged into a new snapshot, row
-  /// by row, while readers and writers go on; the log behind it has what they change meanwhile. If
-  /// it throws, everything is as it was but for that commit.
+  /// first, and consumed unless `mayDelete` says no. Both states are merged into a new snapshot,
+  /// row by row, while readers and writers go on; the log behind it has what they change meanwhile.
+  /// If it throws, everything is as it was but for that commit.
   ///
   /// - Parameter mayDelete: asked before anything counts, with how many records that are here would
   ///   be gone. If it says no, nothing is done, nil is returned, and the file stays.
