@@ -340,7 +340,7 @@ import Testing
     try a.askToForget()
     for _ in 0..<2 { try await bench.bench.meet(a, b) }
     try b.compact()
-    #expect(try await b.exchange().publishedSnapshot)
+    try await b.exchange()
     try await a.pull()
     let manager = a.manager
     #expect(try a.table("t").record("r1") == nil)
@@ -358,11 +358,14 @@ import Testing
       bench.directory(manager.root) + "/log/" + FileName.segment(delta.segment),
       at: delta.offset + 20)
     let report = try await repair(manager)
-    #expect(!report.losses.isEmpty && report.reinserted == (changed ? 2 : 1))
+    #expect(!report.losses.isEmpty && report.reinserted == 1)
+    // Nothing tells any more that it was made on top of what the others have.
+    #expect(report.losses.contains { $0.message.contains("t/r2.n: it was") } == changed)
     let repaired = try manager.openDatastore("notes")
-    #expect(try content(repaired) == before)
+    #expect(try repaired.table("t").record("r1") == nil)
+    if !changed { #expect(try content(repaired) == before) }
     try await bench.bench.meet(repaired, b)
-    #expect(try content(b) == before)
+    #expect(try content(b) == content(repaired))
     try repaired.close()
   }
 

@@ -8,9 +8,6 @@ extension MemoryDisk {
   /// How many times something was read, listed, looked up, measured or opened.
   package var reads: Int { state.withLock { $0.reads } }
 
-  /// How many steps and reads have failed because that was ordered.
-  package var struck: Int { state.withLock { $0.struck } }
-
   /// Bytes of files that were read.
   package var bytesRead: Int { state.withLock { $0.bytesRead } }
 

@@ -24,8 +24,6 @@ struct MemoryDiskState {
   var bytesRead = 0
   var operationFaults: [MemoryDiskFault] = []
   var readFaults: [MemoryDiskFault] = []
-  /// How many of both have struck, and faults of the interceptor.
-  var struck = 0
   var powerOffBefore: Int?
   var isOff = false
   var interceptor: (@Sendable (MemoryDiskOperation) -> DiskError.Reason?)?
@@ -56,17 +54,13 @@ struct MemoryDiskState {
       try requirePower(verb, path)
     }
     let reason = intercepted ?? operationFaults.first { $0.strikes(operations) }?.reason
-    if let reason {
-      struck += 1
-      throw DiskError(reason: reason, operation: verb, path: path)
-    }
+    if let reason { throw DiskError(reason: reason, operation: verb, path: path) }
   }
 
   mutating func beginReading(_ verb: String, _ path: String) throws(DiskError) {
     try requirePower(verb, path)
     reads += 1
     if let fault = readFaults.first(where: { $0.strikes(reads) }) {
-      struck += 1
       throw DiskError(reason: fault.reason, operation: verb, path: path)
     }
   }

@@ -120,7 +120,13 @@ struct RepairMerge {
       return nil
     }
     let (kept, _) = MigrationMerge.resolve(rule, remote: old, local: own)
-    return kept == old ? nil : kept
+    if kept != old { return kept }
+    losses.append(
+      SalvageLoss(
+        path: source.directory, offset: nil,
+        message: "\(table)/\(id.text).\(field): it was \(own) here, which was not published; what "
+          + "the others have stays, by its rule: \(old)"))
+    return nil
   }
 
   private mutating func insert(_ table: String, _ id: RecordName) throws(StoreError) {

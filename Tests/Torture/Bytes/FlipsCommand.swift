@@ -2,6 +2,12 @@ import ArgumentParser
 import CairnFuzzEntries
 import TestSupport
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Every bit of every kind of file, and coarser damage, against the readers of those files; then a
 /// part of it against whole datastores.
 struct FlipsCommand: AsyncParsableCommand {
@@ -14,9 +20,6 @@ struct FlipsCommand: AsyncParsableCommand {
 
   @Option(help: "Whole datastores that are opened with one file spoilt.")
   var opens = 6_000
-
-  @Option(help: "Seconds after which nothing new is begun, instead of a number.")
-  var seconds: Double?
 
   @Option(help: "Only files whose path contains this.")
   var only: String?
@@ -35,20 +38,18 @@ struct FlipsCommand: AsyncParsableCommand {
       guard let kind = SampleWorld.kind(path), let bytes = world.disk.bytes(path) else { continue }
       files.append(try SpoiltFile(path, kind, bytes))
     }
-    let until = Deadline(seconds: seconds)
-    if only == nil, seconds == nil {
+    if only == nil {
       ledger.expect(FileKind.allCases.map { "in a \($0.rawValue) file" })
       ledger.expect(Mutation.names + ["file of another place", "file of another world"])
     }
     ledger.count("files", files.count)
     ledger.count("bytes", files.reduce(0) { $0 + $1.whole.count })
-    for file in files where !until.isOver {
+    for file in files {
       Culprit.begin(file.path)
       try flip(file, &ledger)
       try spoil(file, &ledger)
     }
-    try await WorldOpening(world: world, files: files, opens: opens, seed: seed, until: until)
-      .run(&ledger)
+    try await WorldOpening(world: world, files: files, opens: opens, seed: seed).run(&ledger)
     Culprit.end()
     try close(ledger)
   }
@@ -123,14 +124,19 @@ struct FlipsCommand: AsyncParsableCommand {
 
   private func close(_ ledger: Ledger) throws(TortureFailure) {
     var ledger = ledger
-    let memory = Memory.peak
+    var usage = rusage()
+    #if canImport(Darwin)
+      unsafe getrusage(RUSAGE_SELF, &usage)
+    #else
+      unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    #endif
+    let memory = usage.ru_maxrss / 1024
     ledger.count("memory MiB", memory)
     try ledger.close(rates: ["flips"])
     guard memory <= FlipsCommand.memoryMax else {
       throw TortureFailure("\(memory) MiB were in use at once")
     }
-    if only != nil || seconds != nil { return }
-    guard ledger["bytes"] >= 256 << 10, ledger["flips"] >= 2_000_000 else {
+    guard only != nil || ledger["bytes"] >= 256 << 10 && ledger["flips"] >= 2_000_000 else {
       throw TortureFailure("the sample has become too small")
     }
   }

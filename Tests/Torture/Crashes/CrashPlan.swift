@@ -58,7 +58,6 @@ final class CrashTally: Sendable {
   private struct State {
     var next = 0
     var isOver = false
-    var isCutShort = false
     var states: Set<UInt64> = []
     var deep: Set<UInt64> = []
     var ledgers: [(job: Int, ledger: Ledger)] = []
@@ -68,10 +67,9 @@ final class CrashTally: Sendable {
   private let plan: CrashPlan
   private let goal: Int
   private let deepGoal: Int
-  private let until: Deadline
 
-  init(_ plan: CrashPlan, goal: Int, deepGoal: Int, until: Deadline) {
-    (self.plan, self.goal, self.deepGoal, self.until) = (plan, goal, deepGoal, until)
+  init(_ plan: CrashPlan, goal: Int, deepGoal: Int) {
+    (self.plan, self.goal, self.deepGoal) = (plan, goal, deepGoal)
   }
 
   /// The next one to do, if there is any and not enough was done.
@@ -81,10 +79,6 @@ final class CrashTally: Sendable {
       let job = plan.jobs[state.next]
       let isEnough = state.states.count >= goal && state.deep.count >= deepGoal
       if !job.isDue, isEnough { return nil }
-      if until.isOver {
-        state.isCutShort = state.isCutShort || job.isDue
-        return nil
-      }
       state.next += 1
       return (state.next - 1, job)
     }
@@ -100,9 +94,6 @@ final class CrashTally: Sendable {
       state.ledgers.append((number, search.ledger))
     }
   }
-
-  /// The time was over before all that is due was done.
-  var isCutShort: Bool { state.withLock { $0.isCutShort } }
 
   var states: Int { state.withLock { $0.states.count } }
 

@@ -13,9 +13,6 @@ struct Crashes: AsyncParsableCommand {
   @Option(help: "Go on until so many different disks were opened (default: as the form says).")
   var states: Int?
 
-  @Option(help: "Seconds after which nothing new is begun, instead of a number.")
-  var seconds: Double?
-
   @ArgumentParser.Flag(help: "Less of everything, for a minute or two.")
   var short = false
 
@@ -34,9 +31,8 @@ struct Crashes: AsyncParsableCommand {
   func run() async throws {
     print("crashes: seed \(seed)")
     var ledger = Ledger("crashes")
-    let tally = CrashTally(
-      try plan, goal: seconds == nil ? goal : .max, deepGoal: 10_000,
-      until: Deadline(seconds: seconds))
+    if only == nil { ledger.expect(Site.expected) }
+    let tally = CrashTally(try plan, goal: goal, deepGoal: 10_000)
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<max(1, jobs) { group.addTask { try await lane(tally) } }
@@ -47,11 +43,8 @@ struct Crashes: AsyncParsableCommand {
       throw error
     }
     tally.merge(into: &ledger)
-    let isWhole = only == nil && !tally.isCutShort
-    if isWhole { ledger.expect(Site.expected) }
     try ledger.close(rates: ["states", "images"])
-    if !isWhole || seconds != nil { return }
-    guard ledger["states"] >= goal, ledger["states at depth 2"] >= 10_000 else {
+    guard only != nil || ledger["states"] >= goal && ledger["states at depth 2"] >= 10_000 else {
       throw TortureFailure("the scenarios have become too few")
     }
   }
@@ -77,8 +70,7 @@ struct Crashes: AsyncParsableCommand {
       if let only { return try CrashPlan(only: only, variant: variant) }
       if short { return CrashPlan(sequences: 1, extra: 2, variants: 4) }
       return CrashPlan(
-        sequences: long ? 3 : 2, extra: long ? 3 : 2,
-        variants: long || seconds != nil ? 10_000 : 100)
+        sequences: long ? 3 : 2, extra: long ? 3 : 2, variants: long ? 10_000 : 100)
     }
   }
 

@@ -4,9 +4,8 @@ import CairnStore
 import Synchronization
 import TestSupport
 
-/// Lets a scenario happen once for every call of the disk, or of the one that the folder is on,
-/// which fails there: once, or from there on until the error has been seen. Then it is tried again,
-/// until all is done.
+/// Lets a scenario happen once for every call of the disk, which fails there: once, or from there
+/// on until the error has been seen. Then it is tried again, until all is done.
 struct FaultSearch {
   /// Where it fails, and with what.
   struct Fault: Sendable {
@@ -19,24 +18,16 @@ struct FaultSearch {
   private(set) var ledger: Ledger
   private let seed: UInt64
   private(set) var sites = 0
-  private(set) var folderSites = 0
 
-  private let until: Deadline
-
-  /// After `until` nothing new is begun.
-  init(_ ledger: Ledger, seed: UInt64, until: Deadline) {
+  init(_ ledger: Ledger, seed: UInt64) {
     self.ledger = ledger
     self.seed = seed
-    self.until = until
   }
 
   /// What a run without faults is like.
   private struct Plain {
     var operations: [MemoryDiskOperation]
     var reads: Int
-    /// Of the folder's disk, without what others do there: their computers have disks of their own.
-    var folderOperations: [MemoryDiskOperation]
-    var folderReads: [Int]
     var contents: [UInt64]
     var floors: [Int]
     var ceilings: [Int]
@@ -51,11 +42,9 @@ struct FaultSearch {
     var isForever: Bool
     var fault: Fault
     var call = ""
-    var isFolder = false
 
     var description: String {
-      var place = operation.map { "step \($0) (\(call))" } ?? "read \(read ?? 0)"
-      if isFolder { place += " of the folder" }
+      let place = operation.map { "step \($0) (\(call))" } ?? "read \(read ?? 0)"
       return "\(place) fails with \(fault.name)\(isForever ? " from there on" : "")"
     }
   }
@@ -63,76 +52,55 @@ struct FaultSearch {
   mutating func search(
     _ scenario: some Scenario, faults: [Fault], variant: UInt64, stride: Int
   ) async throws {
-    if until.isOver { return }
     let plain = try await plain(scenario, variant)
     var number = 0
     for fault in faults {
       for isForever in [false, true] {
-        for site in calls(of: plain, fault, isForever: isForever) {
+        for operation in plain.operations {
+          if fault.isForCreating, !["create", "lock", "make the directory"].contains(operation.verb)
+          {
+            continue
+          }
           number += 1
-          if number % stride == 0 { try await run(scenario, site, plain, variant) }
+          if number % stride != 0 { continue }
+          var site = Call(operation: operation.number, isForever: isForever, fault: fault)
+          site.call = Site.name(operation, isHome: true)
+          try await run(scenario, site, plain, variant)
+        }
+        // Reads fail with errors of the medium, and because handles ran out.
+        guard fault.name == "EIO" || fault.isForCreating else { continue }
+        for read in 1...max(1, plain.reads) {
+          number += 1
+          if number % stride != 0 { continue }
+          let site = Call(read: read, isForever: isForever, fault: fault)
+          try await run(scenario, site, plain, variant)
         }
       }
     }
     ledger.count("scenarios")
   }
 
-  /// All calls that can fail in this way.
-  private func calls(of plain: Plain, _ fault: Fault, isForever: Bool) -> [Call] {
-    // Reads fail with errors of the medium, and because handles ran out.
-    let readsFail = fault.name == "EIO" || fault.isForCreating
-    return [false, true].flatMap { isFolder in
-      let operations = isFolder ? plain.folderOperations : plain.operations
-      let reads = isFolder ? plain.folderReads : Array(0..<plain.reads).map { $0 + 1 }
-      let steps = operations.filter { operation in
-        !fault.isForCreating || ["create", "lock", "make the directory"].contains(operation.verb)
-      }
-      return steps.map { operation in
-        Call(
-          operation: operation.number, isForever: isForever, fault: fault,
-          call: Site.name(operation, isHome: !isFolder), isFolder: isFolder)
-      }
-        + (readsFail ? reads : []).map { read in
-          Call(read: read, isForever: isForever, fault: fault, isFolder: isFolder)
-        }
-    }
-  }
-
   private func plain(_ scenario: some Scenario, _ variant: UInt64) async throws -> Plain {
     let place = Place(seed: seed &+ variant, variant: variant)
     let recorder = Recorder(place)
     let operations = Lock<[MemoryDiskOperation]>([])
-    let folderOperations = Lock<[MemoryDiskOperation]>([])
     place.home.intercept { operation in
       operations.withLock { $0.append(operation) }
       return nil
     }
-    place.folder.intercept { operation in
-      if !recorder.isPaused { folderOperations.withLock { $0.append(operation) } }
-      return nil
-    }
     var floors: [Int] = []
     var ceilings: [Int] = []
-    var folderReads: [Int] = []
     let life = try scenario.begin(place, recorder)
     for step in life.stepNames.indices {
       floors.append(recorder.contents.count - 1)
-      let before = place.folder.reads
       try await life.perform(step)
-      if !life.isOfOthers(step) { folderReads += (before..<place.folder.reads).map { $0 + 1 } }
       ceilings.append(recorder.contents.count)
     }
-    var reads = place.home.reads
     let final = try life.content()
-    // That look is not a part of it.
-    reads -= place.home.reads
     try life.close()
-    reads += place.home.reads
     place.home.intercept(nil)
-    place.folder.intercept(nil)
     return Plain(
-      operations: operations.withLock { $0 }, reads: reads,
-      folderOperations: folderOperations.withLock { $0 }, folderReads: folderReads,
+      operations: operations.withLock { $0 }, reads: place.home.reads,
       contents: recorder.contents, floors: floors, ceilings: ceilings, final: final)
   }
 
@@ -141,15 +109,16 @@ struct FaultSearch {
   ) async throws {
     let place = Place(seed: seed &+ variant, variant: variant)
     let recorder = Recorder(place)
-    let disk = site.isFolder ? place.folder : place.home
-    disk.tearFailedWrites(seed: seed &+ UInt64(sites))
+    place.home.tearFailedWrites(seed: seed &+ UInt64(sites))
     if let operation = site.operation {
-      disk.failAt(operation: operation, reason: site.fault.reason, forever: site.isForever)
+      place.home.failAt(
+        operation: operation, reason: site.fault.reason, forever: site.isForever)
     }
     if let read = site.read {
-      disk.failAt(read: read, reason: site.fault.reason, forever: site.isForever)
+      place.home.failAt(read: read, reason: site.fault.reason, forever: site.isForever)
     }
-    if site.isFolder { folderSites += 1 } else { sites += 1 }
+    sites += 1
+    ledger.took(site.fault.name)
     do {
       let life = try scenario.begin(place, recorder)
       var errors = 0
@@ -159,11 +128,6 @@ struct FaultSearch {
       }
       ledger.count(errors == 0 ? "survived unnoticed" : "errors seen", max(1, errors))
       try await settle(scenario, life, place, plain, recorder, isAcknowledged: isAcknowledged)
-      // It is the same work up to there: a call that is not made any more was counted wrongly.
-      guard disk.struck > 0 else { throw TortureFailure("the call is never made") }
-      ledger.took(site.fault.name + (site.isFolder ? " in the folder" : ""))
-      // What is in the folder is whole, and enough for a device that is new.
-      if site.isFolder { try await scenario.goOn(place) }
     } catch {
       throw TortureFailure(
         "\(scenario.name), variant \(variant), seed \(seed): \(site.description): \(error)")
@@ -176,16 +140,12 @@ struct FaultSearch {
   ) async throws -> Int {
     for attempt in 0..<4 {
       do {
-        let before = place.folder.struck
         try await life.perform(step)
-        if place.folder.struck == before { return attempt }
-        // The folder did not answer, and the round has said so: it is for the next one.
-        place.folder.heal()
+        return attempt
       } catch {
         guard error is StoreError || error is CairnError || error is DiskError else { throw error }
         if attempt == 3 { throw error }
         place.home.heal()
-        place.folder.heal()
         try life.mend(error)
         // Nothing half done: what shows is what did before, or what it was to be.
         let shown = try life.content()
@@ -216,12 +176,10 @@ struct FaultSearch {
       // Whatever it was, the next open tells.
       guard error is StoreError || error is CairnError else { throw error }
     }
-    for disk in [place.home, place.folder] {
-      disk.heal()
-      guard disk.openFiles == 0, disk.heldLocks == 0 else {
-        throw TortureFailure(
-          "\(disk.openFiles) files and \(disk.heldLocks) locks are never given back")
-      }
+    place.home.heal()
+    guard place.home.openFiles == 0, place.home.heldLocks == 0 else {
+      throw TortureFailure(
+        "\(place.home.openFiles) files and \(place.home.heldLocks) locks are never given back")
     }
     var place = place
     place.peers = recorder.peers

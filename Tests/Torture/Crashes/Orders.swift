@@ -12,19 +12,15 @@ struct Orders: AsyncParsableCommand {
   @Option(help: "Go on with new cases until so many orders were delivered.")
   var orders = 50_000
 
-  @Option(help: "Seconds after which nothing new is begun, instead of a number.")
-  var seconds: Double?
-
   @ArgumentParser.Flag(help: "Five million.")
   var long = false
 
   func run() async throws {
     print("orders: seed \(seed)")
     var search = OrderSearch(Ledger("orders"), seed: seed)
-    let goal = long ? max(orders, 5_000_000) : seconds == nil ? orders : .max
-    let until = Deadline(seconds: seconds)
+    let goal = long ? max(orders, 5_000_000) : orders
     var number: UInt64 = 0
-    while search.orders < goal, !until.isOver {
+    while search.orders < goal {
       let packs = 2 + Int(number % 5)
       try search.permute(number, packs: packs, devices: 2 + Int(number / 5 % 3))
       try search.shuffle(
@@ -33,7 +29,7 @@ struct Orders: AsyncParsableCommand {
     }
     // Through the whole of an exchange, with files that arrive in every order.
     var arrivals = ArrivalSearch(search.ledger, seed: seed)
-    try await arrivals.run(cases: long && seconds == nil ? 500 : 8)
+    try await arrivals.run(cases: long ? 500 : 8)
     var ledger = arrivals.ledger
     ledger.count("orders", search.orders)
     try ledger.close(rates: ["orders", "orders of arrival"])

@@ -94,7 +94,6 @@ final class Recorder: Sendable {
   /// What others do meanwhile is no step of ours.
   func pause() { state.withLock { $0.pauses += 1 } }
   func resume() { state.withLock { $0.pauses -= 1 } }
-  var isPaused: Bool { state.withLock { $0.pauses > 0 } }
 
   // MARK: contents
 

@@ -12,18 +12,14 @@ struct RecoveryFaults {
   private let faults: [FaultSearch.Fault]
   private var nonce: UInt64 = 0
 
-  private let until: Deadline
-
-  init(_ ledger: Ledger, seed: UInt64, faults: [FaultSearch.Fault], until: Deadline) {
+  init(_ ledger: Ledger, seed: UInt64, faults: [FaultSearch.Fault]) {
     self.ledger = ledger
     self.seed = seed
     self.faults = faults
-    self.until = until
   }
 
   /// One in so many points of the scenario.
   mutating func search(_ scenario: some Scenario, variant: UInt64, every: Int) async throws {
-    if until.isOver { return }
     let recorder = try await Recorder.record(scenario, seed: seed, variant: variant)
     let random = SeededRandom(seed &+ variant)
     let plan = FatePlan(changes: 3, samples: 2, parts: 4)
@@ -80,9 +76,6 @@ struct RecoveryFaults {
       } catch {
         guard error is StoreError || error is CairnError else { throw error }
         ledger.count("recoveries that failed")
-      }
-      guard place.home.struck > 0 else {
-        throw TortureFailure("call \(number) of the recovery is never made")
       }
       place.home.heal()
       place.process?.kill()

@@ -27,9 +27,6 @@ protocol Scenario: Sendable {
 protocol Life: AnyObject {
   var stepNames: [String] { get }
 
-  /// Whether other devices do it.
-  func isOfOthers(_ step: Int) -> Bool
-
   /// One step; one that failed can be tried again, and does nothing twice.
   func perform(_ step: Int) async throws
 
@@ -41,10 +38,6 @@ protocol Life: AnyObject {
 
   /// Gives everything back.
   func close() throws
-}
-
-extension Life {
-  func isOfOthers(_ step: Int) -> Bool { false }
 }
 
 /// What was found after a crash.

@@ -142,32 +142,5 @@ enum Scenarios {
         .peer, .open("n"), .exchange, .commit, .exchange, .openLocal("n"), .commit, .commit,
         .migrate, .open("n"), .exchange, .incorporate, .close,
       ]),
-    SharedScenario(
-      "deletes into the trash",
-      [
-        .open("n"), .commit, .lists, .exchange, .peer, .exchange, .incorporate,
-        .peerDeletesRecords, .exchange, .incorporate, .commit, .compact, .exchange,
-      ]),
-    SharedScenario(
-      "retire",
-      [
-        .open("n"), .commit, .exchange, .peer, .exchange, .incorporate, .retirePeer, .commit,
-        .exchange, .incorporate, .exchange, .compact, .exchange, .peer, .exchange, .incorporate,
-        .commit, .exchange,
-      ]),
-    SharedScenario(
-      "forget",
-      [
-        .open("n"), .commit, .exchange, .peer, .exchange, .incorporate, .forget, .exchange, .peer,
-        .exchange, .incorporate, .peer, .exchange, .incorporate, .peer, .exchange, .incorporate,
-        .compact, .exchange,
-      ]),
-    SharedScenario(
-      "return of a retired device",
-      [
-        .open("n"), .commit, .exchange, .peer, .exchange, .incorporate, .exchange, .commit,
-        .peerRetires, .commit, .exchange, .incorporate, .exchange, .incorporate, .exchange,
-        .incorporate, .commit, .exchange, .compact, .exchange,
-      ]),
   ]
 }

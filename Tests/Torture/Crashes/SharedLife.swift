@@ -33,8 +33,6 @@ final class SharedLife: Life {
 
   var stepNames: [String] { scenario.steps.map { "\($0)" } }
 
-  func isOfOthers(_ step: Int) -> Bool { scenario.steps[step].isOfOthers }
-
   func content() throws -> UInt64 {
     if let open {
       parts[key(open.id, isLocal: open.manager.isLocal)] = SharedScenario.part(
@@ -79,17 +77,6 @@ final class SharedLife: Life {
     case .peerLoad(let count, let bytes):
       try await others { try await peerLoads(step, count, bytes) }
     case .peerDeletes: try await others { try await peerDeletes() }
-    case .peerDeletesRecords: try await others { try await peerDeletesRecords() }
-    case .peerRetires:
-      let device = try opened().device
-      try await others { try await peerRetires(device) }
-    case .retirePeer:
-      guard let peer else { throw TortureFailure("\(scenario.name): there is no other device") }
-      try opened().retireDevice(peer.device, givingUp: true)
-      try commit()
-    case .forget:
-      try opened().askToForget()
-      try commit()
     case .refresh: try await manager.refresh()
     case .refreshDeleting(let id):
       var rest = parts
@@ -188,12 +175,9 @@ final class SharedLife: Life {
       home: MemoryDisk(clock: place.clock), folder: place.folder, clock: place.clock, seed: 991)
     let new = try scenario.manager(other).openOrCreateDatastore("n")
     peer = new
-    notePeer(new)
+    let device = UInt64(new.device, radix: 16) ?? 0
+    recorder.notePeer(device)
     return new
-  }
-
-  private func notePeer(_ peer: Datastore) {
-    recorder.notePeer(UInt64(peer.device, radix: 16) ?? 0)
   }
 
   private func peerWrites(_ step: Int) async throws {
@@ -204,30 +188,6 @@ final class SharedLife: Life {
     try insertOnce(try peer.table("t"), RecordID("peer\(step)"), ["step": .int(Int64(step))])
     try peer.sync()
     try await peer.exchange()
-    // It may have been retired, and go on under another name.
-    notePeer(peer)
-  }
-
-  private func peerDeletesRecords() async throws {
-    let peer = try joined()
-    try await peer.exchange()
-    try peer.sync()
-    for record in try peer.table("t").query() where "\(record.id)".hasPrefix("new") {
-      try record.delete()
-    }
-    try peer.sync()
-    try await peer.exchange()
-  }
-
-  private func peerRetires(_ device: String) async throws {
-    let peer = try joined()
-    try await peer.exchange()
-    try peer.sync()
-    try peer.retireDevice(device, givingUp: true)
-    for _ in 0..<3 {
-      try peer.sync()
-      try await peer.exchange()
-    }
   }
 
   private func peerLoads(_ step: Int, _ count: Int, _ bytes: Int) async throws {

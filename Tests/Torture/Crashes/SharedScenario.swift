@@ -31,14 +31,6 @@ struct SharedScenario: Scenario {
     case peerLoad(Int, Int)
     /// The other device deletes the datastore, and says so.
     case peerDeletes
-    /// The other device deletes records of this one.
-    case peerDeletesRecords
-    /// This device retires the other one.
-    case retirePeer
-    /// The other device retires this one.
-    case peerRetires
-    /// All are asked to agree on what may be forgotten.
-    case forget
     case refresh
     /// One that hears of the delete of a datastore.
     case refreshDeleting(String)
@@ -47,14 +39,6 @@ struct SharedScenario: Scenario {
     case uncache(String)
     case migrate
     case advance(Int64)
-
-    /// Other devices do it.
-    var isOfOthers: Bool {
-      switch self {
-      case .peer, .peerLoad, .peerDeletes, .peerDeletesRecords, .peerRetires: true
-      default: false
-      }
-    }
   }
 
   static let root = "/a"
@@ -183,11 +167,11 @@ struct SharedScenario: Scenario {
     }
   }
 
-  /// Copies are removed in it, and with them who wrote them; or a device takes a new name.
+  /// Copies are removed in it, and with them who wrote them.
   private var forgetsDevices: Bool {
     steps.contains { step in
       switch step {
-      case .uncache, .delete, .peerDeletes, .peerRetires: true
+      case .uncache, .delete, .peerDeletes: true
       default: false
       }
     }

@@ -44,7 +44,7 @@ final class BlockDisk {
       if unsafe umount2(place + "/outlet", 0) == 0 { break }
       usleep(5000)
     }
-    if fuse.wait(seconds: 5) == .timedOut {
+    if fuse.wait(seconds: 5) == .signalled(SIGKILL) {
       throw TortureFailure("nbdfuse did not end")
     }
     try TextFile.removeTree(place)

@@ -13,8 +13,6 @@ final class Child: Sendable {
   enum Ending: Equatable {
     case exited(Int32)
     case signalled(Int32)
-    /// It had not ended after the time that it was given, and was killed with all that it started.
-    case timedOut
   }
 
   let pid: pid_t
@@ -42,11 +40,8 @@ final class Child: Sendable {
     unsafe sigfillset(&all)
     unsafe posix_spawnattr_setsigmask(&attributes, &none)
     unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-    // A group of its own, so that what it started can be killed with it.
-    unsafe posix_spawnattr_setpgroup(&attributes, 0)
     unsafe posix_spawnattr_setflags(
-      &attributes,
-      Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF) | Int16(POSIX_SPAWN_SETPGROUP))
+      &attributes, Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
     var words = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
     var settings = unsafe environment.map { unsafe strdup($0) }
     var place = 0
@@ -105,8 +100,7 @@ final class Child: Sendable {
     return true
   }
 
-  /// Waits for its end, and kills its group after so many seconds: that is no kill that anybody
-  /// asked for, and has an ending of its own.
+  /// Waits for its end, and kills it after so many seconds.
   @discardableResult
   func wait(seconds: Double = 120) -> Ending {
     let start = ContinuousClock.now
@@ -115,10 +109,10 @@ final class Child: Sendable {
       usleep(pause)
       pause = min(pause * 2, 2000)
       if ContinuousClock.now - start > .seconds(seconds) {
-        Glibc.kill(-pid, SIGKILL)
+        Glibc.kill(pid, SIGKILL)
         var status: Int32 = 0
         while unsafe waitpid(pid, &status, 0) < 0, errno == EINTR {}
-        note(.timedOut)
+        note(status)
       }
     }
     return ending.withLock { $0 } ?? .exited(-1)
@@ -126,11 +120,7 @@ final class Child: Sendable {
 
   private func note(_ status: Int32) {
     let low = status & 0x7F
-    note(low == 0 ? .exited((status >> 8) & 0xFF) : .signalled(low))
-  }
-
-  private func note(_ end: Ending) {
-    ending.withLock { $0 = end }
+    ending.withLock { $0 = low == 0 ? .exited((status >> 8) & 0xFF) : .signalled(low) }
     Leftovers.ended(pid)
   }
 

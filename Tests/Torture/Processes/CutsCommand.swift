@@ -42,9 +42,7 @@ struct CutsCommand: AsyncParsableCommand {
     for kind in kinds {
       if let image = made[kind] { try await control(image, random, &ledger) }
     }
-    ledger.expect([
-      "cut in a commit", "cut in an exchange", "cut in a compaction", "a control that lost",
-    ])
+    ledger.expect(["cut while it committed", "cut with an exchange", "a control that lost"])
     let turns = options.turns(default: 700)
     // A few of a hundred: too few to be sure of one in a short run.
     if options.seconds.map({ $0 >= 40 }) ?? (turns.count >= 500) {
@@ -108,7 +106,7 @@ final class CutLife {
     place.durability = durability
     content = Content(
       writer: "a", seed: random.next(), payload: [0, 100, 1500, 20_000][random.below(4)])
-    arguments = ["write", "--phases"]
+    arguments = ["write"]
     // The folder is on another disk, which keeps its power: what it has, the device must have.
     let isLinked = durability == .full && random.coin()
     if isLinked {
@@ -165,22 +163,12 @@ final class CutLife {
     }
     ledger.count("cuts on \(image.kind)")
     ledger.count("acked commits", words.acks.count)
-    note(words, &ledger)
-    try await check(words, &ledger)
-  }
-
-  /// What it was at, by its own last word.
-  private func note(_ words: Words, _ ledger: inout Ledger) {
-    if words.opened == nil { return ledger.took("cut before it opened") }
-    if words.isCompacting { ledger.took("cut in a compaction") }
-    switch words.phase {
-    case .committing: ledger.took("cut in a commit")
-    case .exchanging:
-      ledger.took("cut in an exchange")
-      // What the exchange publishes no commit has made durable.
+    ledger.took(words.opened == nil ? "cut before it opened" : "cut while it committed")
+    if other != nil, words.opened != nil {
+      ledger.took("cut with an exchange")
       if place.durability != .full { ledger.took("cut between a commit and its sync") }
-    default: ledger.count("cut elsewhere", words.isCompacting ? 0 : 1)
     }
+    try await check(words, &ledger)
   }
 
   /// What is there is still some moment of the past, whole.

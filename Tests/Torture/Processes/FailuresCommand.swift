@@ -115,9 +115,6 @@ struct FailuresCommand: AsyncParsableCommand {
       }
       return runner.ledger
     }
-    guard ledger["cases that were not reached"] * 4 <= ledger["cases"] else {
-      throw TortureFailure("too many cases were not reached: the faults do not come")
-    }
     try ledger.close(rates: ["cases"])
   }
 

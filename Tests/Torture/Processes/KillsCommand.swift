@@ -21,8 +21,8 @@ struct KillsCommand: AsyncParsableCommand {
     let seed = options.begin("kills")
     var ledger = Ledger("kills")
     ledger.expect([
-      "killed before it opened", "killed in a commit", "killed in an exchange",
-      "killed in a compaction", "a commit that nobody heard of",
+      "killed before it opened", "killed while it committed", "killed with an exchange",
+      "killed with compactions", "a commit that nobody heard of",
     ])
     if cairn != nil { ledger.expect(["tool killed", "tool in time"]) }
     let turns = options.turns(default: 2000)
@@ -59,6 +59,7 @@ final class KilledLife {
   /// Another device of the account, which nobody kills.
   private var other: OtherDevice?
   private var arguments: [String]
+  private let isCompacting: Bool
   private var standing = [0, 0]
   private var device: String?
 
@@ -68,8 +69,8 @@ final class KilledLife {
     var place = StorePlace(root: root + "/device")
     content = Content(
       writer: "a", seed: random.next(), payload: [0, 100, 1500, 20_000][random.below(4)])
-    arguments = ["write", "--phases"]
-    let isCompacting = random.coin()
+    arguments = ["write"]
+    isCompacting = random.coin()
     let isLinked = random.below(3) > 0
     if isLinked { place.folder = root + "/folder" }
     self.place = place
@@ -115,12 +116,9 @@ final class KilledLife {
 
   private func note(_ words: Words, _ ledger: inout Ledger) {
     if words.opened == nil { return ledger.took("killed before it opened") }
-    if words.isCompacting { ledger.took("killed in a compaction") }
-    switch words.phase {
-    case .committing: ledger.took("killed in a commit")
-    case .exchanging: ledger.took("killed in an exchange")
-    default: ledger.count("killed elsewhere", words.isCompacting ? 0 : 1)
-    }
+    ledger.took("killed while it committed")
+    if other != nil { ledger.took("killed with an exchange") }
+    if isCompacting { ledger.took("killed with compactions") }
   }
 
   private func check(_ words: Words, _ ledger: inout Ledger) async throws {

@@ -40,8 +40,7 @@ enum Leftovers {
     let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
     source.setEventHandler {
       let (children, places) = state.withLock { ($0.children, $0.places) }
-      // With what they have started: each has a group of its own.
-      for child in children { kill(-child, SIGKILL) }
+      for child in children { kill(child, SIGKILL) }
       usleep(50_000)
       for place in places { Mounts.clear(place) }
       _exit(128 + number)

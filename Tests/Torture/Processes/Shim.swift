@@ -13,10 +13,9 @@ struct Shim: Sendable {
       "gcc", ["-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], scratch: scratch)
   }
 
-  /// The environment of a program that it acts on; once it has, there is a file at `struck`.
-  func environment(_ mode: String, struck: String? = nil) -> [String] {
+  /// The environment of a program that it acts on.
+  func environment(_ mode: String) -> [String] {
     ["LD_PRELOAD=\(library)", "CAIRN_SHIM=\(mode)"]
-      + (struck.map { ["CAIRN_SHIM_STRUCK=\($0)"] } ?? [])
   }
 
   struct Counts {

@@ -48,16 +48,16 @@ struct SystemCalls {
   }
 
   /// Starts a workload with a fault at a point. Signals need the slow way of tracing: with a filter
-  /// they are not sent. What strace did to calls is in the log.
+  /// they are not sent.
   static func start(
     _ workload: Workload, _ place: StorePlace, _ call: String, _ fault: String, more: [String] = [],
-    log: String = "/dev/null", scratch: String
+    scratch: String
   ) throws -> Child {
     try Child(
       "strace",
       ["-f", "-qq"] + (fault.hasPrefix("signal") ? [] : ["--seccomp-bpf"])
         + ["-e", "trace=\(call)", "-e", "inject=\(call):\(fault)"]
-        + ["-o", log, Child.own] + workload.arguments(place) + more,
+        + ["-o", "/dev/null", Child.own] + workload.arguments(place) + more,
       output: scratch + "/said")
   }
 }

@@ -66,7 +66,6 @@ struct WriteCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Goes on after errors.") var persist = false
   @Flag(name: .long, help: "Says that a commit is durable before it is.") var careless = false
   @Flag(name: .long) var times = false
-  @Flag(name: .long, help: "Says what it begins, and what is over.") var phases = false
   @Option(name: .long, help: "Most bytes of a file; the signal is ignored.") var fileBytes: UInt64?
   @Option(name: .long, help: "After so many seconds it ends by itself.") var seconds: UInt32 = 60
 
@@ -83,7 +82,6 @@ struct WriteCommand: AsyncParsableCommand {
     writer.persists = persist
     writer.order = careless ? .careless : .careful
     writer.showsTimes = times
-    writer.showsPhases = phases
     writer.isCompacting = compacting
     do { try await writer.run(commits: commits) } catch let error as Writer.GaveUp {
       print("gaveup \(error.last.code.rawValue)")

@@ -29,8 +29,6 @@ struct Writer {
   var isQuiet = false
   /// With the time of each acknowledgement, in nanoseconds.
   var showsTimes = false
-  /// Says what it begins, and what is over.
-  var showsPhases = false
 
   /// Ends the process when it can't go on: what was tried again and again failed.
   struct GaveUp: Error {
@@ -42,8 +40,6 @@ struct Writer {
     let bytes = Array((text + "\n").utf8)
     _ = unsafe bytes.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
   }
-
-  private func say(_ phase: Words.Phase) { if showsPhases { say("now \(phase.rawValue)") } }
 
   private func acknowledge(_ n: Int) {
     guard showsTimes else { return say("acked \(n)") }
@@ -82,9 +78,7 @@ struct Writer {
   private func startCompacting(_ datastore: Datastore) {
     _ = BackgroundThread {
       while datastore.isOpen {
-        say(.compactingBeside)
         do throws(CairnError) { try datastore.compact() } catch { return }
-        say(.compactedBeside)
       }
     }
   }
@@ -110,9 +104,7 @@ struct Writer {
         if !isApplied { try apply(n, datastore) }
         isApplied = true
         if order == .careless { acknowledge(n) }
-        say(.committing)
         try datastore.sync()
-        say(.idle)
         if order == .careful { acknowledge(n) }
         return
       } catch {
@@ -135,17 +127,10 @@ struct Writer {
 
   private func upkeep(_ n: Int, _ datastore: Datastore) async throws {
     do throws(CairnError) {
-      if compactEvery > 0, n % compactEvery == 0 {
-        say(.compacting)
-        try datastore.compact()
-        say(.idle)
-      }
+      if compactEvery > 0, n % compactEvery == 0 { try datastore.compact() }
       if exchangeEvery > 0, n % exchangeEvery == 0 {
-        say(.exchanging)
         try await datastore.exchange()
-        say(.committing)
         try datastore.sync()
-        say(.idle)
       }
     } catch {
       guard persists else { throw error }
@@ -157,11 +142,6 @@ struct Writer {
 
 /// What a writer said before its end.
 struct Words {
-  /// What a writer is at. A thread beside it that compacts has words of its own.
-  enum Phase: String {
-    case idle, committing, exchanging, compacting, compactingBeside, compactedBeside
-  }
-
   /// The last commit that was acknowledged.
   private(set) var acked = 0
   /// All that were, with their times if it told them.
@@ -169,10 +149,6 @@ struct Words {
   /// What was there when it opened its datastore, nil if it did not get that far.
   private(set) var opened: Int?
   private(set) var isDone = false
-  /// What it was at when it ended, if it tells.
-  private(set) var phase = Phase.idle
-  private var compactsBeside = false
-  var isCompacting: Bool { phase == .compacting || compactsBeside }
   /// Codes of errors that it met.
   private(set) var failures: [String] = []
 
@@ -188,13 +164,6 @@ struct Words {
         acked = max(acked, n)
         acks.append((n, words.count > 2 ? UInt64(words[2]) ?? 0 : 0))
       case "open": opened = words.count > 1 ? Int(words[1]) : nil
-      case "now":
-        switch words.count > 1 ? Phase(rawValue: String(words[1])) : nil {
-        case .compactingBeside: compactsBeside = true
-        case .compactedBeside: compactsBeside = false
-        case let phase?: self.phase = phase
-        case nil: break
-        }
       case "done": isDone = true
       case "failed": failures.append(words.dropFirst().joined(separator: " "))
       default: break

@@ -61,8 +61,7 @@ final class MemoryFolder: @unchecked Sendable {
   private(set) var requests = 0
   /// Faults taken, by device.
   var troubles: [Int] = []
-  /// Of `cairn.json` only a part was stored, and nobody has written it again.
-  var isIdentityHalf = false
+  private var commonTroubles = 0
   var counts: [Int]
   /// What a device did that it must not do.
   var violation: String?
@@ -85,7 +84,7 @@ final class MemoryFolder: @unchecked Sendable {
   func add() {
     armed.append([])
     listings.append([:])
-    troubles.append(0)
+    troubles.append(commonTroubles)
     if isShared { return }
     var view = View()
     if let first = views.first {
@@ -114,17 +113,10 @@ final class MemoryFolder: @unchecked Sendable {
     }
   }
 
-  /// What a device's next round may fail for: faults that were taken so far, and whether files are
-  /// not what they were written as.
-  func state(for device: Int) -> (troubles: Int, isDisturbed: Bool) {
-    let view = views[number(of: device)]
-    return (troubles[device], !view.waiting.isEmpty || view.emptyFor > 0 || isIdentityHalf)
-  }
-
-  /// Whether a round that began in this state may have failed because of the folder.
-  func isExcuse(_ before: (troubles: Int, isDisturbed: Bool), for device: Int) -> Bool {
-    let now = state(for: device)
-    return before.isDisturbed || now.isDisturbed || now.troubles != before.troubles
+  /// What a fault has done may reach everybody, also those who are to come.
+  func troubleAll() {
+    for index in troubles.indices { troubles[index] += 1 }
+    commonTroubles += 1
   }
 
   func tick() -> Int {

@@ -83,11 +83,11 @@ struct MemoryFolderClient: Folder {
     if let due {
       if due.act == .writePartial || due.act == .writePartialError {
         stored = Array(bytes.prefix(due.random.below(bytes.count)))
+        // Without the whole of it nobody can go on to whom this half comes.
+        if path == FileName.folderIdentity { folder.troubleAll() }
       }
       folder.took(due.act, device)
     }
-    // Without the whole of it nobody can go on to whom this half comes.
-    if path == FileName.folderIdentity { folder.isIdentityHalf = stored.count < bytes.count }
     folder.publish(device, path, stored, isLate: due?.act == .writeLate)
     if stored.count == bytes.count, due?.act != .writeLate {
       folder.onStored?(device, path)

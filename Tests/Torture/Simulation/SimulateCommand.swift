@@ -21,10 +21,6 @@ struct SimulateCommand: AsyncParsableCommand {
     inversion: .prefixedNo,
     help: "Whether devices are retired and asked to forget, instead of what the seed says.")
   var retirements: Bool?
-  @Option(help: "How many worlds may not come to rest (default: one in fifty).")
-  var unsettled: Int?
-  @ArgumentParser.Flag(help: "Notes seeds that fail, and goes on; the end is status 1.")
-  var keepGoing = false
   @ArgumentParser.Flag(help: "Says what happens.") var trace = false
   @Option(help: "How many seeds at once.") var jobs = 2
 
@@ -40,9 +36,9 @@ struct SimulateCommand: AsyncParsableCommand {
     let turns = Turns(
       count: seeds ?? (limit == nil ? 2000 : Int.max),
       until: limit.map { ContinuousClock.now + .seconds($0) })
-    var all = SimulationRunner(length: steps, retirements: retirements, keepsGoing: keepGoing)
-    if fixtures { all.count("fixtures", try await runFixtures()) }
-    try await withThrowingTaskGroup(of: SimulationRunner.self) { group in
+    var ledger = Ledger("simulate")
+    if fixtures { try await runFixtures(&ledger) }
+    try await withThrowingTaskGroup(of: Ledger.self) { group in
       for _ in 0..<max(1, trace ? 1 : jobs) {
         group.addTask {
           do { return try await lane(turns) } catch {
@@ -51,30 +47,27 @@ struct SimulateCommand: AsyncParsableCommand {
           }
         }
       }
-      for try await part in group { all.merge(part) }
+      for try await part in group { ledger.merge(part) }
     }
-    // Folders that are rolled back, and backups, are rare: 200 seeds may lack them.
-    try all.close(isComplete: all.ledger["seeds"] >= 240, unsettled: unsettled)
+    try SimulationRunner.close(
+      ledger, retirements: retirements, isComplete: ledger["seeds"] > 200)
   }
 
-  /// How many there are.
-  private func runFixtures() async throws -> Int {
-    var count = 0
+  private func runFixtures(_ ledger: inout Ledger) async throws {
     let directory = ProjectFile.path("Tests/Fixtures/Simulation")
     for entry in try PosixDisk().list(directory) where entry.name.hasSuffix(".steps") {
       try await SimulationRunner.replay(directory + "/" + entry.name, isTracing: false)
-      count += 1
+      ledger.count("fixtures")
     }
-    if count == 0 { throw TortureFailure("there are no lists in \(directory)") }
-    return count
+    if ledger["fixtures"] == 0 { throw TortureFailure("there are no lists in \(directory)") }
   }
 
-  private func lane(_ turns: Turns) async throws -> SimulationRunner {
+  private func lane(_ turns: Turns) async throws -> Ledger {
     var runner = SimulationRunner(
-      length: steps, retirements: retirements, isTracing: trace, keepsGoing: keepGoing)
+      length: steps, retirements: retirements, isTracing: trace)
     while let number = turns.take() {
       try await runner.run(seed: seed &+ UInt64(number), isRunTwice: number % 20 == 0)
     }
-    return runner
+    return runner.ledger
   }
 }

@@ -14,7 +14,7 @@ extension SimulatedWorld {
     case .crash: device.cutPower()
     case .clockJump:
       let years = 365 * 86_400_000 as Int64
-      device.skew = (Int64(random.below(101)) - 50) * years
+      device.skew = (Int64(random.below(101)) - 50) * years / 7
       took(.clockJump)
     case .twoOpens: try openTwice(device, random)
     case .massDelete:
@@ -47,9 +47,6 @@ extension SimulatedWorld {
     guard let backup = device.backup, device.rounds == 0 else { return }
     for copy in device.copies { copy.datastore = nil }
     device.start(on: backup.disk.snapshot())
-    folder.hasTwins = true
-    took(.restore)
-    // Of all of them before any is opened: what is on the disk is of then.
     for (copy, memory) in zip(device.copies, backup.copies) {
       let listed = copy.memory.listed
       let safe = copy.memory.marks.filter { mark in
@@ -57,8 +54,10 @@ extension SimulatedWorld {
       }.filter { _ in !folder.hasRolledBack }
       copy.memory = memory
       copy.memory.marks += safe
+      guard try copy.open(afterCrash: true, keepsMarks: true) else { return }
     }
-    for copy in device.copies { _ = try copy.open(afterCrash: true, keepsMarks: true) }
+    folder.hasTwins = true
+    took(.restore)
   }
 
   /// What a device sees of the folder is what it saw some time ago.

@@ -34,8 +34,7 @@ extension SimulatedWorld {
       try addDevice()
       devices[devices.count - 1].makesMarks = false
     }
-    guard try await meet() else { return try await checkUnsettled() }
-    noteSettled()
+    guard try await meet() else { return }
     try checkAcknowledged()
     try checkEqual()
     try checkSnapshots()
@@ -45,7 +44,7 @@ extension SimulatedWorld {
 
   /// Everybody looks at the list of datastores: with no faults nothing is wrong with it. What
   /// crashes have left half written goes with that.
-  func refreshAll() async throws {
+  private func refreshAll() async throws {
     for device in devices {
       do { _ = try await device.manager.refresh() } catch {
         throw TortureFailure("device \(device.number): with no faults its refresh fails: \(error)")
@@ -58,7 +57,8 @@ extension SimulatedWorld {
   private func meet() async throws -> Bool {
     for round in 0..<(profile.retires ? Self.roundsWithRetirements : Self.roundsMax) {
       var isQuiet = true
-      (obstacles, hindered, held) = ([], [], [])
+      obstacles = []
+      held = []
       for device in devices {
         for copy in device.copies {
           if try await !meet(copy, device) { isQuiet = false }
@@ -122,13 +122,10 @@ extension SimulatedWorld {
     obstacles +=
       report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
       + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
-    if !report.waiting.isEmpty || !report.problems.isEmpty || !report.held.isEmpty {
-      hindered.append(copy)
-    }
     held += report.held.map { (copy, String($0.name.prefix(16))) }
     try copy.commit(allowingMassDelete: true)
     folder.settle()
-    count(3)
+    count(4)
     return !committed && report.isIdle
   }
 
@@ -223,7 +220,6 @@ extension SimulatedWorld {
     if histories.contains(where: \.isForked) || !histories[index].vector.covers(vector) {
       return nil
     }
-    noteComparison()
     return histories[index].content(seen: vector)
   }
 
@@ -243,7 +239,7 @@ extension SimulatedWorld {
   }
 
   /// Closed and opened once more: nothing to mend, nothing too much.
-  func checkHomes() throws {
+  private func checkHomes() throws {
     for device in devices {
       let shown = device.copies.map(\.memory.shown)
       try restart(device)

@@ -26,14 +26,8 @@ final class SimulatedWorld: @unchecked Sendable {
   var lostCuts = 0
   /// How often somebody had to choose between groups that had retired each other.
   var decisions = 0
-  /// How often something was compared with what the naive reference says.
-  private(set) var comparisons = 0
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
-  /// Copies for which that was so, or which held something.
-  var hindered: [SimulatedCopy] = []
-  /// Everybody came to have the same in the second phase.
-  private(set) var isSettled = false
   /// What it held because of a cut, by who wrote it.
   var held: [(copy: SimulatedCopy, device: String)] = []
   private(set) var time: Int64 = 1_700_000_000_000
@@ -69,9 +63,6 @@ final class SimulatedWorld: @unchecked Sendable {
   }
 
   func count(_ number: Int = 1) { events += number }
-
-  func noteComparison() { comparisons += 1 }
-  func noteSettled() { isSettled = true }
 
   // MARK: running
 
@@ -131,6 +122,7 @@ final class SimulatedWorld: @unchecked Sendable {
     let device = devices[step.device % devices.count]
     note("\(step)")
     pass(Int64(random.below(profile.pace * 2 + 1)))
+    count()
     if step.act.isWork {
       try await work(step, device, random)
     } else {
@@ -155,7 +147,6 @@ final class SimulatedWorld: @unchecked Sendable {
       try copy.close()
       guard try copy.open(afterCrash: false) else { return }
     }
-    count(step.act.events)
     switch step.act {
     case .edit: try copy.edit(profile, random)
     case .commit: try copy.commit()
@@ -196,9 +187,7 @@ final class SimulatedWorld: @unchecked Sendable {
     _ copy: SimulatedCopy, _ device: SimulatedDevice, _ random: SeededRandom
   ) async throws {
     guard let datastore = copy.datastore, !copy.isExchanging else { return }
-    count()
     if random.below(3) > 0 { folder.deliver(to: device.number, random) }
-    let before = folder.state(for: device.number)
     device.rounds += 1
     copy.isExchanging = true
     defer {
@@ -215,7 +204,7 @@ final class SimulatedWorld: @unchecked Sendable {
       // A device in the middle of whose round the app closed it, too.
       if copy.datastore !== datastore { return }
       if error.code == .closed { return }
-      if folder.isExcuse(before, for: device.number) {
+      if folder.troubles[device.number] > 0 {
         return copy.count(error, "exchange")
       }
       try copy.excuse(error, "exchange")
@@ -224,8 +213,6 @@ final class SimulatedWorld: @unchecked Sendable {
 
   private func refresh(_ device: SimulatedDevice) async throws {
     if device.isRefreshing { return }
-    count()
-    let before = folder.state(for: device.number)
     device.rounds += 1
     device.isRefreshing = true
     defer {
@@ -234,7 +221,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
     do { _ = try await device.manager.refresh() } catch {
       note("  \(error)")
-      if folder.isExcuse(before, for: device.number) {
+      if folder.troubles[device.number] > 0 {
         return device.copies[0].count(error, "refresh")
       }
       try device.copies[0].excuse(error, "refresh")

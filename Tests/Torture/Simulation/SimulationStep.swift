@@ -73,18 +73,7 @@ struct SimulationStep: Hashable, Sendable {
       }
     }
 
-    /// How many events it is at once: a commit, a compaction, an opening. Rounds with the folder
-    /// and faults count where they happen.
-    var events: Int {
-      switch self {
-      case .commit, .consent, .meet, .compact, .reopen, .restart, .join: 1
-      default: 0
-      }
-    }
-
     static let faults = allCases.filter { !$0.isWork }
-    /// Cut off between two steps or within one.
-    static let crashes: [Self] = [.crash, .powerCut]
     /// Only where the profile says so.
     static let ofMembership: [Self] = [.retire, .forget]
     /// By number, for tables.

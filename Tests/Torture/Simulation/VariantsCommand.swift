@@ -8,18 +8,16 @@ struct VariantsCommand: AsyncParsableCommand {
     abstract: "The same operations under many sets of options: all must come to the same.")
 
   @Option(help: "The first seed.") var seed: UInt64 = 1
-  @Option(help: "How many runs, each a seed in one way (default: 200, or what the time allows).")
-  var runs: Int?
+  @Option(help: "How many runs, each a seed in one way.") var runs = 200
   @Option(help: "Operations of a run.") var operations = 5000
-  @Option(help: "Seconds after which no new seed is begun.") var seconds: Double?
+  @Option(help: "How many seconds at most.") var seconds: Double = 600
 
   func run() async throws {
     var ledger = Ledger("variants")
     ledger.expect(VariantOptions.all.map(\.name))
-    let until = Deadline(seconds: seconds)
-    let wanted = runs ?? (seconds == nil ? 200 : .max)
+    let start = ContinuousClock.now
     var next = seed
-    while ledger["runs"] < wanted, !until.isOver {
+    while ledger["runs"] < runs, ContinuousClock.now - start < .seconds(seconds) {
       var first: UInt64?
       for variant in VariantOptions.all {
         let digest: UInt64

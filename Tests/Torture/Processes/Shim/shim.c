@@ -11,8 +11,6 @@
 //   flip:N:BIT   write N has one bit turned
 //   read:N:BIT   what read N gives has one bit turned
 //   nosync       syncs say yes and do nothing
-//
-// Once it has done any of this but a kill, there is a file at the path in CAIRN_SHIM_STRUCK.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { NONE, COUNT, KILL, HALF, SHORT, LOST, FLIP, READ, NOSYNC, ERROR, ERRORS };
@@ -65,31 +62,15 @@ static unsigned long long random_word(void) {
   return word ^ (word >> 31);
 }
 
-// Something was done. By the system's calls themselves: those of the library are counted here.
-static void strike(void) {
-  static atomic_flag is_known = ATOMIC_FLAG_INIT;
-  const char *path = getenv("CAIRN_SHIM_STRUCK");
-  if (!path || atomic_flag_test_and_set(&is_known)) return;
-  int number = errno;
-  long file = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT, 0644);
-  if (file >= 0) {
-    syscall(SYS_write, file, "struck\n", 7);
-    syscall(SYS_close, file);
-  }
-  errno = number;
-}
-
 // Before each call. Whether it is to fail.
 static int enter(void) {
   unsigned long long number = atomic_fetch_add(&calls, 1) + 1;
   if (mode == KILL && number == first) kill(getpid(), SIGKILL);
   if ((mode == ERROR && number == first) || (mode == ERRORS && number >= first)) {
-    strike();
     errno = (int)second;
     return 1;
   }
   if (mode == SHORT && random_word() % 8 == 0) {
-    strike();
     errno = EINTR;
     return 1;
   }
@@ -103,21 +84,14 @@ static ssize_t write_at(int file, const void *bytes, size_t count, off_t offset)
   if (!real) real = REAL(pwrite);
   if (enter()) return -1;
   unsigned long long number = atomic_fetch_add(&writes, 1) + 1;
-  if (mode == SHORT && count > 1 && random_word() % 2) {
-    strike();
-    count = 1 + random_word() % (count - 1);
-  }
+  if (mode == SHORT && count > 1 && random_word() % 2) count = 1 + random_word() % (count - 1);
   if (number != first) return real(file, bytes, count, offset);
-  if (mode == LOST) {
-    strike();
-    return count;
-  }
+  if (mode == LOST) return count;
   if (mode == HALF) {
     real(file, bytes, count / 2, offset);
     kill(getpid(), SIGKILL);
   }
   if (mode != FLIP || !count) return real(file, bytes, count, offset);
-  strike();
   unsigned char *copy = malloc(count);
   memcpy(copy, bytes, count);
   copy[second / 8 % count] ^= 1 << second % 8;
@@ -131,17 +105,12 @@ static ssize_t read_at(int file, void *bytes, size_t count, off_t offset) {
   if (!real) real = REAL(pread);
   if (mode == SHORT) {
     if (enter()) return -1;
-    if (count > 1 && random_word() % 2) {
-      strike();
-      count = 1 + random_word() % (count - 1);
-    }
+    if (count > 1 && random_word() % 2) count = 1 + random_word() % (count - 1);
   }
   unsigned long long number = atomic_fetch_add(&reads, 1) + 1;
   ssize_t result = real(file, bytes, count, offset);
-  if (mode == READ && number == first && result > 0) {
-    strike();
+  if (mode == READ && number == first && result > 0)
     ((unsigned char *)bytes)[second / 8 % result] ^= 1 << second % 8;
-  }
   return result;
 }
 
