@@ -62,7 +62,11 @@ final class Installation: Sendable {
     do throws(LogError) {
       try DurableFile.replace(
         directory: root, name: FileName.installation, bytes: file.encoded(), machine: machine)
-    } catch { throw CairnError(error) }
+    } catch {
+      // A disk that refuses a write may refuse to remove the half of it, too.
+      hasSwept.store(false, ordering: .relaxed)
+      throw CairnError(error)
+    }
     return result
   }
 

@@ -100,7 +100,7 @@ struct DatastoreRepair {
         try merge.run()
         report.reinserted = merge.moved.records
       } else {
-        var merge = RepairMerge(salvage, target: store)
+        var merge = RepairMerge(salvage, of: place, target: store)
         try merge.run()
         report.reinserted = merge.records
         report.losses += merge.losses.map { RepairReport.Loss($0) }

@@ -19,7 +19,11 @@ struct RepairMerge {
   /// What could not be decided.
   private(set) var losses: [SalvageLoss] = []
 
-  init(_ salvage: StoreSalvage, target: Store) {
+  /// Of the damaged copy, for messages: the source is a scratch of it.
+  private let path: String
+
+  init(_ salvage: StoreSalvage, of path: String, target: Store) {
+    self.path = path
     self.salvage = salvage
     self.target = target
     source = salvage.store
@@ -114,7 +118,7 @@ struct RepairMerge {
     if rule == .sum {
       losses.append(
         SalvageLoss(
-          path: source.directory, offset: nil,
+          path: path, offset: nil,
           message: "\(table)/\(id.text).\(field): additions that were not published are not in the "
             + "sum: here it was \(own), with the others' it is \(old)"))
       return nil
@@ -123,7 +127,7 @@ struct RepairMerge {
     if kept != old { return kept }
     losses.append(
       SalvageLoss(
-        path: source.directory, offset: nil,
+        path: path, offset: nil,
         message: "\(table)/\(id.text).\(field): it was \(own) here, which was not published; what "
           + "the others have stays, by its rule: \(old)"))
     return nil
