@@ -30,7 +30,7 @@ public final class Datastore: Sendable {
   private let background = Lock<BackgroundExchange?>(nil)
   /// For a local datastore, which transfers nothing.
   private let idleGauge = TransferGauge()
-  var gauge: TransferGauge { exchanger?.gauge ?? idleGauge }
+  var gauge: TransferGauge { exchanger?.transfers.gauge ?? idleGauge }
   /// The object store that uses it.
   let objectClaim = Lock(ObjectClaim.Memo())
 

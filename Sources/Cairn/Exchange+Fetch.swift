@@ -176,7 +176,7 @@ extension Exchange {
     }
     forgive(name)
     noteInbox()
-    gauge.noteFetched(files: 1, bytes: segment.size)
+    transfers.noteFetched(files: 1, bytes: segment.size)
     report.fetchedFiles += 1
     report.fetchedBytes += segment.size
     report.fetchedDeltas &+= segment.last - max(have, segment.first - 1)

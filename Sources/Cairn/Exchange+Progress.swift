@@ -33,6 +33,6 @@ extension Exchange {
         bytes &+= segment.size
       }
     }
-    if files > 0 { gauge.planFetch(files: files, bytes: bytes) }
+    if files > 0 { transfers.planFetch(files: files, bytes: bytes) }
   }
 }

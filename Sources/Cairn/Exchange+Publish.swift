@@ -110,7 +110,7 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let snapshot = isSnapshotDue(head) ? snapshotBytes() : nil
-    defer { gauge.expectLater(files: 0, bytes: 0) }
+    defer { transfers.expectLater(files: 0, bytes: 0) }
     var next = try nextPack(after: head.last, through: last)
     while let found = next {
       // One ahead, so that nobody takes the pause between two files for the end.
@@ -119,7 +119,7 @@ extension Exchange {
         // Not before what can be published is.
         (next, failure) = (nil, error)
       }
-      gauge.expectLater(
+      transfers.expectLater(
         files: (next == nil ? 0 : 1) + (snapshot == nil ? 0 : 1),
         bytes: UInt64(next?.pack.count ?? 0) + (snapshot ?? 0))
       try await blobs?.publish(found.pack, &report)
@@ -176,13 +176,13 @@ extension Exchange {
       hash: XXH3.hash128(bytes, 0..<(bytes.count - 16)))
     if let old = there[name], old.isPresent, old.size == result.size { return result }
     report.requests += 1
-    gauge.planPublish(files: 1, bytes: UInt64(bytes.count))
+    transfers.planPublish(files: 1, bytes: UInt64(bytes.count))
     let entry = try await folder.write(directory + "/" + name, bytes)
     guard entry.size == UInt64(bytes.count) else {
       throw CairnError(
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
-    gauge.notePublished(files: 1, bytes: UInt64(bytes.count))
+    transfers.notePublished(files: 1, bytes: UInt64(bytes.count))
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
     return result
@@ -357,22 +357,27 @@ extension Exchange {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
       if memory.withLock({ $0.sent[snapshot.name] }) != snapshot.content {
-        // What can't be read once is not tried again: the next snapshot is another one. (In a
-        // function of its own that catches the error, Swift 6.3.1 makes a call to nowhere of this.)
-        let isFirst = memory.withLock { $0.uncompared.insert(snapshot.content).inserted }
-        guard isFirst else { return }
-        let found = try await hash(of: path, size: snapshot.size, &report)
-        guard found == snapshot.content else { return }
+        let isOther = memory.withLock { $0.unlike.contains(snapshot.content) }
+        let isDue = withheldCount(there) == 0 || verdict(on: there) == nil
+        guard !isOther, isDue else { return }
+        let found = try await hash(of: there, &report)
+        guard found == snapshot.content else {
+          // What was read is not read again: the next snapshot is another one. What was not given
+          // is asked for again.
+          let isRead = withheldCount(there) == 0
+          if isRead { memory.withLock { _ = $0.unlike.insert(snapshot.content) } }
+          return
+        }
         memory.withLock { $0.sent[snapshot.name] = snapshot.content }
       }
     } else {
       report.requests += 1
-      gauge.planPublish(files: 1, bytes: snapshot.size)
-      let told = ToldSource(source, gauge)
+      transfers.planPublish(files: 1, bytes: snapshot.size)
+      let told = ToldSource(source, transfers)
       let entry = try await folder.write(path, from: told)
       guard entry.size == snapshot.size else { return }
       memory.withLock { $0.sent[snapshot.name] = snapshot.content }
-      gauge.notePublished(files: 1, bytes: snapshot.size - told.reach)
+      transfers.notePublished(files: 1, bytes: snapshot.size - told.reach)
       report.publishedFiles += 1
       report.publishedBytes += snapshot.size
     }

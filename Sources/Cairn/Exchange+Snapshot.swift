@@ -114,7 +114,7 @@ extension Exchange {
       }
       break
     }
-    gauge.noteFetched(files: 1)
+    transfers.noteFetched(files: 1)
     return true
   }
 
@@ -153,7 +153,7 @@ extension Exchange {
       throw CairnError(.cancelled, failure.message)
     }
     arrival.count += UInt64(wanted.count)
-    gauge.noteFetched(bytes: UInt64(wanted.count))
+    transfers.noteFetched(bytes: UInt64(wanted.count))
     noteReceived(arrival.count)
   }
 
@@ -166,22 +166,25 @@ extension Exchange {
     try file.write(bytes.span, at: start)
   }
 
-  /// The hash of a file in the folder; nil if it is not there, or has another size.
+  /// The hash of a file in the folder; nil if it is not there, has another size than was listed, or
+  /// can't be had now, which is noted.
   func hash(
-    of path: String, size: UInt64, _ report: inout ExchangeReport
+    of entry: FolderEntry, _ report: inout ExchangeReport
   ) async throws(CairnError) -> UInt128? {
     guard let hash = StreamingXXH3() else { return nil }
-    let arrival = Arrival(0, of: size)
+    let arrival = Arrival(0, of: entry.size)
     report.requests += 1
     do throws(CairnError) {
-      let isThere = try await folder.read(path, from: 0) { bytes throws(CairnError) in
+      let isThere = try await readFile(entry, from: 0, &report) { bytes throws(CairnError) in
         arrival.count += UInt64(bytes.count)
-        guard arrival.count <= size else { throw CairnError(.cancelled, "no more is wanted") }
+        guard arrival.count <= entry.size else {
+          throw CairnError(.cancelled, "no more is wanted")
+        }
         hash.update(bytes)
       }
-      return isThere && arrival.count == size ? hash.digest() : nil
+      return isThere && arrival.count == entry.size ? hash.digest() : nil
     } catch {
-      if arrival.count > size { return nil }
+      if arrival.count > entry.size { return nil }
       throw error
     }
   }

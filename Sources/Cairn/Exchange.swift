@@ -29,8 +29,8 @@ final class Exchange: Sendable {
   /// Whoever aborts it waits for no more than the request that is under way.
   let endsEarly: Bool
   private let turn = ExchangeTurn()
-  /// How far transfers are.
-  let gauge: TransferGauge
+  /// What rounds fetch and publish.
+  let transfers: TransferJob
   /// A snapshot of which a part was fetched.
   let download = Lock<SnapshotDownload?>(nil)
   let memory: Lock<Memory>
@@ -75,8 +75,8 @@ final class Exchange: Sendable {
     var removals = Retry(version: "")
     /// Contents of snapshots that this process has written, by name.
     var sent: [String: UInt128] = [:]
-    /// Those that lie there under a name of ours and could not be compared.
-    var uncompared: Set<UInt128> = []
+    /// Those under whose name the folder has something else.
+    var unlike: Set<UInt128> = []
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?
@@ -105,10 +105,10 @@ final class Exchange: Sendable {
     tuning: Tuning, machine: Machine, quarantine: Quarantine? = nil,
     blobs: (home: BlobStore, options: BlobExchange.Choice)? = nil,
     following: FollowedSource? = nil, endsEarly: Bool = false,
-    gauge: TransferGauge = TransferGauge()
+    transfers: TransferJob = TransferJob(TransferGauge())
   ) throws(CairnError) {
     self.store = store
-    self.gauge = gauge
+    self.transfers = transfers
     self.following = following
     self.endsEarly = endsEarly || following != nil
     self.datastoreID = datastoreID
@@ -121,7 +121,7 @@ final class Exchange: Sendable {
         store: store, home: $0.home, folder: observed,
         directory: FileName.blobDirectory(directory),
         older: FileName.olderGenerations(of: directory).map(FileName.blobDirectory),
-        options: $0.options, tuning: tuning, gauge: gauge)
+        options: $0.options, tuning: tuning, transfers: transfers)
     }
     self.graceMilliseconds = graceMilliseconds
     self.tuning = tuning
@@ -157,7 +157,7 @@ final class Exchange: Sendable {
     {
       store.confirmPublished(through: memory.withLock { $0.own.last })
     }
-    observed.onStall { [gauge] in gauge.noteStalled($0) }
+    observed.onStall { [transfers] in transfers.gauge.noteStalled($0) }
     noteInbox()
   }
 
@@ -227,8 +227,9 @@ final class Exchange: Sendable {
       report.isRejoining = true
       return (report, nil)
     }
+    transfers.begin()
     defer {
-      gauge.noteIdle()
+      transfers.end()
       saveHistories()
     }
     let found: Found
@@ -283,7 +284,8 @@ final class Exchange: Sendable {
   /// Fetches what there is and publishes nothing: for a store that is only being put together.
   func fetchOnly() async throws(CairnError) -> ExchangeReport {
     try checkOpen()
-    defer { gauge.noteIdle() }
+    transfers.begin()
+    defer { transfers.end() }
     var report = ExchangeReport()
     _ = try await fetch(&report)
     return report

@@ -1,15 +1,15 @@
 internal import CairnDisk
 internal import Synchronization
 
-/// A file on its way into a folder, of which the gauge is told how much was asked for. What is sent
+/// A file on its way into a folder, of which a job is told how much was asked for. What is sent
 /// again counts once.
 final class ToldSource: FolderSource {
   private let base: any FolderSource
-  private let gauge: TransferGauge
+  private let job: TransferJob
   private let furthest = Lock(UInt64(0))
 
-  init(_ base: any FolderSource, _ gauge: TransferGauge) {
-    (self.base, self.gauge) = (base, gauge)
+  init(_ base: any FolderSource, _ job: TransferJob) {
+    (self.base, self.job) = (base, job)
   }
 
   var size: UInt64 { base.size }
@@ -23,7 +23,7 @@ final class ToldSource: FolderSource {
       defer { furthest = max(furthest, min(range.lowerBound, size)) }
       return range.lowerBound > furthest ? min(range.lowerBound, size) - furthest : 0
     }
-    if more > 0 { gauge.notePublished(files: 0, bytes: more) }
+    if more > 0 { job.notePublished(files: 0, bytes: more) }
     return bytes
   }
 }

@@ -18,20 +18,33 @@ public struct TransferProgress: Hashable, Sendable {
     /// None.
     public init() {}
 
-    mutating func plan(files more: Int, bytes moreBytes: UInt64) {
-      totalFiles = max(totalFiles, files + more)
-      totalBytes = max(totalBytes, bytes &+ moreBytes)
+    /// At least so much is still to come of a job of which `rest` was known.
+    mutating func plan(files: Int, bytes: UInt64, _ rest: inout Rest) {
+      let moreFiles = max(files - rest.files, 0)
+      let moreBytes = bytes - min(bytes, rest.bytes)
+      totalFiles += moreFiles
+      totalBytes &+= moreBytes
+      rest.files += moreFiles
+      rest.bytes += moreBytes
     }
 
-    mutating func note(files more: Int, bytes moreBytes: UInt64) {
+    /// So much of a job has come.
+    mutating func note(files more: Int, bytes moreBytes: UInt64, _ rest: inout Rest) {
+      plan(files: more, bytes: moreBytes, &rest)
       files += more
       bytes &+= moreBytes
-      totalFiles = max(totalFiles, files)
-      totalBytes = max(totalBytes, bytes)
+      rest.files -= more
+      rest.bytes -= moreBytes
     }
 
-    /// What was expected and did not come is not on its way any more.
-    mutating func close() { (files, bytes) = (totalFiles, totalBytes) }
+    /// What was expected of a job and did not come is not on its way any more.
+    mutating func close(_ rest: inout Rest) { note(files: rest.files, bytes: rest.bytes, &rest) }
+  }
+
+  /// What of a job is still to come, one way.
+  struct Rest: Sendable {
+    var files = 0
+    var bytes: UInt64 = 0
   }
 
   /// From the folder.
@@ -53,52 +66,33 @@ public struct TransferProgress: Hashable, Sendable {
   }
 }
 
-/// Where rounds of an exchange say how far they are.
+/// Where the jobs of an exchange say together how far they are: each round is one, and so is each
+/// content that is fetched because somebody asks for it.
 final class TransferGauge: Sendable {
-  private let state = Lock(TransferProgress())
-  /// What is going to be published after that for which is planned next.
-  private let later = Lock((files: 0, bytes: UInt64(0)))
+  private let state = Lock((progress: TransferProgress(), jobs: 0))
   private let broadcast = Broadcast(latest: TransferProgress.self)
 
-  var current: TransferProgress { state.withLock { $0 } }
+  var current: TransferProgress { state.withLock { $0.progress } }
   var updates: Updates<TransferProgress> {
     Updates(of: broadcast) { [state = current] in state }
   }
 
-  func planFetch(files: Int, bytes: UInt64) { set { $0.fetched.plan(files: files, bytes: bytes) } }
-  func noteFetched(files: Int = 0, bytes: UInt64 = 0) {
-    set { $0.fetched.note(files: files, bytes: bytes) }
-  }
+  func noteStalled(_ isStalled: Bool) { change { $0.isStalled = isStalled } }
 
-  func planPublish(files: Int, bytes: UInt64) {
-    let later = later.withLock { $0 }
-    set { $0.published.plan(files: files + later.files, bytes: bytes &+ later.bytes) }
-  }
-  /// What comes after the next file that is planned, and so belongs to its total, too.
-  func expectLater(files: Int, bytes: UInt64) { later.withLock { $0 = (files, bytes) } }
-  func notePublished(files: Int, bytes: UInt64) {
-    set { $0.published.note(files: files, bytes: bytes) }
-  }
-
-  func noteStalled(_ isStalled: Bool) { set { $0.isStalled = isStalled } }
-
-  /// A round has come to its end, whichever.
-  func noteIdle() {
-    expectLater(files: 0, bytes: 0)
-    set { progress in
-      progress.isStalled = false
-      progress.fetched.close()
-      progress.published.close()
-    }
-  }
+  func beginJob() { state.withLock { $0.jobs += 1 } }
 
   func finish() { broadcast.finish() }
 
-  private func set(_ change: (inout TransferProgress) -> Void) {
+  /// `endsJob`: when the last one has come to its end nothing is stalled any more.
+  func change(endsJob: Bool = false, _ change: (inout TransferProgress) -> Void) {
     let isNews = state.withLock { state in
-      let before = state
-      change(&state)
-      return state != before
+      let before = state.progress
+      change(&state.progress)
+      if endsJob {
+        state.jobs -= 1
+        if state.jobs == 0 { state.progress.isStalled = false }
+      }
+      return state.progress != before
     }
     if isNews { broadcast.send { current } }
   }

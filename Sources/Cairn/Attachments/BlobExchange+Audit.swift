@@ -9,7 +9,8 @@ internal import Synchronization
 extension BlobExchange {
   /// Reads the own files to their last byte, and replaces those that are not what their names say;
   /// and of contents that are here and that only others have there, as many as it takes to find a
-  /// good one: if there is none, an own one is written: whoever has written those may be gone.
+  /// good one: if there is none, an own one is written: whoever has written those may be gone. What
+  /// the folder refuses of one of them is a problem, and keeps nobody from the others.
   func audit(
     _ listing: [ContentHash: [Copy]], _ audit: inout FolderRepair?,
     _ report: inout ExchangeReport
@@ -18,13 +19,15 @@ extension BlobExchange {
     let own = store.device.rawValue
     let files = Dictionary(
       try home.list().map { ($0.hash, $0) }, uniquingKeysWith: { first, _ in first })
+    var refusals = 0
     for (hash, copies) in listing.sorted(by: { $0.key < $1.key }) {
       let isOwn = copies.contains { $0.device == own }
       if !isOwn, files[hash] == nil { continue }
       var damaged: [Copy] = []
       var isGood = false
       for copy in copies where (copy.device == own || !isOwn) && !isGood {
-        guard let isRight = try await isRight(copy, hash, &audit, &report) else {
+        let verdict = try await isRight(copy, hash, &refusals, &audit, &report)
+        guard let isRight = verdict else {
           // What can't be read now is no reason to write anything.
           isGood = true
           continue
@@ -33,33 +36,31 @@ extension BlobExchange {
         if !isRight { damaged.append(copy) }
       }
       if !isGood, !damaged.isEmpty {
-        try await replace(hash, damaged, files[hash], &audit, &report)
+        try await replace(hash, damaged, files[hash], &refusals, &audit, &report)
       }
     }
   }
 
   /// nil if it can't be read, or is not wholly there.
   private func isRight(
-    _ copy: Copy, _ hash: ContentHash, _ audit: inout FolderRepair?,
+    _ copy: Copy, _ hash: ContentHash, _ refusals: inout Int, _ audit: inout FolderRepair?,
     _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool? {
     guard copy.entry.isPresent else { return nil }
-    var found = SHA256()
     report.requests += 1
-    let isThere: Bool
-    do throws(CairnError) {
-      let path = directory + "/" + copy.entry.name
-      isThere = try await folder.read(path, from: 0) { bytes throws(CairnError) in
-        found.update(bytes)
-      }
-    } catch {
-      guard BlobExchange.isOfOne(error) else { throw error }
-      audit?.problems.append("\(copy.entry.name): \(error.message)")
+    let found: SHA256?
+    switch await read(copy) {
+    case .success(let bytes): found = bytes
+    case .failure(let error):
+      if try await stopsOthers(error, &refusals) { throw error }
+      audit?.problems.append("\(copy.entry.name) was not checked: \(error.message)")
       return nil
     }
-    guard isThere, found.count == copy.entry.size else {
+    refusals = 0
+    guard let found, found.count == copy.entry.size else {
       audit?.problems.append(
-        "\(copy.entry.name): \(found.count) of the \(copy.entry.size) bytes came that were listed")
+        "\(copy.entry.name): \(found?.count ?? 0) of the \(copy.entry.size) bytes came that were "
+          + "listed")
       return nil
     }
     audit?.checkedFiles += 1
@@ -70,8 +71,20 @@ extension BlobExchange {
     return false
   }
 
+  /// What is in a file of the folder; nil if it is not there.
+  private func read(_ copy: Copy) async -> Result<SHA256?, CairnError> {
+    var found = SHA256()
+    do throws(CairnError) {
+      let path = directory + "/" + copy.entry.name
+      let isThere = try await folder.read(path, from: 0) { bytes throws(CairnError) in
+        found.update(bytes)
+      }
+      return .success(isThere ? found : nil)
+    } catch { return .failure(error) }
+  }
+
   private func replace(
-    _ hash: ContentHash, _ damaged: [Copy], _ file: BlobStore.File?,
+    _ hash: ContentHash, _ damaged: [Copy], _ file: BlobStore.File?, _ refusals: inout Int,
     _ audit: inout FolderRepair?, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let names = damaged.map(\.entry.name).joined(separator: ", ")
@@ -81,7 +94,11 @@ extension BlobExchange {
       return
     }
     let before = report.publishedAttachments
-    try await upload(file.reference, file, &report)
+    do throws(CairnError) { try await upload(file.reference, file, &report) } catch {
+      if try await stopsOthers(error, &refusals) { throw error }
+      audit?.problems.append("\(reason), and it can't be written again: \(error.message)")
+      return
+    }
     if report.publishedAttachments > before {
       audit?.written.append(FileName.publishedBlob(device: store.device.rawValue, hash))
     } else {

@@ -16,16 +16,23 @@ extension BlobExchange {
           + "not fetched here", id: AttachmentID(reference).description)
     }
     try home.checkLimit(reference.length)
-    try await fly(reference).get()
+    let job = TransferJob(transfers.gauge)
+    job.begin()
+    defer { job.end() }
+    try await fly(reference, in: job).get()
   }
 
   /// Fetches a content once for all who ask for it meanwhile. When nobody waits any more it ends.
-  private func fly(_ reference: BlobReference) async -> Result<Void, CairnError> {
+  /// The job of who has asked first counts it.
+  private func fly(
+    _ reference: BlobReference, in job: TransferJob
+  ) async -> Result<Void, CairnError> {
     let (task, isEnding) = flights.withLock { flights in
       if let flight = flights[reference], flight.waiting == 0 { return (flight.task, true) }
       // One with another length, of which at most one is right, uses the same file.
       let others = flights.filter { $0.key != reference && $0.key.hash == reference.hash }
-      var flight = flights[reference] ?? Flight(task: start(reference, after: others.map(\.value)))
+      var flight =
+        flights[reference] ?? Flight(task: start(reference, job, after: others.map(\.value)))
       flight.waiting += 1
       flights[reference] = flight
       return (flight.task, false)
@@ -33,7 +40,7 @@ extension BlobExchange {
     if isEnding {
       // Two must not write the same file.
       _ = await task.value
-      return await fly(reference)
+      return await fly(reference, in: job)
     }
     return await withTaskCancellationHandler {
       await task.value
@@ -48,13 +55,13 @@ extension BlobExchange {
   }
 
   private func start(
-    _ reference: BlobReference, after others: [Flight]
+    _ reference: BlobReference, _ job: TransferJob, after others: [Flight]
   ) -> Task<Result<Void, CairnError>, Never> {
     Task {
       defer { self.flights.withLock { _ = $0.removeValue(forKey: reference) } }
       for other in others { _ = await other.task.value }
       do throws(CairnError) {
-        try await self.fetchNow(reference)
+        try await self.fetchNow(reference, job)
         return .success(())
       } catch { return .failure(error) }
     }
@@ -66,7 +73,9 @@ extension BlobExchange {
     for task in all { task.cancel() }
   }
 
-  private func fetchNow(_ reference: BlobReference) async throws(CairnError) {
+  private func fetchNow(
+    _ reference: BlobReference, _ job: TransferJob
+  ) async throws(CairnError) {
     var problems: [String] = []
     var failure: CairnError?
     var known = memory.withLock { $0.listing }
@@ -76,7 +85,7 @@ extension BlobExchange {
       for copy in BlobExchange.copies(of: reference, in: known ?? [:])
       where copy.entry.isPresent {
         do throws(CairnError) {
-          switch try await take(reference, copy) {
+          switch try await take(reference, copy, job) {
           case .whole: return
           case .short: problems.append("\(copy.entry.name) is not wholly there yet")
           case .damaged: problems.append("\(copy.entry.name) is damaged")
@@ -91,7 +100,7 @@ extension BlobExchange {
       if !problems.isEmpty || failure != nil { break }
     }
     if let failure { throw failure }
-    if problems.isEmpty, try await takeOlder(reference) { return }
+    if problems.isEmpty, try await takeOlder(reference, job) { return }
     let id = AttachmentID(reference).description
     if problems.isEmpty {
       throw CairnError(
@@ -104,14 +113,16 @@ extension BlobExchange {
   }
 
   /// From what was deleted before, if that is still there.
-  private func takeOlder(_ reference: BlobReference) async throws(CairnError) -> Bool {
+  private func takeOlder(
+    _ reference: BlobReference, _ job: TransferJob
+  ) async throws(CairnError) -> Bool {
     for directory in older {
       for entry in try await folder.list(directory)
       where entry.isPresent && entry.size == reference.length {
         guard let (device, hash) = FileName.publishedBlob(entry.name), hash == reference.hash
         else { continue }
         let copy = Copy(device: device, entry: entry)
-        if try await take(reference, copy, in: directory) == .whole { return true }
+        if try await take(reference, copy, job, in: directory) == .whole { return true }
       }
     }
     return false
@@ -120,7 +131,7 @@ extension BlobExchange {
   /// Fetches one copy. What is here of an earlier try is gone on with, and if that makes a wrong
   /// whole, it is fetched from its beginning.
   private func take(
-    _ reference: BlobReference, _ copy: Copy, in place: String? = nil
+    _ reference: BlobReference, _ copy: Copy, _ job: TransferJob, in place: String? = nil
   ) async throws(CairnError) -> BlobPart.Verdict {
     var attempts = 0
     while true {
@@ -128,7 +139,7 @@ extension BlobExchange {
       let part = try BlobPart(home, reference)
       let isResumed = part.count > 0
       let verdict = try await take(
-        part, path: (place ?? directory) + "/" + copy.entry.name, size: copy.entry.size)
+        part, path: (place ?? directory) + "/" + copy.entry.name, size: copy.entry.size, job)
       attempts += 1
       if verdict == .damaged, isResumed, attempts == 1 { continue }
       memory.withLock { memory in
@@ -148,14 +159,14 @@ extension BlobExchange {
   }
 
   private func take(
-    _ part: BlobPart, path: String, size: UInt64
+    _ part: BlobPart, path: String, size: UInt64, _ job: TransferJob
   ) async throws(CairnError) -> BlobPart.Verdict {
     var failure: CairnError?
     let isThere: Bool
     var rest = size - min(size, part.count)
-    gauge.planFetch(files: 1, bytes: rest)
+    job.planFetch(files: 1, bytes: rest)
     // What did not come is not on its way any more.
-    defer { gauge.noteFetched(files: 1, bytes: rest) }
+    defer { job.noteFetched(files: 1, bytes: rest) }
     do throws(CairnError) {
       isThere = try await folder.read(path, from: part.count) { bytes throws(CairnError) in
         do throws(CairnError) {
@@ -164,7 +175,7 @@ extension BlobExchange {
           try part.append(bytes)
           let count = min(rest, UInt64(bytes.count))
           rest -= count
-          gauge.noteFetched(bytes: count)
+          job.noteFetched(bytes: count)
         } catch {
           failure = error
           // Not the folder's fault.
@@ -214,19 +225,14 @@ extension BlobExchange {
       if options.endsEarly, Task.isCancelled { throw DatastoreFollower.aborted }
       // An empty one counts, too.
       bytes += max(1, reference.length)
-      switch await fly(reference) {
+      switch await fly(reference, in: transfers) {
       case .success:
         refusals = 0
         report.fetchedAttachments += 1
         report.fetchedAttachmentBytes += reference.length
       case .failure(let error):
-        let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
-        guard isRefused || BlobExchange.isOfOne(error) || BlobExchange.saysFull(error) else {
-          throw error
-        }
-        refusals = isRefused ? refusals + 1 : 0
-        // A server that is out of order is not asked for all of them.
-        if refusals > 0, refusals.isMultiple(of: 2) { _ = try await list() }
+        let stopsOthers = try await stopsOthers(error, &refusals)
+        if stopsOthers, !BlobExchange.saysFull(error) { throw error }
         report.problems.append(
           ExchangeReport.Problem(
             name: AttachmentID(reference).description, reason: error.message))
@@ -237,6 +243,18 @@ extension BlobExchange {
     }
     report.missingAttachments += missing
     noteWanted(wanted.count, missing, report.fetchedAttachments)
+  }
+
+  /// Whether an error is not about one file only. `refusals` counts what was refused in a row: each
+  /// second time the directory is listed once more, so that a server that is out of order, or a
+  /// log-in page before it, is not asked for all of them.
+  func stopsOthers(
+    _ error: CairnError, _ refusals: inout Int
+  ) async throws(CairnError) -> Bool {
+    let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
+    refusals = isRefused ? refusals + 1 : 0
+    if isRefused, refusals.isMultiple(of: 2) { _ = try await list() }
+    return !isRefused && !BlobExchange.isOfOne(error)
   }
 
   /// What the policy wants and is not here, in the order in which it is to come.
@@ -277,13 +295,18 @@ extension BlobExchange {
 
   /// Says what a round is going to fetch, before it begins.
   private func planFetch(_ references: [BlobReference]) {
-    var (files, bytes) = (0, UInt64(0))
+    // What somebody else has asked for and waits for now is counted already.
+    let others = flights.withLock { Set($0.keys) }
+    var bytes: UInt64 = 0
+    var planned = TransferProgress.Rest()
     for reference in references {
       if bytes > 0, bytes + reference.length > tuning.blobRoundBytes { break }
-      files += 1
       bytes += reference.length
+      if others.contains(reference) { continue }
+      planned.files += 1
+      planned.bytes += reference.length
     }
-    if files > 0 { gauge.planFetch(files: files, bytes: bytes) }
+    transfers.planFetch(files: planned.files, bytes: planned.bytes)
   }
 
   /// Whether there is a copy that is worth a try in this round.

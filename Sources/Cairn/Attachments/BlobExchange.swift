@@ -18,7 +18,8 @@ final class BlobExchange: Sendable {
   let older: [String]
   let options: Choice
   let tuning: Tuning
-  let gauge: TransferGauge
+  /// What rounds fetch and publish here.
+  let transfers: TransferJob
   let memory: Lock<Memory>
   /// Contents that are being fetched.
   let flights = Lock<[BlobReference: Flight]>([:])
@@ -79,7 +80,7 @@ final class BlobExchange: Sendable {
 
   init(
     store: Store, home: BlobStore, folder: ObservedFolder, directory: String,
-    older: [String] = [], options: Choice, tuning: Tuning, gauge: TransferGauge
+    older: [String] = [], options: Choice, tuning: Tuning, transfers: TransferJob
   ) {
     self.store = store
     self.home = home
@@ -88,7 +89,7 @@ final class BlobExchange: Sendable {
     self.older = older
     self.options = options
     self.tuning = tuning
-    self.gauge = gauge
+    self.transfers = transfers
     var memory = Memory()
     memory.mustLook = home.isInUse
     self.memory = Lock(memory)
@@ -284,9 +285,9 @@ final class BlobExchange: Sendable {
       return
     }
     let entry: FolderEntry
-    let told = ToldSource(source, gauge)
+    let told = ToldSource(source, transfers)
     report.requests += 1
-    gauge.planPublish(files: 1, bytes: reference.length)
+    transfers.planPublish(files: 1, bytes: reference.length)
     do throws(CairnError) {
       entry = try await folder.write(directory + "/" + name, from: told)
     } catch {
@@ -301,7 +302,7 @@ final class BlobExchange: Sendable {
         .response, "the folder kept \(entry.size) of \(reference.length) bytes of \(name)",
         file: name)
     }
-    gauge.notePublished(files: 1, bytes: reference.length - told.reach)
+    transfers.notePublished(files: 1, bytes: reference.length - told.reach)
     try checkOpen()
     report.publishedAttachments += 1
     report.publishedAttachmentBytes += reference.length

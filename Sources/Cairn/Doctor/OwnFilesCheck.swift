@@ -48,14 +48,7 @@ enum OwnFilesCheck {
       let bytes = try await folder.read(datastore.name + "/" + name, limit: limit)
       // Gone just now.
       guard let bytes else { return nil }
-      do throws(LogError) {
-        let published = try PublishedSegment(bytes, name: name, datastore: datastore.identity)
-        guard published.encodedName(bytes) == name else {
-          return "its content belongs under another name"
-        }
-        try Exchange.verify(published, name)
-        return nil
-      } catch { return error.description }
+      return segment.problem(with: bytes, name, datastore: datastore.identity)
     } catch { return error.message }
   }
 }

@@ -62,8 +62,8 @@ final class Staging: Sendable {
         // Who only follows has nothing that could be lost, and nobody who could allow it.
         massDeleteLimit: exchange.following == nil ? MassDeleteLimit() : nil,
         tuning: exchange.tuning,
-        machine: exchange.machine,
-        quarantine: exchange.quarantine, endsEarly: exchange.endsEarly, gauge: exchange.gauge)
+        machine: exchange.machine, quarantine: exchange.quarantine,
+        endsEarly: exchange.endsEarly, transfers: exchange.transfers)
     } catch {
       // The first error says more.
       do throws(StoreError) { try staged.close() } catch {}

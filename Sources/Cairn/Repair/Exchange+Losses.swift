@@ -103,7 +103,7 @@ extension Exchange {
     for segment in head.segments {
       let name = segment.name(head.device)
       guard let bytes = try await lookInto(name, listing, &audit, &report) else { continue }
-      if let reason = problem(of: bytes, segment, name) {
+      if let reason = segment.problem(with: bytes, name, datastore: store.datastore) {
         audit?.damaged.append(FolderRepair.Damage(name: name, reason: reason))
       }
     }
@@ -137,15 +137,16 @@ extension Exchange {
     audit?.checkedBytes += UInt64(bytes.count)
     return bytes
   }
+}
 
-  private func problem(
-    of bytes: [UInt8], _ segment: Head.Segment, _ name: String
-  ) -> String? {
-    guard UInt64(bytes.count) == segment.size else {
-      return "it has \(bytes.count) bytes instead of \(segment.size)"
+extension Head.Segment {
+  /// What is wrong with the bytes of the file; nil if they are what the head says.
+  func problem(with bytes: [UInt8], _ name: String, datastore: UInt128) -> String? {
+    guard UInt64(bytes.count) == size else {
+      return "it has \(bytes.count) bytes instead of \(size)"
     }
     do throws(LogError) {
-      let published = try PublishedSegment(bytes, name: name, datastore: store.datastore)
+      let published = try PublishedSegment(bytes, name: name, datastore: datastore)
       guard published.encodedName(bytes) == name else {
         return "its content belongs under another name"
       }

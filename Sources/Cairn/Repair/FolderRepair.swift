@@ -35,7 +35,8 @@ public struct FolderRepair: Hashable, Sendable {
   public var onlyInSnapshot: [Range] = []
   /// A snapshot was published, or written again.
   public var publishedSnapshot = false
-  /// What could not be mended, in words: nothing is lost, and the next round tries again.
+  /// What could not be looked into, or not be mended, in words: nothing is lost, and the next round
+  /// tries again.
   public var problems: [String] = []
   /// What the round did besides.
   public var exchange = ExchangeReport()
