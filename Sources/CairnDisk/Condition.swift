@@ -55,7 +55,7 @@
     #endif
   }
 
-  /// For who holds the lock: all who wait go on, one after the other.
+  /// All who wait go on, one after the other: to be called after what they wait for has changed.
   package func wakeAll() { unsafe pthread_cond_broadcast(change) }
 
   /// Nanoseconds of a clock that never jumps.

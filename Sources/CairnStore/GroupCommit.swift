@@ -9,18 +9,30 @@ import CairnDisk
 // Unchecked: the state is only touched under the condition's lock.
 final class GroupCommit: @unchecked Sendable {
   private let condition = Condition()
+  private let patience: @Sendable (UInt64) -> UInt64
   /// Up to where the log is known to be durable.
   private var done: LogPosition
   private var isSyncing = false
-  /// Committers that are in here, and how many there were when the last sync had ended.
-  private var present = 0
+  /// What those want who are in here. Who has it counts no more, though it may not have been woken
+  /// yet: it is out, and expected back.
+  private var wanted: [LogPosition] = []
+  /// How many there were when the last sync had ended.
   private var expected = 0
   /// Nobody waits for more of them after this.
   private var deadline: UInt64 = 0
+  /// One of them looks at the clock for all.
+  private var isTimed = false
 
-  private static let waitMax: UInt64 = 1_000_000
+  /// How many wait, the one that syncs among them.
+  var waiting: Int { condition.withLock { wanted.count } }
 
-  init(_ done: LogPosition) { self.done = done }
+  /// `patience`: how many nanoseconds committers are waited for after a sync that took so many.
+  init(
+    _ done: LogPosition,
+    patience: @escaping @Sendable (UInt64) -> UInt64 = { min($0 / 2, 1_000_000) }
+  ) {
+    (self.done, self.patience) = (done, patience)
+  }
 
   /// Returns when `target` is durable, or throws what `sync` has thrown. `sync` makes the log
   /// durable and returns up to where; nothing is locked meanwhile, and only one at a time does.
@@ -29,8 +41,8 @@ final class GroupCommit: @unchecked Sendable {
   ) throws(StoreError) {
     if isReached(target) { return }
     let start = Condition.now
-    do throws(StoreError) { end(from: start, reaching: try sync()) } catch {
-      end(from: start, reaching: nil)
+    do throws(StoreError) { end(target, from: start, reaching: try sync()) } catch {
+      end(target, from: start, reaching: nil)
       throw error
     }
   }
@@ -38,33 +50,41 @@ final class GroupCommit: @unchecked Sendable {
   /// Waits until `target` is durable, or until it is the caller's turn to make it so: then false.
   private func isReached(_ target: LogPosition) -> Bool {
     condition.withLock {
-      present += 1
-      while true {
-        if done >= target {
-          present -= 1
-          return true
-        }
-        if isSyncing {
+      if done >= target { return true }
+      wanted.append(target)
+      while done < target {
+        let mayGather = wanted.count < expected && Condition.now < deadline
+        if isSyncing || mayGather && isTimed {
           condition.wait()
-        } else if present < expected, Condition.now < deadline {
+        } else if mayGather {
+          isTimed = true
           condition.wait(until: deadline)
+          isTimed = false
         } else {
           isSyncing = true
           return false
         }
       }
+      return true
     }
   }
 
-  private func end(from start: UInt64, reaching reached: LogPosition?) {
+  private func end(_ target: LogPosition, from start: UInt64, reaching reached: LogPosition?) {
     let now = Condition.now
     condition.withLock {
-      if let reached { done = max(done, reached) }
       isSyncing = false
-      expected = present
-      deadline = now + min((max(now, start) - start) / 2, GroupCommit.waitMax)
-      present -= 1
-      condition.wakeAll()
+      // Whoever looked at the clock may have what it wants, and leave.
+      isTimed = false
+      expected = wanted.count
+      deadline = now &+ min(patience(max(now, start) - start), .max - now)
+      if let reached {
+        done = max(done, reached)
+        wanted.removeAll { $0 <= done }
+      } else if let own = wanted.firstIndex(of: target) {
+        wanted.remove(at: own)
+      }
     }
+    // They would only run into the lock.
+    condition.wakeAll()
   }
 }

@@ -223,6 +223,70 @@ import Testing
     #expect(try bench.read(path) == sample(1))
   }
 
+  /// A device with three contents in the folder, of which the second is damaged there, and their
+  /// files.
+  private func published(_ hook: HookedFolder.Switch) async throws -> (Datastore, [String]) {
+    let a = try bench.open("a", hook)
+    for number in 1...3 { try a.addPhoto("r\(number)", sample(UInt64(number))) }
+    try await a.exchange()
+    let files = try bench.blobs().sorted()
+    try bench.write(bench.blobs + "/" + files[1], sample(9))
+    return (a, files)
+  }
+
+  @Test(arguments: [CairnError.Code.auth, .server, .request, .readOnly, .fileIO])
+  func `a content that the folder does not give keeps a thorough look from no other`(
+    code: CairnError.Code
+  ) async throws {
+    let hook = HookedFolder.Switch()
+    let (a, files) = try await published(hook)
+    hook.set { request, path throws(CairnError) in
+      if request == .read, path.hasSuffix(files[0]) { throw CairnError(code, "no", file: path) }
+    }
+    let repair = try await a.repairFolder()
+    #expect(repair.problems == ["\(files[0]) was not checked: no"] && !repair.isWhole)
+    #expect(repair.damaged.map(\.name) == [files[1]] && repair.written == [files[1]])
+    hook.set(nil)
+    let again = try await a.repairFolder()
+    #expect(again.wasWhole && again.isWhole)
+    #expect(again.checkedFiles == repair.checkedFiles + 1)
+  }
+
+  @Test func `a content that the folder does not take keeps a thorough look from no other`()
+    async throws
+  {
+    let hook = HookedFolder.Switch()
+    let (a, files) = try await published(hook)
+    try bench.write(bench.blobs + "/" + files[2], sample(9))
+    hook.set { request, path throws(CairnError) in
+      if request == .write, path.hasSuffix(files[1]) { throw CairnError(.auth, "no", file: path) }
+    }
+    let repair = try await a.repairFolder()
+    #expect(repair.damaged.map(\.name) == Array(files[1...]) && repair.written == [files[2]])
+    #expect(repair.problems.count == 1 && !repair.isWhole)
+    #expect(repair.problems.first?.contains("can't be written again: no") == true)
+    hook.set(nil)
+    #expect(try await a.repairFolder().written == [files[1]])
+    #expect(try await a.repairFolder().wasWhole)
+  }
+
+  @Test(arguments: [CairnError.Code.auth, .server, .network, .noConnection, .timeout])
+  func `a folder that gives nothing any more ends a thorough look`(
+    code: CairnError.Code
+  ) async throws {
+    let hook = HookedFolder.Switch()
+    let (a, _) = try await published(hook)
+    let asked = Told<String>()
+    hook.set { request, path throws(CairnError) in
+      if path.hasSuffix(".blob") { asked.add(path) }
+      if !asked.all.isEmpty { throw CairnError(code, "no", file: path) }
+    }
+    let error = await #expect(throws: CairnError.self) { try await a.repairFolder() }
+    #expect(error?.code == code)
+    // It takes two to tell a folder from a file.
+    #expect(asked.all.count == (code == .auth || code == .server ? 2 : 1))
+  }
+
   @Test func `contents are there again before the deltas that are published again`() async throws {
     let hook = HookedFolder.Switch()
     let a = try bench.open("a", hook)

@@ -360,17 +360,7 @@ import Testing
     let head = bench.bench.head(a)
     try a.close()
     let script = ScriptedFolder.Script()
-    if kind == "gone" {
-      script.read { path, bytes in path.hasSuffix(head) ? nil : bytes }
-    } else {
-      script.list { _, entries in
-        entries.map { entry in
-          var entry = entry
-          if entry.name == head { entry.isPresent = false }
-          return entry
-        }
-      }
-    }
+    if kind == "gone" { script.hide(head) } else { script.showPlaceholders(for: head) }
     let folder = ScriptedFolder(base: DirectoryFolder(bench.bench.folder), script: script)
     let account = Account(user: "ann", folder: .directory(bench.bench.folder))
     let doctor = Doctor(root: rootA, account: account, folder: folder, machine: .real)

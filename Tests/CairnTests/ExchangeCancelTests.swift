@@ -9,59 +9,11 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ExchangeCancelTests {
   private let bench: FolderWorkbench
-  private let gate = Gate()
+  private let gate = FarFolder.Gate()
 
   init() throws { bench = try FolderWorkbench() }
 
-  /// Requests wait at it until their task is cancelled.
-  private final class Gate: Sendable {
-    private let state = Lock((isShut: false, waiting: 0))
-    var waiting: Int { state.withLock { $0.waiting } }
-    func set(isShut: Bool) { state.withLock { $0.isShut = isShut } }
-
-    func pass() async throws(CairnError) {
-      guard state.withLock({ $0.isShut }) else { return }
-      state.withLock { $0.waiting += 1 }
-      defer { state.withLock { $0.waiting -= 1 } }
-      while state.withLock({ $0.isShut }) {
-        do { try await Task.sleep(for: .milliseconds(1)) } catch {
-          throw CairnError(.cancelled, "it was cancelled")
-        }
-      }
-    }
-  }
-
-  /// A directory as far away as a server.
-  private struct FarFolder: Folder {
-    let base: DirectoryFolder
-    let gate: Gate
-
-    func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
-      try await gate.pass()
-      return try await base.list(directory)
-    }
-    func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
-      try await gate.pass()
-      return try await base.read(path, limit: limit)
-    }
-    func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
-      try await gate.pass()
-      return try await base.write(path, bytes)
-    }
-    func remove(_ path: String) async throws(CairnError) {
-      try await gate.pass()
-      try await base.remove(path)
-    }
-  }
-
-  private func open(_ device: String) throws -> Datastore {
-    let (path, gate) = (bench.folder, gate)
-    return try DatastoreManager(
-      root: bench.root(device), account: Account(user: "ann", folder: .directory(path)),
-      folder: { FarFolder(base: DirectoryFolder(path), gate: gate) }, options: bench.options,
-      machine: .real
-    ).openOrCreateDatastore(bench.id)
-  }
+  private func open(_ device: String) throws -> Datastore { try bench.open(device, gate) }
 
   private func someoneWaits() async { while gate.waiting == 0 { await Task.yield() } }
 
@@ -69,25 +21,25 @@ struct ExchangeCancelTests {
   {
     let a = try open("a")
     try a.add("one")
-    gate.set(isShut: true)
+    gate.shut()
     let task = Task { await a.exchangeError()?.code }
     await someoneWaits()
     task.cancel()
     #expect(await task.value == .cancelled)
-    gate.set(isShut: false)
+    gate.open()
     #expect(try await a.exchange().publishedDeltas == 1)
   }
 
   @Test func `who waits for a turn and is cancelled cancels no other round`() async throws {
     let a = try open("a")
     try a.add("one")
-    gate.set(isShut: true)
+    gate.shut()
     let first = Task { await a.exchangeError()?.code }
     await someoneWaits()
     let second = Task { await a.exchangeError()?.code }
     while a.exchanger?.condition.current.rounds != 2 { await Task.yield() }
     second.cancel()
-    gate.set(isShut: false)
+    gate.open()
     #expect(await first.value == nil)
     _ = await second.value
     #expect(a.status.uploadError == nil)
@@ -95,7 +47,7 @@ struct ExchangeCancelTests {
 
   @Test func `closing ends a round that waits for the folder`() async throws {
     let a = try open("a")
-    gate.set(isShut: true)
+    gate.shut()
     let task = Task { await a.exchangeError()?.code }
     await someoneWaits()
     try a.close()
@@ -105,14 +57,14 @@ struct ExchangeCancelTests {
   @Test func `a background that is stopped ends its round, and reports no error`() async throws {
     let a = try open("a")
     let failures = Told<CairnError.Code>()
-    gate.set(isShut: true)
+    gate.shut()
     try a.startExchanging { result in
       if case .failure(let error) = result { failures.add(error.code) }
     }
     await someoneWaits()
     a.stopExchanging()
     while gate.waiting > 0 { await Task.yield() }
-    gate.set(isShut: false)
+    gate.open()
     try await a.exchange()
     #expect(failures.all == [])
     #expect(a.status.uploadError == nil)
@@ -126,7 +78,7 @@ struct ExchangeCancelTests {
     let b = try open("b")
     try await b.pull()
     let photo = try b.photo("r")
-    gate.set(isShut: true)
+    gate.shut()
     let tasks = (0..<2).map { _ in
       Task { () -> CairnError.Code? in
         do throws(CairnError) {
@@ -141,7 +93,7 @@ struct ExchangeCancelTests {
     }
     tasks[0].cancel()
     #expect(try photo.state != .here)
-    gate.set(isShut: false)
+    gate.open()
     #expect(await tasks[1].value == nil)
     #expect(try b.content(of: "r") == sample(1))
   }
@@ -156,7 +108,7 @@ struct ExchangeCancelTests {
     let b = try open("b")
     try await b.pull()
     let photo = try b.photo("r")
-    gate.set(isShut: true)
+    gate.shut()
     let task = Task { () -> CairnError.Code? in
       do throws(CairnError) {
         try await photo.fetch()
@@ -166,7 +118,7 @@ struct ExchangeCancelTests {
     await someoneWaits()
     task.cancel()
     #expect(await task.value == .cancelled)
-    gate.set(isShut: false)
+    gate.open()
     try await photo.fetch()
     #expect(try b.content(of: "r") == sample(1))
   }

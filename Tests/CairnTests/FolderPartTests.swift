@@ -66,7 +66,7 @@ struct FolderPartTests {
     _ = try await bench.publisher("c")
     let name = try file(kind, of: a)
     let b = try bench.open("b", script)
-    script.read { path, bytes in path.hasSuffix(name) ? nil : bytes }
+    script.hide(name)
     for _ in 0..<2 {
       let report = try await b.pull()
       #expect(report.waiting.map(\.name) == [name] && report.problems == [])
@@ -81,7 +81,7 @@ struct FolderPartTests {
     try await bench.manager("a").with("n")
     #expect(try await bench.manager("a").refreshError() == nil)
     let b = bench.manager("b", script)
-    script.read { path, bytes in path.hasSuffix(".cat") ? nil : bytes }
+    script.hide(".cat")
     for _ in 0..<2 {
       let report = try await b.refresh()
       #expect(report.waiting.count == 1 && report.problems == [])
@@ -100,13 +100,7 @@ struct FolderPartTests {
     try await bench.manager("a").with("n") { try $0.add("a") }
     #expect(try await bench.manager("a").refreshError() == nil)
     let manager = bench.manager("b", script)
-    script.list { _, entries in
-      entries.map { entry in
-        var entry = entry
-        if entry.name.hasSuffix(suffix) { entry.isPresent = false }
-        return entry
-      }
-    }
+    script.showPlaceholders(for: suffix)
     let b = try manager.openOrCreateDatastore("n")
     for _ in 0..<2 {
       let list = try await manager.refresh()
@@ -137,17 +131,7 @@ struct FolderPartTests {
     _ = try await bench.publisher("c")
     let files = try bench.names(bench.shared)
     a = try bench.open("a", script)
-    if kind == "gone" {
-      script.read { path, bytes in path.hasSuffix(head) ? nil : bytes }
-    } else {
-      script.list { _, entries in
-        entries.map { entry in
-          var entry = entry
-          if entry.name == head { entry.isPresent = false }
-          return entry
-        }
-      }
-    }
+    if kind == "gone" { script.hide(head) } else { script.showPlaceholders(for: head) }
     for _ in 0..<2 {
       let report = try await a.pull()
       #expect(report.waiting.map(\.name) == [head] && report.problems == [])

@@ -40,6 +40,20 @@ struct ScriptedFolder: Folder {
     func read(_ new: Reading?) { state.withLock { $0.reading = new } }
     func write(_ new: Writing?) { state.withLock { $0.writing = new } }
 
+    /// Files whose names end like this are listed as ones that have yet to come.
+    func showPlaceholders(for ending: String) {
+      list { _, entries in
+        entries.map { entry in
+          var entry = entry
+          if entry.name.hasSuffix(ending) { entry.isPresent = false }
+          return entry
+        }
+      }
+    }
+
+    /// Files whose paths end like this are listed, and gone when they are read.
+    func hide(_ ending: String) { read { path, bytes in path.hasSuffix(ending) ? nil : bytes } }
+
     fileprivate func listed(_ path: String, _ entries: [FolderEntry]) -> [FolderEntry] {
       state.withLock { $0.listing }?(path, entries) ?? entries
     }

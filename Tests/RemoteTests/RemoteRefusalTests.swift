@@ -164,6 +164,31 @@ import Testing
   }
 
   @Test(arguments: [403, 500])
+  func `a content that is not given does not end a thorough look`(_ status: Int) async throws {
+    for isBucket in [false, true] {
+      let place = try Place(isBucket: isBucket, status)
+      let a = try place.bench.open("a")
+      for number in 0..<3 {
+        let content = try a.attach(SeededRandom(UInt64(number)).bytes(200))
+        try a.table("t").insert(["file": content.value], id: RecordID("r\(number)"))
+      }
+      try a.sync()
+      try await a.exchange()
+      let paths = place.names().filter { $0.hasSuffix(".blob") }.sorted()
+      let files = paths.compactMap { $0.split(separator: "/").last.map(String.init) }
+      try #require(files.count == 3)
+      place.put(paths[2], SeededRandom(9).bytes(200))
+      place.refused.value = [files[0]]
+      let repair = try await a.repairFolder()
+      #expect(repair.problems.count == 1)
+      #expect(repair.problems.first?.hasPrefix("\(files[0]) was not checked: ") == true)
+      #expect(repair.damaged.map(\.name) == [files[2]] && repair.written == [files[2]])
+      place.refused.value = []
+      #expect(try await a.repairFolder().wasWhole)
+    }
+  }
+
+  @Test(arguments: [403, 500])
   func `a content that is not given keeps no other one waiting`(_ status: Int) async throws {
     for isBucket in [false, true] {
       let place = try Place(isBucket: isBucket, status)

@@ -1,0 +1,96 @@
+import CairnDisk
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Two devices that have the same snapshot: the second one compares what the first has published
+/// with its own, and vouches for it, too.
+@Suite struct SnapshotVouchingTests {
+  private let bench: FolderWorkbench
+  private let hook = HookedFolder.Switch()
+
+  init() throws {
+    bench = try FolderWorkbench()
+    bench.options.durability = .none
+    // Due whenever there is one.
+    bench.options.tuning.smallFileBytes = 0
+  }
+
+  /// The second device, which is about to compare, and the snapshot's name.
+  private func second() async throws -> (b: Datastore, name: String) {
+    let (a, b) = (try await bench.publisher("a"), try bench.open("b", hook))
+    try b.add("b")
+    try await bench.meet(a, b)
+    try a.compact()
+    try b.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    try b.add("later")
+    let names = try bench.names(bench.shared, ".snap")
+    try #require(names.count == 1)
+    return (b, names[0])
+  }
+
+  /// How often it is read from now on, with what.
+  private func watch(_ name: String, _ code: CairnError.Code? = nil) -> Told<String> {
+    let reads = Told<String>()
+    hook.set { request, path throws(CairnError) in
+      guard request == .read, path.hasSuffix(name) else { return }
+      reads.add(path)
+      if let code { throw CairnError(code, "no", file: path) }
+    }
+    return reads
+  }
+
+  @Test func `the same one is vouched for`() async throws {
+    let (b, name) = try await second()
+    let reads = watch(name)
+    let report = try await b.exchange()
+    #expect(report.publishedSnapshot && report.publishedDeltas == 1)
+    #expect(try await b.exchange().publishedSnapshot == false)
+    #expect(reads.all.count == 1)
+  }
+
+  @Test(arguments: [CairnError.Code.network, .timeout, .noConnection])
+  func `a connection that breaks while it is read leaves it for the next round`(
+    code: CairnError.Code
+  ) async throws {
+    let (b, name) = try await second()
+    let reads = watch(name, code)
+    #expect(await b.exchangeError()?.code == code)
+    #expect(reads.all.count == 1)
+    hook.set(nil)
+    #expect(try await b.exchange().publishedSnapshot)
+  }
+
+  @Test(arguments: [CairnError.Code.auth, .server])
+  func `one that is not given stops nobody, and is asked for ever more seldom`(
+    code: CairnError.Code
+  ) async throws {
+    var (b, name) = try await second()
+    let reads = watch(name, code)
+    let report = try await b.exchange()
+    #expect(report.problems.map(\.name) == [name])
+    #expect(report.publishedDeltas == 1 && !report.publishedSnapshot)
+    for _ in 0..<15 { #expect(try await b.exchange().publishedSnapshot == false) }
+    #expect((2...12).contains(reads.all.count), "\(reads.all.count)")
+    // Each process may have one round only.
+    try b.close()
+    b = try bench.open("b", hook)
+    try b.add("last")
+    #expect(try await b.exchange().publishedDeltas == 1)
+    hook.set(nil)
+    var isVouched = false
+    for _ in 0..<4 { isVouched = try await b.exchange().publishedSnapshot || isVouched }
+    #expect(isVouched)
+  }
+
+  @Test func `one that is something else is read once, and not vouched for`() async throws {
+    let (b, name) = try await second()
+    let path = bench.shared + "/" + name
+    try bench.write(path, try bench.read(path).flipped(at: 200))
+    let reads = watch(name)
+    for _ in 0..<5 { #expect(try await b.exchange().publishedSnapshot == false) }
+    #expect(reads.all.count == 1)
+  }
+}
