@@ -10,16 +10,6 @@ import Testing
   static let historiesInBatch: UInt64 =
     ProcessInfo.processInfo.environment["CAIRN_LONG"] == "1" ? 100 : 10
 
-  private func forEachSeed(_ batch: Int, _ body: (UInt64) -> String?) {
-    let first = UInt64(batch) * Self.historiesInBatch
-    for seed in first..<(first + Self.historiesInBatch) {
-      if let problem = body(seed) {
-        Issue.record("seed \(seed): \(problem)")
-        return
-      }
-    }
-  }
-
   /// All devices meet; they must agree to the byte.
   private func meet(_ simulation: inout ListSimulation) {
     simulation.deliverEverything()
@@ -30,7 +20,7 @@ import Testing
 
   @Test(arguments: batches)
   func `one list that many edit is that of the reference`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).check { seed in
       let style = ListSimulation.Style(puts: false, deletes: false, operations: 6)
       var simulation = ListSimulation(seed: seed, style: style)
       simulation.commit(at: 0)
@@ -43,7 +33,7 @@ import Testing
 
   @Test(arguments: batches)
   func `lists that are put, created, edited and removed are those of the reference`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).check { seed in
       var simulation = ListSimulation(seed: 10_000 + seed)
       simulation.run(steps: 36)
       meet(&simulation)
@@ -53,7 +43,7 @@ import Testing
 
   @Test(arguments: batches)
   func `lists that many create at once are those of the reference`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).check { seed in
       let style = ListSimulation.Style(puts: seed % 2 == 0, deletes: false, operations: 3)
       var simulation = ListSimulation(seed: 20_000 + seed, style: style)
       for index in simulation.replicas.indices { simulation.commit(at: index) }
@@ -65,7 +55,7 @@ import Testing
 
   @Test(arguments: batches)
   func `join gives the lists of all deltas of both`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).check { seed in
       var simulation = ListSimulation(seed: 30_000 + seed)
       simulation.run(steps: 24) { simulation, _ in
         for a in simulation.replicas.indices.prefix(3) {
@@ -80,7 +70,7 @@ import Testing
 
   @Test(arguments: batches)
   func `join of lists is associative`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).check { seed in
       var simulation = ListSimulation(seed: 40_000 + seed, devices: 3)
       simulation.run(steps: 30)
       let (a, b, c) = (simulation.replicas[0], simulation.replicas[1], simulation.replicas[2])
@@ -93,7 +83,7 @@ import Testing
 
   @Test(arguments: batches)
   func `forgetting is never seen in lists`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).check { seed in
       var simulation = ListSimulation(seed: 50_000 + seed)
       simulation.run(steps: 40) { simulation, index in
         // What all have seen, and all that is still on its way to this device.

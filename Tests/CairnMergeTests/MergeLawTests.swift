@@ -7,19 +7,9 @@ struct MergeLawTests {
   static let batches = Array(0..<8)
   static let historiesInBatch: UInt64 = 400
 
-  /// Runs `body` on each seed of a batch and stops at the first one that fails.
-  private func forEachSeed(_ batch: Int, _ body: (UInt64) -> Bool) {
-    let first = UInt64(batch) * Self.historiesInBatch
-    for seed in first..<(first + Self.historiesInBatch) {
-      let holds = body(seed)
-      #expect(holds, "seed \(seed)")
-      if !holds { return }
-    }
-  }
-
   @Test(arguments: batches)
   func `every causal order gives the state of the reference`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).expect { seed in
       var simulation = Simulation(seed: seed)
       simulation.run(steps: 24)
       let history = ReferenceHistory(simulation.reference)
@@ -36,7 +26,7 @@ struct MergeLawTests {
 
   @Test(arguments: batches)
   func `join is commutative, associative and idempotent`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).expect { seed in
       var simulation = Simulation(seed: seed, devices: 3)
       simulation.run(steps: 24)
       let (a, b, c) = (simulation.replicas[0], simulation.replicas[1], simulation.replicas[2])
@@ -48,7 +38,7 @@ struct MergeLawTests {
 
   @Test(arguments: batches)
   func `join gives the state of all deltas of both`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).expect { seed in
       var simulation = Simulation(seed: seed)
       simulation.run(steps: 24)
       let history = ReferenceHistory(simulation.reference)

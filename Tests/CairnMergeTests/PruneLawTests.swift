@@ -47,18 +47,9 @@ struct PruneLawTests {
     }
   }
 
-  private func forEachSeed(_ batch: Int, _ body: (UInt64) -> Bool) {
-    let first = UInt64(batch) * Self.historiesInBatch
-    for seed in first..<(first + Self.historiesInBatch) {
-      let holds = body(seed)
-      #expect(holds, "seed \(seed)")
-      if !holds { return }
-    }
-  }
-
   @Test(arguments: batches)
   func `pruned and whole devices see the same and meet at the same fence`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).expect { seed in
       var twins = Twins(seed: seed)
       return twins.run(steps: 40) { _, replica, whole in
         var whole = whole
@@ -75,7 +66,7 @@ struct PruneLawTests {
 
   @Test(arguments: batches)
   func `when everything has arrived, all devices agree with the reference`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).expect { seed in
       var twins = Twins(seed: seed)
       guard twins.run(steps: 40, check: { _, _, _ in true }) else { return false }
       twins.finish()
@@ -95,7 +86,7 @@ struct PruneLawTests {
 
   @Test(arguments: batches)
   func `pruned states join to what whole ones join to`(batch: Int) {
-    forEachSeed(batch) { seed in
+    SeedBatch(batch, of: Self.historiesInBatch).expect { seed in
       var twins = Twins(seed: seed)
       guard twins.run(steps: 40, check: { _, _, _ in true }) else { return false }
       let replicas = twins.simulation.replicas

@@ -10,6 +10,7 @@ import Testing
 /// never a trap, never another value, and never more lost than what nobody vouches for.
 struct StoreDamageTests {
   private static let segment = StoreDevice.directory + "/log/0000000000000001.seg"
+  private static let second = StoreDevice.directory + "/log/0000000000000002.seg"
   private static let current = StoreDevice.directory + "/CURRENT"
 
   /// Four commits, all in one segment.
@@ -20,6 +21,16 @@ struct StoreDamageTests {
       try device.store.sync()
     }
     try device.store.close()
+    return device
+  }
+
+  /// So many commits that the second segment has begun; open.
+  private func withTwoSegments() throws -> StoreDevice {
+    let device = try StoreDevice(1) { $0.segmentBytes = 200 }
+    for number in 0..<10_000 where device.disk.bytes(Self.second) == nil {
+      try device.store.insert("r\(number)")
+      try device.store.sync()
+    }
     return device
   }
 
@@ -79,20 +90,14 @@ struct StoreDamageTests {
   }
 
   @Test func `a header that a crash tore in two is no damage, as nothing was behind it`() throws {
-    let device = try StoreDevice(1) { $0.segmentBytes = 200 }
-    let second = StoreDevice.directory + "/log/0000000000000002.seg"
-    var count = 0
-    while device.disk.bytes(second) == nil, count < 10_000 {
-      try device.store.insert("r\(count)")
-      try device.store.sync()
-      count += 1
-    }
-    let whole = try #require(device.disk.bytes(second))
+    let device = try withTwoSegments()
+    let count = try device.store.count(table: "t")
+    let whole = try #require(device.disk.bytes(Self.second))
     try device.store.close()
     for length in 0..<SegmentHeader.size {
       var bytes = [UInt8](repeating: 0, count: 1000)
       bytes.replaceSubrange(0..<length, with: whole[0..<length])
-      try device.disk.setBytes(second, bytes)
+      try device.disk.setBytes(Self.second, bytes)
       try device.open()
       #expect(
         try device.store.count(table: "t") == count - 1, "\(length) bytes of the header")
@@ -150,18 +155,11 @@ struct StoreDamageTests {
   @Test func `a closed segment that has lost its end is damage, with nothing behind it, too`()
     throws
   {
-    let device = try StoreDevice(1) { $0.segmentBytes = 200 }
-    let second = StoreDevice.directory + "/log/0000000000000002.seg"
-    var count = 0
-    while device.disk.bytes(second) == nil, count < 10_000 {
-      try device.store.insert("r\(count)")
-      try device.store.sync()
-      count += 1
-    }
+    let device = try withTwoSegments()
     try device.store.close()
     // As a crash leaves it before the first frame: no delta says what was before it.
-    let header = try #require(device.disk.bytes(second)).prefix(SegmentHeader.size)
-    try device.disk.setBytes(second, Array(header))
+    let header = try #require(device.disk.bytes(Self.second)).prefix(SegmentHeader.size)
+    try device.disk.setBytes(Self.second, Array(header))
     let whole = try #require(device.disk.bytes(Self.segment))
     let last = try #require(try offsets(device).last)
     try device.disk.setBytes(Self.segment, Array(whole[..<last]))

@@ -75,20 +75,19 @@ import Testing
     try await a.exchange()
     try a.compact()
     #expect(try await a.exchange().publishedSnapshot)
-    let (path, pieces) = (bench.folder, Told<UInt64>())
+    let (path, pieces, size) = (bench.folder, Told<UInt64>(), UInt64(10_000))
     let wish = Shared<DatastoreFollower?>(nil)
     let follower = try await DatastoreFollower.subscribe(
       to: "notes", in: .directory(path), root: bench.root("follower"), policy: FollowPolicy(),
       options: bench.options,
       opener: {
-        PiecewiseFolder(base: DirectoryFolder(path)) { place in
+        PartedFolder(base: DirectoryFolder(path), size: size) { place throws(CairnError) in
           pieces.add(place)
           if pieces.all.count == 2 { wish.withLock { $0 }?.abort() }
         }
       }, machine: .real)
     wish.withLock { $0 = follower }
     #expect(await follower.pullError()?.code == .cancelled)
-    let size = PiecewiseFolder.size
     #expect(pieces.all == [0, size], "nothing comes after that")
     #expect(try follower.datastore.ids() == [])
     let report = try await follower.pull()
@@ -118,45 +117,6 @@ private struct MeetingFolder: Folder {
 
   func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
     try await base.read(path, limit: limit)
-  }
-
-  func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
-    try await base.write(path, bytes)
-  }
-
-  func remove(_ path: String) async throws(CairnError) { try await base.remove(path) }
-}
-
-/// A folder that gives files in small pieces, and says before each where it begins.
-private struct PiecewiseFolder: Folder {
-  static let size: UInt64 = 10_000
-  let base: DirectoryFolder
-  let tell: @Sendable (UInt64) -> Void
-
-  init(base: DirectoryFolder, _ tell: @escaping @Sendable (UInt64) -> Void) {
-    (self.base, self.tell) = (base, tell)
-  }
-
-  func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
-    try await base.list(directory)
-  }
-
-  func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
-    try await base.read(path, limit: limit)
-  }
-
-  func read(
-    _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
-  ) async throws(CairnError) -> Bool {
-    guard let bytes = try await base.read(path, limit: .max) else { return false }
-    var place = offset
-    while place < UInt64(bytes.count) {
-      tell(place)
-      let end = min(UInt64(bytes.count), place + PiecewiseFolder.size)
-      try body([UInt8](bytes[Int(place)..<Int(end)]))
-      place = end
-    }
-    return true
   }
 
   func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {

@@ -15,43 +15,17 @@ import Testing
     bench.options.durability = .none
   }
 
-  /// A directory that is asked for parts of files.
-  private struct PartedFolder: Folder {
-    let base: DirectoryFolder
-    let hook: HookedFolder.Switch
-
-    func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
-      try await base.list(directory)
-    }
-    func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
-      try await base.read(path, limit: limit)
-    }
-    func read(
-      _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
-    ) async throws(CairnError) -> Bool {
-      guard let bytes = try await base.read(path, limit: .max) else { return false }
-      var place = Int(offset)
-      while place < bytes.count {
-        try hook.run(.read, "\(place)")
-        let end = min(bytes.count, place + Int(Exchange.snapshotPartBytes))
-        try body(Array(bytes[place..<end]))
-        place = end
-      }
-      return true
-    }
-    func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
-      try await base.write(path, bytes)
-    }
-    func remove(_ path: String) async throws(CairnError) { try await base.remove(path) }
-  }
-
   /// A device that has something, and of a snapshot of two parts the first.
   private func begun() async throws -> (a: Datastore, b: Datastore) {
     let a = try bench.open("a")
     let (path, hook) = (bench.folder, hook)
     let b = try DatastoreManager(
       root: bench.root("b"), account: Account(user: "ann", folder: .directory(path)),
-      folder: { PartedFolder(base: DirectoryFolder(path), hook: hook) }, options: bench.options,
+      folder: {
+        PartedFolder(base: DirectoryFolder(path), size: Exchange.snapshotPartBytes) {
+          start throws(CairnError) in try hook.run(.read, "\(start)")
+        }
+      }, options: bench.options,
       machine: .real
     ).openOrCreateDatastore(bench.id)
     try await a.pull()
