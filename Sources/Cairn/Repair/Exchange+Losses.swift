@@ -126,7 +126,13 @@ extension Exchange {
       return nil
     }
     // A placeholder is somewhere, and may still come.
-    guard entry.isPresent else { return nil }
+    guard entry.isPresent else {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: name, bytes: entry.size,
+          reason: "its content is not here yet; it was not looked into"))
+      return nil
+    }
     report.requests += 1
     let limit = Exchange.snapshotBytesMax
     guard let bytes = try await readFile(entry, limit, &report) else {

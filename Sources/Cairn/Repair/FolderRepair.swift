@@ -35,8 +35,8 @@ public struct FolderRepair: Hashable, Sendable {
   public var onlyInSnapshot: [Range] = []
   /// A snapshot was published, or written again.
   public var publishedSnapshot = false
-  /// What could not be looked into, or not be mended, in words: nothing is lost, and the next round
-  /// tries again.
+  /// What could not be looked into, or not be mended, in words: nothing is lost, and a later round
+  /// may do it. Files of which the folder has the names only, as yet, are in `exchange.waiting`.
   public var problems: [String] = []
   /// What the round did besides.
   public var exchange = ExchangeReport()
@@ -44,9 +44,13 @@ public struct FolderRepair: Hashable, Sendable {
   /// A report of nothing.
   public init() {}
 
-  /// Everything that this device has published was there, and was right.
+  /// Everything that this device has published was there, and was right, as far as it could be
+  /// looked into.
   public var wasWhole: Bool { missing.isEmpty && damaged.isEmpty }
 
-  /// Everything that this device has published is there now.
-  public var isWhole: Bool { problems.isEmpty }
+  /// Everything that this device has published is there now, as far as it could be looked into:
+  /// nothing was missing or damaged, or it was put back. A dry run puts nothing back.
+  public var isWhole: Bool {
+    problems.isEmpty && (wasWhole || !written.isEmpty || publishedSnapshot)
+  }
 }
