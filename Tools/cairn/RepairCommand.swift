@@ -68,11 +68,11 @@ struct RepairCommand: AsyncParsableCommand {
     if folder.wasWhole {
       let count = "\(counted(folder.checkedFiles, "file")) of \(folder.checkedBytes) bytes"
       lines.append(
-        folder.exchange.waiting.isEmpty
+        folder.unread.isEmpty
           ? "the folder has what this device has published: \(count)"
           : "what could be looked into of what this device has published is right: \(count)")
     }
-    lines += folder.exchange.waiting.map { "waiting for \($0.name): \($0.reason)" }
+    lines += folder.unread.map { "not looked into: \($0): its content is not here yet" }
     if dryRun { return lines + problems(folder) }
     lines += folder.written.map { "written to the folder: \($0)" }
     lines += folder.onlyInSnapshot.map { range in
@@ -143,7 +143,7 @@ struct RepairCommand: AsyncParsableCommand {
         folder.onlyInSnapshot.map { ["first": .count($0.first), "last": .count($0.last)] }),
       "publishedSnapshot": .bool(folder.publishedSnapshot),
       "problems": .array(folder.problems.map { .string($0) }),
-      "waiting": .array(folder.exchange.waiting.map { .string($0.name) }),
+      "unread": .array(folder.unread.map { .string($0) }),
     ]
   }
 }

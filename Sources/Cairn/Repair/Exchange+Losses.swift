@@ -127,10 +127,7 @@ extension Exchange {
     }
     // A placeholder is somewhere, and may still come.
     guard entry.isPresent else {
-      report.waiting.append(
-        ExchangeReport.Waiting(
-          name: name, bytes: entry.size,
-          reason: "its content is not here yet; it was not looked into"))
+      audit?.unread.append(name)
       return nil
     }
     report.requests += 1

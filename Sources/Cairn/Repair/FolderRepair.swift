@@ -26,6 +26,8 @@ public struct FolderRepair: Hashable, Sendable {
   public var checkedBytes: UInt64 = 0
   /// Names of files that the head names and the folder does not have.
   public var missing: [String] = []
+  /// Names of files that the folder lists and has no content of yet: nobody has looked into them.
+  public var unread: [String] = []
   /// Files whose bytes are wrong.
   public var damaged: [Damage] = []
   /// Names of the files that were written in their place, the head not among them.
@@ -36,7 +38,7 @@ public struct FolderRepair: Hashable, Sendable {
   /// A snapshot was published, or written again.
   public var publishedSnapshot = false
   /// What could not be looked into, or not be mended, in words: nothing is lost, and a later round
-  /// may do it. Files of which the folder has the names only, as yet, are in `exchange.waiting`.
+  /// may do it.
   public var problems: [String] = []
   /// What the round did besides.
   public var exchange = ExchangeReport()
