@@ -300,8 +300,9 @@ public final class Datastore: Sendable {
   /// long as reading all of the own files in the folder.
   ///
   /// - Parameter dryRun: Look into the own files, contents of attachments left out, and fetch what
-  ///   is new; put nothing back.
-  /// - Throws: `invalidOperation` for a local datastore; errors of the folder and of the disk.
+  ///   is new; write nothing into the folder.
+  /// - Throws: `invalidOperation` for a local datastore; `notFound` for a dry run with a folder in
+  ///   which nobody has exchanged; errors of the folder and of the disk.
   @discardableResult
   public func repairFolder(dryRun: Bool = false) async throws(CairnError) -> FolderRepair {
     guard let exchanger else {

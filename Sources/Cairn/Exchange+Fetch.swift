@@ -86,11 +86,15 @@ extension Exchange {
     }
     planFetch(of: nil, listing)
     let left = store.cuts
+    // One that was held before may be so again: what it has must not keep deltas away.
+    let pending = inbox.withLock { inbox in
+      inbox.snapshot.flatMap { inbox.heldBefore.contains($0.content) ? nil : $0.vector }
+    }
     for head in heads {
       let vector = store.vector
       try checkOpen()
       var have = inbox.withLock { inbox in
-        let start = max(vector[head.device], inbox.snapshot?.vector[head.device] ?? 0)
+        let start = max(vector[head.device], pending?[head.device] ?? 0)
         return inbox.reach(head.device, from: start)
       }
       if head.last > have { condition.update { $0.isMissing = true } }
@@ -240,6 +244,7 @@ extension Exchange {
     }
     let snapshot = try adoptSnapshot()
     var outcome = try wrapped { () throws(StoreError) in try store.sync() }
+    try judgeBeforeJoin(allowing: allowingMassDelete || joinsAll)
     let joined = try joinSnapshots(allowing: allowingMassDelete || joinsAll)
     if let joined { merge(joined, into: &outcome) }
     // A device that has just begun has nothing to lose.

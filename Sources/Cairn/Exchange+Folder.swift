@@ -81,6 +81,13 @@ extension Exchange {
   private func writeIdentity(
     _ identity: UInt128, _ report: inout ExchangeReport
   ) async throws(CairnError) -> UInt128 {
+    guard memory.withLock({ $0.mayFound }) else {
+      throw CairnError(
+        .notFound,
+        "\(FileName.folderIdentity) is missing in the shared folder, or not whole: nobody has "
+          + "exchanged there yet, or it is not there just now. A dry run does not write it; "
+          + "nothing was changed", file: FileName.folderIdentity, id: datastoreID)
+    }
     report.requests += 1
     try await FolderIdentity.write(identity, to: folder)
     return identity

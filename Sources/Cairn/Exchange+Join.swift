@@ -22,6 +22,7 @@ extension Exchange {
   private func snapshotsToJoin(_ allowing: Bool) -> [Inbox.Snapshot] {
     let pending = takeSnapshot()
     guard let held = inbox.withLock({ $0.heldSnapshot?.snapshot }) else {
+      forgetWhatIsHere()
       return pending.map { [$0] } ?? []
     }
     let isThereAnyway = have().covers(held.vector)
@@ -31,6 +32,19 @@ extension Exchange {
     // Deltas say the same, and whose they are: they are judged instead.
     if isThereAnyway, !allowing { remove(held) }
     return (allowing ? [held] : []) + (pending.map { [$0] } ?? [])
+  }
+
+  /// What was held back need not be known any more once all of it is here in deltas, or nobody has
+  /// it.
+  private func forgetWhatIsHere() {
+    let contents = inbox.withLock { $0.heldContents.union($0.heldBefore) }
+    let heads = memory.withLock { $0.heads }
+    if contents.isEmpty || heads.isEmpty { return }
+    let have = have()
+    let isWaiting = heads.values.compactMap(\.snapshot).contains {
+      contents.contains($0.content) && !have.covers($0.vector)
+    }
+    if !isWaiting { inbox.withLock { $0.forgetHeldContents() } }
   }
 
   /// What is here, visible or not.
@@ -52,7 +66,7 @@ extension Exchange {
     if limit != nil, halvesWhatIsHeld(pending, vector) {
       // The rest would be judged as if that were all. What it has comes in deltas, or later.
       remove(pending)
-      memory.withLock { $0.heldSnapshots[pending.content] = vector }
+      inbox.withLock { $0.holdBack(pending.content) }
       return nil
     }
     let before = inbox.withLock { $0.joinedDeletes }
@@ -105,7 +119,7 @@ extension Exchange {
     let before = inbox.withLock { inbox in
       let before = inbox.heldSnapshot?.snapshot
       inbox.heldSnapshot = held
-      inbox.heldContents.insert(pending.content)
+      inbox.holdBack(pending.content)
       return before
     }
     store.keepIncoming(pending.path)

@@ -6,6 +6,14 @@ internal import Synchronization
 
 /// Whether what was fetched deletes so much that somebody has to be asked.
 extension Exchange {
+  /// What an earlier process has held is held before a snapshot is joined that has half of it.
+  func judgeBeforeJoin(allowing: Bool) throws(CairnError) {
+    let isOpen = inbox.withLock { inbox in
+      inbox.snapshot != nil && inbox.held.isEmpty && inbox.judged.isEmpty && !inbox.items.isEmpty
+    }
+    if isOpen, !allowing { try judgeDeletes(allowing: false) }
+  }
+
   /// Decides which devices' files stay in the inbox. The state must have no news: it is compared
   /// with what the next thing to happen would make of it.
   func judgeDeletes(allowing: Bool) throws(CairnError) {
@@ -47,6 +55,9 @@ extension Exchange {
 
   private func hold(_ names: Set<String>, _ massDelete: MassDelete?) {
     let snapshots = inbox.withLock { inbox in
+      // A snapshot that had half of it may go now.
+      let isReleased = !names.isSuperset(of: inbox.held)
+      if isReleased, inbox.heldSnapshot == nil { inbox.forgetHeldContents() }
       inbox.held = names
       if names.isEmpty { inbox.joinedDeletes = 0 }
       return inbox.heldSnapshot?.massDelete

@@ -97,6 +97,10 @@ final class Exchange: Sendable {
     var past = OwnPast()
     /// It is an older one, or damaged.
     var mustRewriteHead = false
+    /// Whether the round that is under way may write into the folder at all, …
+    var mayPublish = true
+    /// … and whether it may make it one of ours.
+    var mayFound = true
   }
 
   init(
@@ -148,6 +152,8 @@ final class Exchange: Sendable {
       Exchange.disownIfShorter(&memory, store)
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
+    // What was fetched by a process that has ended: no other one goes on with it.
+    machine.disk.sweepTemporaries(store.directory + "/" + FileName.snapshots)
     Staging.removeLeftovers(of: store, isWanted: following?.mustRebuild ?? false, machine)
     // Another's has somebody else who uses it.
     if quarantine == nil { self.quarantine.sweep() }
@@ -218,13 +224,13 @@ final class Exchange: Sendable {
   ) async throws(CairnError) -> (report: ExchangeReport, collection: AttachmentCollection?) {
     try checkOpen()
     blobs?.beginRound()
-    // What is remembered of the own head may be of one that the folder has lost since.
-    if audit != nil { memory.withLock { $0.isOwnVerified = false } }
+    noteBegun(publishes: publishes, isThorough: audit != nil)
     var report = ExchangeReport()
     let before = folder.traffic
     // A sync is about to make the store another one: the next round looks at that.
     guard pauseRejoining() else {
       report.isRejoining = true
+      audit?.problems.append("nothing was looked into: a sync is making the datastore another one")
       return (report, nil)
     }
     transfers.begin()
@@ -251,6 +257,7 @@ final class Exchange: Sendable {
     }
     if !publishes {
       try await self.audit(found.listing, &audit, &report)
+      complete(&report, since: before)
       return (report, nil)
     }
     do throws(CairnError) {
@@ -258,7 +265,7 @@ final class Exchange: Sendable {
       switch found.publishing {
       case .all: try await publish(found.listing, &audit, &report)
       case .mends: try await publish(found.listing, onlyMends: true, &audit, &report)
-      case .nothing: break
+      case .nothing: noteUnmended(&audit, report)
       }
     } catch {
       condition.notePublishFailed(error)
@@ -272,6 +279,14 @@ final class Exchange: Sendable {
     }
     complete(&report, since: before)
     return (report, collection)
+  }
+
+  private func noteBegun(publishes: Bool, isThorough: Bool) {
+    memory.withLock { memory in
+      // What is remembered of the own head may be of one that the folder has lost since.
+      if isThorough { memory.isOwnVerified = false }
+      (memory.mayPublish, memory.mayFound) = (publishes, publishes || !isThorough)
+    }
   }
 
   private func complete(_ report: inout ExchangeReport, since before: FolderTraffic?) {

@@ -48,12 +48,34 @@ struct Inbox: Sendable {
   var judged: Set<String> = []
 
   var heldSnapshot: HeldSnapshot?
-  /// Contents of all snapshots that were held since one is: they are not fetched again.
-  var heldContents: Set<UInt128> = []
+  /// Contents of all snapshots that were held since one is, or since anything else is held, of
+  /// which they have a part: they are not fetched again.
+  private(set) var heldContents: Set<UInt128> = []
+  /// Likewise in earlier processes, which have not kept them: fetched again only where there are no
+  /// deltas instead.
+  private(set) var heldBefore: Set<UInt128> = []
   /// Records that snapshots have deleted since anything is held: they count with what is judged.
   var joinedDeletes = 0
 
-  mutating func forgetHeldSnapshot() { (heldSnapshot, heldContents) = (nil, []) }
+  mutating func holdBack(_ content: UInt128) {
+    guard heldContents.insert(content).inserted, !heldBefore.contains(content) else { return }
+    saveHeld()
+  }
+
+  mutating func forgetHeldSnapshot() {
+    heldSnapshot = nil
+    forgetHeldContents()
+  }
+
+  mutating func forgetHeldContents() {
+    if heldContents.isEmpty, heldBefore.isEmpty { return }
+    (heldContents, heldBefore) = ([], [])
+    saveHeld()
+  }
+
+  private func saveHeld() {
+    HeldFile(heldContents.union(heldBefore)).save(in: directory, machine)
+  }
 
   /// Whether there is anything that a sync may be able to use.
   var hasNews: Bool { snapshot != nil || free.contains { !blocked.contains($0.name) } }
@@ -87,6 +109,7 @@ struct Inbox: Sendable {
         }
       }
       items.sort { ($0.device, $0.first) < ($1.device, $1.first) }
+      heldBefore = HeldFile.read(directory, machine)
     } catch { throw LogError(error) }
   }
 

@@ -29,7 +29,9 @@ public struct MassDeleteLimit: Hashable, Sendable {
 
 /// Deletes of other devices that wait for consent, since there are too many of them at once.
 ///
-/// Nothing of what these devices did since then is visible here; everything else is as always.
+/// Nothing of what these devices did since then is visible here; everything else is as always. If
+/// it comes in a snapshot, what others did that is in there waits, too, until the next exchange has
+/// fetched it by itself, or, if the folder has lost it elsewhere, for the same consent.
 /// `Datastore.sync(allowingMassDelete: true)` takes it. Or wait: if it was a mistake and that
 /// device inserts the records again, it is judged anew with that.
 public struct MassDelete: Hashable, Sendable {

@@ -9,6 +9,8 @@ package enum FileName {
   package static let log = "log"
   package static let snapshots = "snap"
   package static let inbox = "inbox"
+  /// In the inbox: which snapshots were held back.
+  package static let held = "HELD"
   package static let quarantine = "quarantine"
   /// Where a store is put together anew from its folder.
   package static let rejoining = "rejoin"

@@ -70,6 +70,34 @@ import Testing
     #expect(reason(disordered) == .corrupt)
   }
 
+  @Test func `HELD, and one that is cut, bent, newer or out of order`() throws {
+    let bytes = try FormatPage.example("held")
+    let content: UInt128 = 0xffee_ddcc_bbaa_9988_7766_5544_3322_1100
+    #expect(HeldFile([content]).encoded() == bytes)
+    #expect(try HeldFile(bytes, path: "HELD").contents == [content])
+    let many = HeldFile(Set((0..<2000).map { UInt128($0) }))
+    #expect(many.contents.count == 1024 && many.encoded().count <= HeldFile.bytesMax)
+    #expect(try HeldFile(many.encoded(), path: "HELD") == many)
+    func reason(_ bytes: [UInt8]) -> LogError.Reason? {
+      do throws(LogError) {
+        _ = try HeldFile(bytes, path: "HELD")
+        return nil
+      } catch { return error.reason }
+    }
+    for length in bytes.indices { #expect(reason(Array(bytes[..<length])) != nil) }
+    for index in bytes.indices { #expect(reason(bytes.flipped(at: index)) != nil) }
+    func changed(_ change: (inout [UInt8]) -> Void) -> LogError.Reason? {
+      var copy = Array(bytes.dropLast(8))
+      change(&copy)
+      copy.put(XXH3.hash64(copy))
+      return reason(copy)
+    }
+    #expect(changed { $0[10] = 9 } == .needsNewerVersion(9))
+    #expect(changed { $0 += [0] } == .corrupt)
+    #expect(changed { $0[16] = 2 } != nil, "two are said to be there")
+    #expect(changed { $0[16] = 2; $0 += bytes[17..<33] } == .corrupt, "the same twice")
+  }
+
   @Test func `a bent or cut ROLE is as good as none, and made again`() throws {
     let bytes = try FormatPage.example("role")
     for length in bytes.indices {

@@ -152,6 +152,19 @@ import Testing
     try expectAll(all, in: scratch.path("c"))
   }
 
+  @Test func `a dry run writes nothing to a folder in which nobody has exchanged`() throws {
+    let (a, folder) = (scratch.path("a"), scratch.path("folder"))
+    let file = try scratch.write("one.csv", "k,name\n7,name 7\n")
+    try scratch.succeed(
+      "import", "t", file, "--key", "k", "--folder", folder, "--user", "ann", root: a)
+    let dry = try scratch.cairn("repair", "default", "--dry-run", root: a)
+    #expect(dry.status != 0 && dry.errors.contains("cairn.json"))
+    #expect(!scratch.exists("folder/cairn.json"))
+    #expect(try scratch.cairn("repair", "default", root: a).status == 0)
+    #expect(scratch.exists("folder/cairn.json"))
+    #expect(try scratch.cairn("repair", "default", "--dry-run", root: a).status == 0)
+  }
+
   @Test func `a folder that is not there is told, and what was found here, too`() throws {
     let (a, _) = try published()
     try remove("folder")

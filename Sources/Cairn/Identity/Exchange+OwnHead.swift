@@ -174,12 +174,15 @@ extension Exchange {
       memory.withLock { $0.past.rounds = 0 }
       return nil
     }
-    let rounds = memory.withLock { memory in
+    let (rounds, mayPublish) = memory.withLock { memory in
       memory.past.rounds += 1
-      return memory.past.rounds
+      return (memory.past.rounds, memory.mayPublish)
     }
     let name = FileName.head(device: store.device.rawValue)
-    guard rounds >= Exchange.patience, !reach.isAmbiguous, missing.allSatisfy(\.isPresent) else {
+    // What may have to be written to find out more waits for a round that writes.
+    guard rounds >= Exchange.patience, mayPublish, !reach.isAmbiguous,
+      missing.allSatisfy(\.isPresent)
+    else {
       report.waiting.append(
         ExchangeReport.Waiting(
           name: missing.first?.name ?? name, bytes: missing.first?.size ?? 0,

@@ -126,7 +126,10 @@ extension Exchange {
       return nil
     }
     // A placeholder is somewhere, and may still come.
-    guard entry.isPresent else { return nil }
+    guard entry.isPresent else {
+      audit?.unread.append(name)
+      return nil
+    }
     report.requests += 1
     let limit = Exchange.snapshotBytesMax
     guard let bytes = try await readFile(entry, limit, &report) else {

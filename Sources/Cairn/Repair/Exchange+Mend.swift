@@ -23,7 +23,14 @@ extension Exchange {
         wanted.insert(Dot(device: store.device, sequence: segment.last))
       }
     }
-    if onlyFromLog { return }
+    if onlyFromLog {
+      if losses.snapshot || !wanted.isEmpty {
+        audit?.problems.append(
+          "the folder lacks what only a snapshot can give it, and this device publishes none "
+            + "before it has taken over what the others have; sync, exchange and repair again")
+      }
+      return
+    }
     guard losses.snapshot || !wanted.isEmpty else { return }
     guard try await publishSnapshot(covering: wanted, losses, &head, listing, &report) else {
       let reason = "the folder lacks what only a snapshot can give it, and there is none that can "
@@ -39,6 +46,17 @@ extension Exchange {
     for segment in gone {
       audit?.onlyInSnapshot.append(FolderRepair.Range(first: segment.first, last: segment.last))
     }
+  }
+
+  /// A thorough look has found something, and this round writes nothing.
+  func noteUnmended(_ audit: inout FolderRepair?, _ report: ExchangeReport) {
+    guard audit?.wasWhole == false else { return }
+    audit?.problems.append(
+      report.isRejoining
+        ? "nothing was put back: another copy of this device has published under its name, which "
+          + "this one leaves; sync, exchange and repair again"
+        : "nothing was put back: it can't be told just now whether what is there under this "
+          + "device's name is its own; the next round tries again")
   }
 
   // MARK: the snapshot

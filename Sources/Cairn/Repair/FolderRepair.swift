@@ -26,6 +26,8 @@ public struct FolderRepair: Hashable, Sendable {
   public var checkedBytes: UInt64 = 0
   /// Names of files that the head names and the folder does not have.
   public var missing: [String] = []
+  /// Names of files that the folder lists and has no content of yet: nobody has looked into them.
+  public var unread: [String] = []
   /// Files whose bytes are wrong.
   public var damaged: [Damage] = []
   /// Names of the files that were written in their place, the head not among them.
@@ -35,8 +37,8 @@ public struct FolderRepair: Hashable, Sendable {
   public var onlyInSnapshot: [Range] = []
   /// A snapshot was published, or written again.
   public var publishedSnapshot = false
-  /// What could not be looked into, or not be mended, in words: nothing is lost, and the next round
-  /// tries again.
+  /// What could not be looked into, or not be mended, in words: nothing is lost, and a later round
+  /// may do it.
   public var problems: [String] = []
   /// What the round did besides.
   public var exchange = ExchangeReport()
@@ -44,9 +46,13 @@ public struct FolderRepair: Hashable, Sendable {
   /// A report of nothing.
   public init() {}
 
-  /// Everything that this device has published was there, and was right.
+  /// Everything that this device has published was there, and was right, as far as it could be
+  /// looked into.
   public var wasWhole: Bool { missing.isEmpty && damaged.isEmpty }
 
-  /// Everything that this device has published is there now.
-  public var isWhole: Bool { problems.isEmpty }
+  /// Everything that this device has published is there now, as far as it could be looked into:
+  /// nothing was missing or damaged, or it was put back. A dry run puts nothing back.
+  public var isWhole: Bool {
+    problems.isEmpty && (wasWhole || !written.isEmpty || publishedSnapshot)
+  }
 }

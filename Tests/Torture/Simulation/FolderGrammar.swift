@@ -40,7 +40,7 @@ enum FolderGrammar {
     switch parts[1] {
     case FileName.log: return FileName.segmentNumber(name) != nil
     case FileName.snapshots: return FileName.snapshotNumber(name) != nil
-    case FileName.inbox: return FileName.published(name) != nil
+    case FileName.inbox: return name == FileName.held || FileName.published(name) != nil
     case FileName.quarantine: return !FileName.isTemporary(name)
     case FileName.trash: return FileName.deletedNumber(name) != nil
     case FileName.blobs:
