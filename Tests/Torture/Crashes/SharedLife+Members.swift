@@ -40,8 +40,8 @@ extension SharedLife {
       let sealed = store.cuts.cuts.count(where: \.isSealed)
       guard sealed == count, !store.cuts.hasOpen, store.retired.count == retired else {
         throw TortureFailure(
-          "\(sealed) agreements of \(store.cuts.cuts.count) have come about, \(store.retired.count) "
-            + "devices are retired")
+          "\(sealed) agreements of \(store.cuts.cuts.count) have come about, "
+            + "\(store.retired.count) devices are retired")
       }
     case .expectRenamed:
       guard let firstName, datastore.device != firstName else {

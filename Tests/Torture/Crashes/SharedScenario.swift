@@ -90,7 +90,7 @@ struct SharedScenario: Scenario {
     }
   }
 
-  /// What is in the trash shows as well: a record that others have deleted has to be there or in it.
+  /// What is in the trash shows as well: what others have deleted has to be there or in it.
   var hasTrash: Bool {
     steps.contains { step in
       switch step {

@@ -48,8 +48,8 @@ extension SimulatedWorld {
   }
 
   /// All have compacted, which may bring snapshots into the folder, and the grace of merged files
-  /// is over: after some rounds nothing happens any more, neither in the folder nor at home. Returns
-  /// how many it takes.
+  /// is over: after some rounds nothing happens any more, neither in the folder nor at home.
+  /// Returns how many it takes.
   private func rest() async throws -> Int {
     pass(Int64(profile.graceSeconds + 86_400) * 1000)
     var moved: [String] = []

@@ -6,7 +6,7 @@ struct SimulationTally {
   private(set) var failedSeeds: [UInt64] = []
   private var struck: Set<String> = []
 
-  /// Of so many seeds each fault has to strike, and of so many worlds only few may not come to rest.
+  /// Among so many seeds each fault has to strike, and only few worlds may not come to rest.
   static let completeSeeds = 200
   /// Worlds that may meet one of the known limits, of a hundred.
   static let restlessPercent = 3

@@ -148,11 +148,12 @@ final class VariantRun {
       let found = Set(try store.query(table: "t", [(field, .int(1))]).map(\.text))
       let wanted = try store.query(table: "t", []).filter { id in
         try store.fields(table: "t", id: id)?.contains {
-          $0.field == field && $0.value.matches(.int(1))
+          $0.0 == field && $0.1.matches(.int(1))
         } ?? false
       }
       guard found == Set(wanted.map(\.text)) else {
-        throw TortureFailure("\(field) = 1 finds \(found.sorted()), not \(wanted.map(\.text).sorted())")
+        throw TortureFailure(
+          "\(field) = 1 finds \(found.sorted()), not \(wanted.map(\.text).sorted())")
       }
       effects.queries += found.isEmpty ? 0 : 1
     }

@@ -30,8 +30,8 @@ struct VariantsCommand: AsyncParsableCommand {
     try ledger.close(rates: ["operations"])
     guard ledger["runs"] >= runs, ledger["operations"] == ledger["runs"] * operations else {
       throw TortureFailure(
-        "\(ledger["runs"]) runs of \(ledger["operations"]) operations together were made, of \(runs) "
-          + "with \(operations) each: the time was over")
+        "\(ledger["runs"]) runs of \(ledger["operations"]) operations together were made, of "
+          + "\(runs) with \(operations) each: the time was over")
     }
   }
 
