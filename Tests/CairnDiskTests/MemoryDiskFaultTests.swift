@@ -71,6 +71,24 @@ struct MemoryDiskFaultTests {
     try disk.createDirectory("/d")
   }
 
+  @Test func `what was ordered is a strike once it has come to pass`() throws {
+    try disk.setBytes("/f", [1])
+    disk.failAt(operation: 1, reason: .denied)
+    disk.failAt(operation: 50, reason: .denied)
+    disk.failAt(read: 1, reason: .io(errno: 5))
+    #expect(disk.strikeCount == 0)
+    disk.fails(.denied) { try $0.createDirectory("/d") }
+    disk.fails(.io(errno: 5)) { _ = try $0.open("/f", .read) }
+    let step = MemoryDiskStrike(number: 1, isRead: false, verb: "make the directory", path: "/d")
+    let read = MemoryDiskStrike(number: 1, isRead: true, verb: "open", path: "/f")
+    #expect(disk.strikes == [step, read])
+    // Without power it is the power that fails.
+    disk.intercept { _ in .denied }
+    disk.powerOff(before: 2)
+    disk.fails(.io(errno: 5)) { try $0.createDirectory("/e") }
+    #expect(disk.strikeCount == 2)
+  }
+
   @Test(arguments: 1...10)
   func `without power nothing works and nothing changes`(step: Int) throws {
     disk.powerOff(before: step)

@@ -24,6 +24,12 @@ extension MemoryDisk {
     state.withLock { $0.readFaults.append(fault) }
   }
 
+  /// Steps and reads that have failed as ordered: what was ordered and never came to pass is not
+  /// among them, nor what fails without power.
+  package var strikes: [MemoryDiskStrike] { state.withLock { $0.strikes } }
+
+  package var strikeCount: Int { state.withLock { $0.strikes.count } }
+
   /// Cuts the power when the step of that number is tried: it and all else fails and changes
   /// nothing. What could be left is then to be had from `crash`.
   package func powerOff(before operation: Int) {

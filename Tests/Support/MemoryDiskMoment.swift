@@ -110,6 +110,7 @@ extension MemoryDiskState {
     copy.interceptor = nil
     copy.operationFaults = []
     copy.readFaults = []
+    copy.strikes = []
     return copy
   }
 }

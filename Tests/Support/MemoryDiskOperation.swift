@@ -11,6 +11,16 @@ package struct MemoryDiskOperation: Equatable, Sendable {
   package var target: String?
 }
 
+/// A step or a read that failed because that was ordered.
+package struct MemoryDiskStrike: Equatable, Sendable {
+  /// Of the disk's steps, or of its reads.
+  package var number: Int
+  package var isRead: Bool
+  /// As in `DiskError`.
+  package var verb: String
+  package var path: String
+}
+
 /// A failure to come.
 struct MemoryDiskFault {
   var number: Int

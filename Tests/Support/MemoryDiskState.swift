@@ -24,6 +24,8 @@ struct MemoryDiskState {
   var bytesRead = 0
   var operationFaults: [MemoryDiskFault] = []
   var readFaults: [MemoryDiskFault] = []
+  /// What has failed as ordered so far.
+  var strikes: [MemoryDiskStrike] = []
   var powerOffBefore: Int?
   var isOff = false
   var interceptor: (@Sendable (MemoryDiskOperation) -> DiskError.Reason?)?
@@ -54,13 +56,17 @@ struct MemoryDiskState {
       try requirePower(verb, path)
     }
     let reason = intercepted ?? operationFaults.first { $0.strikes(operations) }?.reason
-    if let reason { throw DiskError(reason: reason, operation: verb, path: path) }
+    guard let reason else { return }
+    strikes.append(
+      MemoryDiskStrike(number: operations, isRead: false, verb: verb, path: path))
+    throw DiskError(reason: reason, operation: verb, path: path)
   }
 
   mutating func beginReading(_ verb: String, _ path: String) throws(DiskError) {
     try requirePower(verb, path)
     reads += 1
     if let fault = readFaults.first(where: { $0.strikes(reads) }) {
+      strikes.append(MemoryDiskStrike(number: reads, isRead: true, verb: verb, path: path))
       throw DiskError(reason: fault.reason, operation: verb, path: path)
     }
   }

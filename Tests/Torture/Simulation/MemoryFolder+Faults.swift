@@ -24,11 +24,11 @@ extension MemoryFolder {
         apply(event, to: number)
         continue
       }
-      took(due.act, device)
       let length = due.act == .arrivalEmpty ? 0 : due.random.below(bytes.count)
       var part = event
       part.bytes = Array(bytes.prefix(length))
       apply(part, to: number)
+      views[number].traps[event.path] = [due.act]
       views[number].waiting.append(event)
     }
   }
@@ -53,13 +53,14 @@ extension MemoryFolder {
     return files.isEmpty ? nil : files[random.below(files.count)].path
   }
 
-  /// Does something to a file in a device's view; false if there was none for it.
-  func strike(_ act: SimulationStep.Act, _ device: Int, _ random: SeededRandom) -> Bool {
+  /// Does something to a file in a device's view, if there is one for it. It has struck when a
+  /// request meets that.
+  func spoil(_ act: SimulationStep.Act, _ device: Int, _ random: SeededRandom) {
     let number = number(of: device)
     switch act {
     case .placeholder, .vanish, .damage:
-      guard let path = victim(device, random) else { return false }
-      disturb(number, path) { file in
+      guard let path = victim(device, random) else { return }
+      disturb(act, number, path) { file in
         var file = file
         switch act {
         case .vanish: return nil
@@ -72,48 +73,74 @@ extension MemoryFolder {
         return file
       }
     case .newerFormat:
-      guard let path = victim(device, random, ".seg") else { return false }
-      disturb(number, path) { file in
+      guard let path = victim(device, random, ".seg") else { return }
+      disturb(act, number, path) { file in
         var file = file
         file.bytes = Self.newer(file.bytes)
         return file
       }
-    case .reappear: return reappear(number, random)
+    case .reappear: reappear(number, random)
     case .conflictedCopy, .duplicate:
-      guard let path = victim(device, random), let file = views[number][path] else {
-        return false
-      }
+      guard let path = victim(device, random), let file = views[number][path] else { return }
       addStranger(act, path, file.bytes, random)
     case .junk:
       let directory = views[number].directories.keys.sorted().filter { !$0.isEmpty }
-      guard !directory.isEmpty else { return false }
+      guard !directory.isEmpty else { return }
       let names = [".DS_Store", "desktop.ini", "Thumbs.db", ".stfolder", "~lock.x#", "a b.txt"]
       let path = directory[random.below(directory.count)] + "/" + names[random.below(names.count)]
-      spread(path, random.bytes(random.below(300)))
-    default: return false
+      spread(act, path, random.bytes(random.below(300)))
+    default: break
     }
-    took(act, device)
-    return true
+  }
+
+  /// A listing shows what has become of files; only what they hold it does not tell.
+  func meetListing(_ directory: String, _ device: Int) {
+    let number = number(of: device)
+    let hidden: Set<SimulationStep.Act> = [.damage, .newerFormat]
+    for (path, acts) in views[number].traps where View.split(path).directory == directory {
+      for act in acts where !hidden.contains(act) { took(act, device) }
+      let left = acts.filter { hidden.contains($0) }
+      views[number].traps[path] = left.isEmpty ? nil : left
+    }
+    for (path, act) in unmetStrangers
+    where View.split(path).directory == directory && views[number][path] != nil {
+      took(act, device)
+      unmetStrangers[path] = nil
+    }
+    if unmetRollBack.contains(where: { View.split($0).directory == directory }) {
+      meetRollBack(device)
+    }
+  }
+
+  /// A device reads a file, or finds that it is not there.
+  func meetReading(_ path: String, _ device: Int) {
+    let number = number(of: device)
+    for act in views[number].traps[path] ?? [] { took(act, device) }
+    views[number].traps[path] = nil
+    if unmetRollBack.contains(path) { meetRollBack(device) }
+  }
+
+  private func meetRollBack(_ device: Int) {
+    took(.folderRolledBack, device)
+    unmetRollBack = []
   }
 
   /// A segment that was removed comes back for a time.
-  private func reappear(_ number: Int, _ random: SeededRandom) -> Bool {
+  private func reappear(_ number: Int, _ random: SeededRandom) {
     let gone = older.filter { $0.path.hasSuffix(".seg") && views[number][$0.path] == nil }
-    guard !gone.isEmpty else { return false }
+    guard !gone.isEmpty else { return }
     let (path, bytes, _) = gone[random.below(gone.count)]
     let order = views[number].orders[path] ?? 0
     // It may be on its way anyway.
-    guard order > 0, !views[number].waiting.contains(where: { $0.path == path }) else {
-      return false
-    }
+    guard order > 0, !views[number].waiting.contains(where: { $0.path == path }) else { return }
     views[number][path] = File(bytes: bytes, order: order, tick: tick())
     views[number].waiting.append(Event(path: path, bytes: nil, order: order))
-    took(.reappear, isShared ? 0 : number)
-    return true
+    views[number].traps[path] = [.reappear]
   }
 
-  private func spread(_ path: String, _ bytes: [UInt8]) {
+  private func spread(_ act: SimulationStep.Act, _ path: String, _ bytes: [UInt8]) {
     strangers.insert(path)
+    unmetStrangers[path] = act
     let order = tick()
     for index in views.indices {
       apply(Event(path: path, bytes: bytes, order: order), to: index)
@@ -150,7 +177,7 @@ extension MemoryFolder {
       default: break
       }
     }
-    spread(directory + "/" + scheme(String(name[..<dot]), String(name[dot...])), copy)
+    spread(act, directory + "/" + scheme(String(name[..<dot]), String(name[dot...])), copy)
   }
 
   /// A segment that only a newer version may read.

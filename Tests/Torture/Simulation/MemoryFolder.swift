@@ -31,6 +31,10 @@ final class MemoryFolder: @unchecked Sendable {
     var orders: [String: Int] = [:]
     /// Requests for which it is as if nothing was there.
     var emptyFor = 0
+    /// What faults have made of files, by path, until a request meets it or it is over.
+    var traps: [String: [SimulationStep.Act]] = [:]
+    /// A request has found nothing there.
+    var isEmptyMet = false
   }
 
   /// A fault of a request or an arrival to come.
@@ -54,12 +58,18 @@ final class MemoryFolder: @unchecked Sendable {
   var older: [(path: String, bytes: [UInt8], order: Int)] = []
   /// What the simulation itself put there under strange names.
   var strangers: Set<String> = []
+  /// Those among them that no device has listed yet, and why they are there.
+  var unmetStrangers: [String: SimulationStep.Act] = [:]
+  /// What differs since everything went back, until somebody meets the first of it.
+  var unmetRollBack: Set<String> = []
   private var kept: [View]?
   /// What is remembered of cairn.json, for a rollback.
   var keptIdentity: [UInt8]? { kept?.first?[FileName.folderIdentity]?.bytes }
   private(set) var clock = 0
+  /// Files that devices have written or removed.
+  private(set) var changes = 0
   private(set) var requests = 0
-  /// Faults taken, by device.
+  /// Faults that have struck, by device.
   var troubles: [Int] = []
   private var commonTroubles = 0
   var counts: [Int]
@@ -157,12 +167,19 @@ final class MemoryFolder: @unchecked Sendable {
     return due
   }
 
-  func isEmptied(_ device: Int) -> Bool { views[number(of: device)].emptyFor > 0 }
+  func isEmptied(_ device: Int) -> Bool {
+    let number = number(of: device)
+    guard views[number].emptyFor > 0 else { return false }
+    if !views[number].isEmptyMet { took(.folderEmptied, device) }
+    views[number].isEmptyMet = true
+    return true
+  }
 
   func file(_ device: Int, _ path: String) -> File? { views[number(of: device)][path] }
 
   /// Puts a file into the view of its writer, and on its way to the others.
   func publish(_ device: Int, _ path: String, _ bytes: [UInt8], isLate: Bool = false) {
+    changes += 1
     let order = tick()
     let own = number(of: device)
     if let old = views[own][path] { remember(path, old) }
@@ -177,6 +194,7 @@ final class MemoryFolder: @unchecked Sendable {
   }
 
   func withdraw(_ device: Int, _ path: String) {
+    changes += 1
     let order = tick()
     let own = number(of: device)
     if let old = views[own][path] { remember(path, old) }
@@ -196,14 +214,18 @@ final class MemoryFolder: @unchecked Sendable {
   func apply(_ event: Event, to number: Int) {
     guard event.order >= views[number].orders[event.path] ?? 0 else { return }
     views[number].orders[event.path] = event.order
+    views[number].traps[event.path] = nil
     views[number][event.path] = event.bytes.map {
       File(bytes: $0, order: event.order, tick: tick())
     }
   }
 
   /// Makes a file look different for a time.
-  func disturb(_ number: Int, _ path: String, _ change: (File) -> File?) {
+  func disturb(
+    _ act: SimulationStep.Act, _ number: Int, _ path: String, _ change: (File) -> File?
+  ) {
     guard let file = views[number][path] else { return }
+    views[number].traps[path, default: []].append(act)
     // One that looks different already comes back as what it was before that.
     let isOnItsWay = views[number].waiting.contains {
       $0.path == path && $0.order >= file.order
@@ -234,6 +256,8 @@ final class MemoryFolder: @unchecked Sendable {
     for number in kept.indices where number < views.count {
       var view = kept[number]
       view.emptyFor = 0
+      view.traps = [:]
+      unmetRollBack.formUnion(view.differences(from: views[number]))
       for directory in view.directories.keys.sorted() {
         for index in view.directories[directory]?.indices ?? 0..<0 {
           view.directories[directory]?[index].file.tick = tick()
@@ -248,7 +272,12 @@ final class MemoryFolder: @unchecked Sendable {
   /// Everything that is on its way arrives, and nothing fails any more.
   func heal() {
     for device in armed.indices { armed[device] = [] }
-    for number in views.indices { views[number].emptyFor = 0 }
+    for number in views.indices {
+      views[number].emptyFor = 0
+      views[number].traps = [:]
+    }
+    unmetStrangers = [:]
+    unmetRollBack = []
     settle()
   }
 
@@ -303,6 +332,13 @@ extension MemoryFolder.View {
       case (nil, false): break
       }
     }
+  }
+
+  /// The paths at which another one has something else, or only one of them anything.
+  func differences(from other: Self) -> Set<String> {
+    let mine = Dictionary(files.map { ($0.path, $0.file.order) }, uniquingKeysWith: { $1 })
+    let theirs = Dictionary(other.files.map { ($0.path, $0.file.order) }, uniquingKeysWith: { $1 })
+    return Set(mine.keys).union(theirs.keys).filter { mine[$0] != theirs[$0] }
   }
 
   /// All files, sorted by path.

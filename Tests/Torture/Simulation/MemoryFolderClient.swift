@@ -12,6 +12,7 @@ struct MemoryFolderClient: Folder {
   func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
     let due = try await folder.begin(device, [.requestError, .listStale, .listPartial])
     if folder.isEmptied(device) { return [] }
+    folder.meetListing(directory, device)
     let view = folder.views[folder.number(of: device)]
     var entries = (view.directories[directory] ?? []).map { name, file in
       FolderEntry(
@@ -29,9 +30,10 @@ struct MemoryFolderClient: Folder {
       folder.took(.listStale, device)
       return last
     }
-    if let due, due.act == .listPartial, !entries.isEmpty {
-      folder.took(.listPartial, device)
-      return entries.filter { _ in due.random.below(3) > 0 }
+    if let due, due.act == .listPartial {
+      let part = entries.filter { _ in due.random.below(3) > 0 }
+      if part.count < entries.count { folder.took(.listPartial, device) }
+      return part
     }
     return entries
   }
@@ -40,6 +42,7 @@ struct MemoryFolderClient: Folder {
     let due = try await folder.begin(
       device, [.requestError, .readStale, .readShort, .readMissing, .readGarbage])
     if folder.isEmptied(device) { return nil }
+    folder.meetReading(path, device)
     guard let file = folder.file(device, path), file.isPresent else { return nil }
     guard file.bytes.count <= limit else {
       throw CairnError(.fileIO, "\(path) has \(file.bytes.count) bytes", file: path)
@@ -47,14 +50,15 @@ struct MemoryFolderClient: Folder {
     guard let due else { return file.bytes }
     switch due.act {
     case .readStale:
-      guard let old = folder.older.last(where: { $0.path == path }), old.order < file.order else {
-        return file.bytes
-      }
+      guard let old = folder.older.last(where: { $0.path == path }), old.order < file.order,
+        old.bytes != file.bytes
+      else { return file.bytes }
       folder.took(.readStale, device)
       return old.bytes
     case .readShort:
-      folder.took(.readShort, device)
-      return Array(file.bytes.prefix(due.random.below(file.bytes.count + 1)))
+      let length = due.random.below(file.bytes.count + 1)
+      if length < file.bytes.count { folder.took(.readShort, device) }
+      return Array(file.bytes.prefix(length))
     case .readMissing:
       folder.took(.readMissing, device)
       return nil

@@ -21,6 +21,8 @@ struct SimulateCommand: AsyncParsableCommand {
     inversion: .prefixedNo,
     help: "Whether devices are retired and asked to forget, instead of what the seed says.")
   var retirements: Bool?
+  @ArgumentParser.Flag(help: "Goes on with the next seed when one has failed.")
+  var keepGoing = false
   @ArgumentParser.Flag(help: "Says what happens.") var trace = false
   @Option(help: "How many seeds at once.") var jobs = 2
 
@@ -36,9 +38,9 @@ struct SimulateCommand: AsyncParsableCommand {
     let turns = Turns(
       count: seeds ?? (limit == nil ? 2000 : Int.max),
       until: limit.map { ContinuousClock.now + .seconds($0) })
-    var ledger = Ledger("simulate")
-    if fixtures { try await runFixtures(&ledger) }
-    try await withThrowingTaskGroup(of: Ledger.self) { group in
+    var tally = SimulationTally()
+    if fixtures { try await runFixtures(&tally) }
+    try await withThrowingTaskGroup(of: SimulationTally.self) { group in
       for _ in 0..<max(1, trace ? 1 : jobs) {
         group.addTask {
           do { return try await lane(turns) } catch {
@@ -47,27 +49,33 @@ struct SimulateCommand: AsyncParsableCommand {
           }
         }
       }
-      for try await part in group { ledger.merge(part) }
+      for try await part in group { tally.merge(part) }
     }
-    try SimulationRunner.close(
-      ledger, retirements: retirements, isComplete: ledger["seeds"] > 200)
+    // A time limit takes as many as fit into it; a number is a number.
+    let done = tally.ledger["seeds"] + tally.failedSeeds.count
+    if limit == nil, done != turns.count {
+      throw TortureFailure("\(done) seeds were run of \(turns.count)")
+    }
+    try tally.close(retirements: retirements)
   }
 
-  private func runFixtures(_ ledger: inout Ledger) async throws {
+  private func runFixtures(_ tally: inout SimulationTally) async throws {
     let directory = ProjectFile.path("Tests/Fixtures/Simulation")
     for entry in try PosixDisk().list(directory) where entry.name.hasSuffix(".steps") {
       try await SimulationRunner.replay(directory + "/" + entry.name, isTracing: false)
-      ledger.count("fixtures")
+      tally.count("fixtures")
     }
-    if ledger["fixtures"] == 0 { throw TortureFailure("there are no lists in \(directory)") }
+    if tally.ledger["fixtures"] == 0 {
+      throw TortureFailure("there are no lists in \(directory)")
+    }
   }
 
-  private func lane(_ turns: Turns) async throws -> Ledger {
+  private func lane(_ turns: Turns) async throws -> SimulationTally {
     var runner = SimulationRunner(
-      length: steps, retirements: retirements, isTracing: trace)
+      length: steps, retirements: retirements, isTracing: trace, goesOn: keepGoing)
     while let number = turns.take() {
       try await runner.run(seed: seed &+ UInt64(number), isRunTwice: number % 20 == 0)
     }
-    return runner.ledger
+    return runner.tally
   }
 }

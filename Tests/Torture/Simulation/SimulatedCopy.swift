@@ -49,12 +49,16 @@ final class SimulatedCopy {
   private var faultsAtOpen = 0
   /// A round of it is under way.
   var isExchanging = false
+  /// Deletes of others wait for consent.
+  private var isHolding = false
   private(set) var counts = Counts()
   let identity: UInt128
 
   struct Counts {
     var edits = 0
     var commits = 0
+    /// Rounds with the folder that came to their end.
+    var exchanges = 0
     var incorporated = 0
     var conflicts = 0
     var limits = 0
@@ -245,8 +249,11 @@ final class SimulatedCopy {
 
   /// What waits for consent is more than the limit says, and nothing waits that was consented to.
   private func checkHeld(_ held: MassDelete?, _ isAllowed: Bool) throws {
+    let wasHolding = isHolding
+    isHolding = held != nil
     guard let held else { return }
-    device.onHeld?()
+    // Each sync says so again until it is over.
+    if !wasHolding { device.onHeld?() }
     let limit = device.profile.massDelete
     try demand(!isAllowed, "deletes wait although they were consented to: \(held)")
     try demand(
@@ -442,6 +449,7 @@ final class SimulatedCopy {
   }
 
   func countEdit() { counts.edits += 1 }
+  func countExchange() { counts.exchanges += 1 }
   func countLimit() { counts.limits += 1 }
 }
 

@@ -7,7 +7,7 @@ import TestSupport
 /// A device of a simulation: a disk, a clock, a source of random numbers, and the real code on it.
 final class SimulatedDevice: @unchecked Sendable {
   let number: Int
-  let clock: ManualClock
+  let clock: SimulatedClock
   let random: SeededRandom
   let faults = SimulatedDiskFaults()
   let folder: MemoryFolder
@@ -16,7 +16,9 @@ final class SimulatedDevice: @unchecked Sendable {
   private(set) var manager: DatastoreManager
   private(set) var copies: [SimulatedCopy] = []
   /// By how much its clock is wrong.
-  var skew: Int64 = 0
+  private(set) var skew: Int64 = 0
+  /// Since it was set the last time.
+  private var isSkewNew = false
   /// Rounds with the folder that are under way.
   var rounds = 0
   var isRefreshing = false
@@ -53,7 +55,7 @@ final class SimulatedDevice: @unchecked Sendable {
     self.number = number
     self.profile = profile
     self.folder = folder
-    clock = ManualClock(time)
+    clock = SimulatedClock(time)
     random = SeededRandom(profile.seed &* 1_000_003 &+ UInt64(number))
     disk = given ?? MemoryDisk(clock: clock)
     manager = SimulatedDevice.manager(number, profile, folder, disk, clock, random)
@@ -63,7 +65,7 @@ final class SimulatedDevice: @unchecked Sendable {
 
   private static func manager(
     _ number: Int, _ profile: SimulationProfile, _ folder: MemoryFolder, _ disk: MemoryDisk,
-    _ clock: ManualClock, _ random: SeededRandom
+    _ clock: SimulatedClock, _ random: SeededRandom
   ) -> DatastoreManager {
     DatastoreManager(
       root: root,
@@ -77,6 +79,17 @@ final class SimulatedDevice: @unchecked Sendable {
   static func manager(like device: SimulatedDevice) -> DatastoreManager {
     manager(
       device.number, device.profile, device.folder, device.disk, device.clock, device.random)
+  }
+
+  /// From the next time on that it is set its clock is wrong by so much.
+  func skewClock(by milliseconds: Int64) {
+    isSkewNew = isSkewNew || milliseconds != skew
+    skew = milliseconds
+  }
+
+  func setClock(_ time: Int64) {
+    clock.set(time + skew, isJump: isSkewNew)
+    isSkewNew = false
   }
 
   var isOff: Bool { disk.isOff }

@@ -2,7 +2,7 @@ import CairnDisk
 import Synchronization
 import TestSupport
 
-/// Faults of one device's disk that were ordered, and a count of those that were taken.
+/// Faults of one device's disk that were ordered, and a count of those that have struck.
 final class SimulatedDiskFaults: Sendable {
   private struct Armed {
     var act: SimulationStep.Act
@@ -15,21 +15,27 @@ final class SimulatedDiskFaults: Sendable {
     var armed: [Armed] = []
     var counts: [SimulationStep.Act: Int] = [:]
     var total = 0
-    /// Reads of the disk at hand that are to fail.
-    var readFaults: [Int] = []
+    /// What steps of the disk at hand were made to fail by, by their number.
+    var ordered: [Int: SimulationStep.Act] = [:]
+    /// So many of its strikes are in the counts.
+    var counted = 0
   }
 
   private let state = Lock(State())
   /// What is told of each operation, if somebody listens.
   let listener = Lock<(@Sendable (String) -> Void)?>(nil)
 
-  /// All that were taken so far.
+  /// All that have struck so far, as the disk says.
   func total(_ disk: MemoryDisk) -> Int {
-    state.withLock { state in
-      let taken = state.readFaults.count { disk.reads >= $0 }
-      state.readFaults.removeAll { disk.reads >= $0 }
-      state.counts[.readError, default: 0] += taken
-      state.total += taken
+    let number = disk.strikeCount
+    return state.withLock { state in
+      if number == state.counted { return state.total }
+      for strike in disk.strikes[state.counted..<number] {
+        let act = strike.isRead ? .readError : state.ordered[strike.number]
+        if let act { state.counts[act, default: 0] += 1 }
+      }
+      state.total += number - state.counted
+      state.counted = number
       return state.total
     }
   }
@@ -40,9 +46,7 @@ final class SimulatedDiskFaults: Sendable {
     switch act {
     case .powerCut: disk.powerOff(before: disk.operations + 1 + random.below(40))
     case .readError:
-      let number = disk.reads + 1 + random.below(40)
-      disk.failAt(read: number, reason: .io(errno: 5))
-      state.withLock { $0.readFaults.append(number) }
+      disk.failAt(read: disk.reads + 1 + random.below(40), reason: .io(errno: 5))
     default:
       let armed = Armed(
         act: act, countdown: random.below(act == .syncError ? 5 : 15),
@@ -55,10 +59,7 @@ final class SimulatedDiskFaults: Sendable {
   func disarm(_ disk: MemoryDisk) {
     _ = total(disk)
     disk.heal()
-    state.withLock { state in
-      state.armed = []
-      state.readFaults = []
-    }
+    state.withLock { $0.armed = [] }
   }
 
   /// The disk asks before each step from now on.
@@ -73,10 +74,13 @@ final class SimulatedDiskFaults: Sendable {
     }
   }
 
-  /// Another disk takes the place of this one: what was ordered for its reads is void.
+  /// Another disk takes the place of this one, on which nothing has struck yet.
   func leave(_ disk: MemoryDisk) {
     _ = total(disk)
-    state.withLock { $0.readFaults = [] }
+    state.withLock { state in
+      state.ordered = [:]
+      state.counted = 0
+    }
   }
 
   private func strike(_ operation: MemoryDiskOperation) -> DiskError.Reason? {
@@ -91,8 +95,8 @@ final class SimulatedDiskFaults: Sendable {
       let act = state.armed[index].act
       state.armed[index].duration -= 1
       if state.armed[index].duration == 0 { state.armed.remove(at: index) }
-      state.counts[act, default: 0] += 1
-      state.total += 1
+      // Whether it comes to that the disk says: without power it fails for another reason.
+      state.ordered[operation.number] = act
       return act == .diskFull ? .noSpace : .io(errno: 5)
     }
   }

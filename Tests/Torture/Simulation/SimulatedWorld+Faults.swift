@@ -14,8 +14,7 @@ extension SimulatedWorld {
     case .crash: device.cutPower()
     case .clockJump:
       let years = 365 * 86_400_000 as Int64
-      device.skew = (Int64(random.below(101)) - 50) * years / 7
-      took(.clockJump)
+      device.skewClock(by: (Int64(random.below(101)) - 50) * years / 7)
     case .twoOpens: try openTwice(device, random)
     case .massDelete:
       let copy = device.copies[random.below(device.copies.count)]
@@ -25,7 +24,7 @@ extension SimulatedWorld {
     case .folderEmptied: empty(device, random)
     case .placeholder, .vanish, .reappear, .damage, .newerFormat, .conflictedCopy, .duplicate,
       .junk:
-      _ = folder.strike(step.act, device.number, random)
+      folder.spoil(step.act, device.number, random)
     case .clone:
       guard devices.count < 8, !device.isOff else { return }
       try addTwin(of: device)
@@ -45,6 +44,7 @@ extension SimulatedWorld {
   /// since has to come back.
   private func restore(_ device: SimulatedDevice) throws {
     guard let backup = device.backup, device.rounds == 0 else { return }
+    let isOlder = backup.disk.imageHash() != device.disk.imageHash()
     for copy in device.copies { copy.datastore = nil }
     device.start(on: backup.disk.snapshot())
     for (copy, memory) in zip(device.copies, backup.copies) {
@@ -57,7 +57,7 @@ extension SimulatedWorld {
       guard try copy.open(afterCrash: true, keepsMarks: true) else { return }
     }
     folder.hasTwins = true
-    took(.restore)
+    if isOlder { took(.restore) }
   }
 
   /// What a device sees of the folder is what it saw some time ago.
@@ -68,7 +68,6 @@ extension SimulatedWorld {
     else { return }
     folder.hasTwins = true
     folder.hasRolledBack = true
-    folder.took(.folderRolledBack, device.number)
   }
 
   /// Of two devices that made the folder at once one goes on with an identity that has lost, until
@@ -139,6 +138,6 @@ extension SimulatedWorld {
       }
     }
     folder.views[number].emptyFor = 1 + random.below(12)
-    folder.took(.folderEmptied, device.number)
+    folder.views[number].isEmptyMet = false
   }
 }

@@ -34,53 +34,89 @@ extension SimulatedWorld {
       try addDevice()
       devices[devices.count - 1].makesMarks = false
     }
-    guard try await meet() else { return }
+    guard let first = try await meet() else { return }
     try checkAcknowledged()
     try checkEqual()
     try checkSnapshots()
-    try await refreshAll()
+    let second = try await rest()
+    try checkEqual()
+    sealedCuts = devices[0].copies.reduce(0) { sum, copy in
+      sum + (copy.datastore?.core.cuts.cuts.count(where: \.isSealed) ?? 0)
+    }
     try checkHomes()
+    roundsToRest = (first, second)
   }
 
-  /// Everybody looks at the list of datastores: with no faults nothing is wrong with it. What
-  /// crashes have left half written goes with that.
-  private func refreshAll() async throws {
-    for device in devices {
-      do { _ = try await device.manager.refresh() } catch {
-        throw TortureFailure("device \(device.number): with no faults its refresh fails: \(error)")
+  /// All have compacted, which may bring snapshots into the folder, and the grace of merged files
+  /// is over: after some rounds nothing happens any more, neither in the folder nor at home.
+  /// Returns how many it takes.
+  private func rest() async throws -> Int {
+    pass(Int64(profile.graceSeconds + 86_400) * 1000)
+    var moved: [String] = []
+    for round in 0..<Self.roundsMax {
+      moved = []
+      let changes = folder.changes
+      for device in devices {
+        let image = device.disk.imageHash()
+        try await lookAtList(device)
+        for copy in device.copies {
+          if try await !meet(copy, device) { moved.append("\(copy.id) on \(device.number)") }
+        }
+        if device.disk.imageHash() != image { moved.append("the disk of \(device.number)") }
       }
+      if folder.changes != changes { moved.append("\(folder.changes - changes) files") }
+      if moved.isEmpty, isEqual { return round }
+    }
+    throw TortureFailure(
+      "no rest after \(Self.roundsMax) rounds: " + moved.joined(separator: ", ") + "; "
+        + obstacles.joined(separator: "; "))
+  }
+
+  /// A device looks at the list of datastores: with no faults nothing is wrong with it. What
+  /// crashes have left half written goes with that.
+  private func lookAtList(_ device: SimulatedDevice) async throws {
+    count()
+    do {
+      let report = try await device.manager.refresh()
+      guard report.problems.isEmpty || !folder.strangers.isEmpty else {
+        throw TortureFailure("device \(device.number): its refresh finds \(report.problems)")
+      }
+    } catch let error as CairnError {
+      throw TortureFailure("device \(device.number): with no faults its refresh fails: \(error)")
     }
   }
 
-  /// False if a copy of a device is older than what the folder still has of it: it says so, and
-  /// publishes nothing; that is a known limit, and such a world does not come to rest.
-  private func meet() async throws -> Bool {
+  /// Returns after how many rounds nothing happened any more. nil if a copy of a device is older
+  /// than what the folder still has of it: it says so, and publishes nothing; that is a known
+  /// limit, and such a world does not come to rest.
+  private func meet() async throws -> Int? {
     for round in 0..<(profile.retires ? Self.roundsWithRetirements : Self.roundsMax) {
       var isQuiet = true
       obstacles = []
       held = []
+      let changes = folder.changes
       for device in devices {
         for copy in device.copies {
           if try await !meet(copy, device) { isQuiet = false }
         }
       }
-      if isQuiet, isEqual { return true }
+      if isQuiet, isEqual, folder.changes == changes { return round }
       if profile.retires, round % Self.roundsMax == Self.roundsMax - 1 { try decide() }
     }
     try checkOwnMarks()
     if folder.hasTwins, obstacles.contains(where: { $0.contains(Self.isTooOld) }) {
       strandedCopies += 1
-      return false
+      return nil
     }
     if profile.retires, obstacles.contains(where: { $0.contains(Self.isLeftTwice) }) {
       ambiguousNames += 1
-      return false
+      return nil
     }
     if profile.retires, obstacles.contains(where: { $0.contains(Self.isNowhere) }) {
       // The folder has lost files of a device that had them no more itself. They are in its
       // snapshot, which those who it cut off can't join; that they were cut off was in the files.
       lostCuts += 1
-      return false
+      return nil
     }
     throw TortureFailure(
       "no convergence after \(Self.roundsMax) rounds: "
@@ -116,7 +152,10 @@ extension SimulatedWorld {
     }
     let committed = try copy.commit(allowingMassDelete: true)
     let report: ExchangeReport
-    do { report = try await datastore.exchange() } catch {
+    do {
+      report = try await datastore.exchange()
+      copy.countExchange()
+    } catch {
       throw TortureFailure("device \(device.number): with no faults its exchange fails: \(error)")
     }
     obstacles +=
@@ -125,7 +164,8 @@ extension SimulatedWorld {
     held += report.held.map { (copy, String($0.name.prefix(16))) }
     try copy.commit(allowingMassDelete: true)
     folder.settle()
-    count(4)
+    // Two syncs and a round between them.
+    count(3)
     return !committed && report.isIdle
   }
 
@@ -209,6 +249,7 @@ extension SimulatedWorld {
       guard let store = copy.datastore?.core, store.totals.pending == 0, !copy.isSick,
         let wanted = reference(copy.index, store.vector)
       else { continue }
+      referenceChecks += 1
       try copy.demand(
         copy.memory.shown == wanted,
         "it is not what the reference says: \(copy.memory.shown.differences(from: wanted))")

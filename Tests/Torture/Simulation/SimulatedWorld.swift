@@ -26,12 +26,21 @@ final class SimulatedWorld: @unchecked Sendable {
   var lostCuts = 0
   /// How often somebody had to choose between groups that had retired each other.
   var decisions = 0
+  /// After how many rounds nothing happened any more: of the second phase, and again after all
+  /// had compacted, refreshed, and waited for what has a grace. nil: it has not come to rest.
+  var roundsToRest: (first: Int, second: Int)?
+  /// Agreements that came about.
+  var sealedCuts = 0
+  /// How often what is shown was compared with what the reference makes of it.
+  var referenceChecks = 0
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
   /// What it held because of a cut, by who wrote it.
   var held: [(copy: SimulatedCopy, device: String)] = []
   private(set) var time: Int64 = 1_700_000_000_000
   private let start: Int64 = 1_700_000_000_000
+  /// Work that was done: each call of a device, each delivery, each wait. Edits are counted by the
+  /// copies, and faults by whom they strike.
   private(set) var events = 0
   /// Steps that wait for the middle of a round, by device.
   private var inner: [(device: Int, countdown: Int, step: SimulationStep)] = []
@@ -112,9 +121,9 @@ final class SimulatedWorld: @unchecked Sendable {
     }
   }
 
-  private func pass(_ milliseconds: Int64) {
+  func pass(_ milliseconds: Int64) {
     time += milliseconds
-    for device in devices { device.clock.set(time + device.skew) }
+    for device in devices { device.setClock(time) }
   }
 
   func perform(_ step: SimulationStep) async throws {
@@ -122,7 +131,6 @@ final class SimulatedWorld: @unchecked Sendable {
     let device = devices[step.device % devices.count]
     note("\(step)")
     pass(Int64(random.below(profile.pace * 2 + 1)))
-    count()
     if step.act.isWork {
       try await work(step, device, random)
     } else {
@@ -147,6 +155,8 @@ final class SimulatedWorld: @unchecked Sendable {
       try copy.close()
       guard try copy.open(afterCrash: false) else { return }
     }
+    // Edits count one by one.
+    if step.act != .edit { count() }
     switch step.act {
     case .edit: try copy.edit(profile, random)
     case .commit: try copy.commit()
@@ -196,6 +206,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
     do {
       let report = try await datastore.exchange()
+      copy.countExchange()
       note(
         "  published \(report.publishedDeltas), fetched \(report.fetchedDeltas), waiting "
           + "\(report.waiting.count), problems \(report.problems.count)")

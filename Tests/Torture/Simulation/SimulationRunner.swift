@@ -13,7 +13,9 @@ struct SimulationRunner {
   /// Whether devices are retired, instead of what the seed says.
   let retirements: Bool?
   let isTracing: Bool
-  private(set) var ledger = Ledger("simulate")
+  /// Whether the other seeds are run when one has failed.
+  let goesOn: Bool
+  private(set) var tally = SimulationTally()
 
   /// What one run came to.
   struct Outcome {
@@ -22,7 +24,8 @@ struct SimulationRunner {
     var world: SimulatedWorld
   }
 
-  init(length: Int?, retirements: Bool? = nil, isTracing: Bool) {
+  init(length: Int?, retirements: Bool? = nil, isTracing: Bool, goesOn: Bool = false) {
+    self.goesOn = goesOn
     self.length = length
     self.retirements = retirements
     self.isTracing = isTracing
@@ -39,75 +42,44 @@ struct SimulationRunner {
     return Outcome(digest: world.digest.value, failure: failure, world: world)
   }
 
+  /// One seed. If it fails, that is printed, and thrown unless the others are to go on.
   mutating func run(seed: UInt64, isRunTwice: Bool) async throws {
     let script = SimulationScript(seed: seed, length: length, retirements: retirements)
     let outcome = await Self.run(script, isTracing: isTracing)
     if isTracing { print(outcome.world.trace.joined(separator: "\n")) }
     if let failure = outcome.failure {
-      var options = length.map { " --steps \($0)" } ?? ""
-      if let retirements { options += retirements ? " --retirements" : " --no-retirements" }
       let isSame = await Self.run(script).failure == failure
-      print("simulate: seed \(seed) fails\(isSame ? ", and again" : ", and not in this way again")")
-      print("simulate: \(failure)")
-      print("simulate: again with cairn-torture simulate --seed \(seed) --seeds 1\(options)")
-      // Fewer steps tell more: as few as can be found in a minute.
-      try await SimulationShrinker(
-        length: length, retirements: retirements, patience: .seconds(60)
-      ).run(seed: seed)
-      throw TortureFailure("seed \(seed): \(failure)\n  less: --shrink \(seed)\(options)")
+      return try await fail(
+        seed, failure, isSame ? "fails, and again" : "fails, and not in this way again",
+        canShrink: true)
     }
     if isRunTwice {
       let second = await Self.run(script)
-      ledger.count("seeds run twice")
-      guard second.digest == outcome.digest else {
-        throw TortureFailure("seed \(seed) does not do the same twice")
+      tally.count("seeds run twice")
+      guard second.digest == outcome.digest, second.failure == nil else {
+        return try await fail(
+          seed, second.failure ?? "another digest", "does not do the same twice", canShrink: false)
       }
     }
-    add(outcome.world)
+    tally.add(outcome.world)
   }
 
-  private mutating func add(_ world: SimulatedWorld) {
-    ledger.count("seeds")
-    ledger.count("events", world.eventCount)
-    ledger.count("simulated hours", world.simulatedHours)
-    ledger.count("deltas", world.histories.reduce(0) { $0 + $1.deltas.count })
-    ledger.count("requests", world.folder.requests)
-    ledger.count("worlds with a copy that is too old", world.strandedCopies)
-    ledger.count("worlds with a name that was left twice", world.ambiguousNames)
-    ledger.count("worlds with a cut in a file that the folder has lost", world.lostCuts)
-    ledger.count("worlds in which somebody had to decide", world.decisions)
-    for device in world.devices {
-      ledger.count("devices")
-      for copy in device.copies {
-        ledger.count("edits", copy.counts.edits)
-        ledger.count("commits", copy.counts.commits)
-        ledger.count("deltas taken in", copy.counts.incorporated)
-        ledger.count("conflicts", copy.counts.conflicts)
-        ledger.count("limits met", copy.counts.limits)
-        for (error, count) in copy.counts.errors.sorted(by: { $0.key < $1.key }) {
-          ledger.count("errors, " + error, count)
-        }
-      }
+  private mutating func fail(
+    _ seed: UInt64, _ failure: String, _ how: String, canShrink: Bool
+  ) async throws {
+    var options = length.map { " --steps \($0)" } ?? ""
+    if let retirements { options += retirements ? " --retirements" : " --no-retirements" }
+    print("simulate: seed \(seed) \(how)")
+    print("simulate: \(failure)")
+    print("simulate: again with cairn-torture simulate --seed \(seed) --seeds 1\(options)")
+    if goesOn { return tally.fail(seed) }
+    // Fewer steps tell more: as few as can be found in a minute.
+    if canShrink {
+      try await SimulationShrinker(
+        length: length, retirements: retirements, patience: .seconds(60)
+      ).run(seed: seed)
     }
-    for act in SimulationStep.Act.faults {
-      let count = world.taken(act)
-      if count > 0 { ledger.took(act.rawValue, count) }
-    }
-  }
-
-  static func close(_ ledger: Ledger, retirements: Bool?, isComplete: Bool) throws {
-    var ledger = ledger
-    if isComplete {
-      var left = SimulationScript.withheld
-      if retirements == true { left.formUnion([.restore, .folderRolledBack, .massDelete]) }
-      if retirements == false { left.formUnion(SimulationStep.Act.ofMembership) }
-      let expected = SimulationStep.Act.faults.filter { !left.contains($0) }
-      ledger.expect(expected.map(\.rawValue))
-    }
-    // 10 commits and 2 exchanges an hour while it is in use, a quarter of the day.
-    let years = Double(ledger["events"]) / 26_280
-    print("simulate: device-years \(Int(years)) (26280 actions a device-year)")
-    try ledger.close(rates: ["events", "seeds", "deltas"])
+    throw TortureFailure("seed \(seed): \(failure)\n  less: --shrink \(seed)\(options)")
   }
 
   // MARK: lists of steps
@@ -136,15 +108,20 @@ struct SimulationRunner {
 }
 
 extension SimulatedWorld {
+  /// How often a fault has struck.
   func taken(_ act: SimulationStep.Act) -> Int {
     let number = SimulationStep.Act.numbers[act] ?? 0
-    return counts[number] + folder.counts[number]
-      + devices.reduce(0) { $0 + $1.faults.count(act) }
+    return devices.reduce(counts[number] + folder.counts[number]) { sum, device in
+      sum + device.faults.count(act) + (act == .clockJump ? device.clock.jumps : 0)
+    }
   }
 
+  /// Likewise of all faults.
+  var faultCount: Int { SimulationStep.Act.faults.reduce(0) { $0 + taken($1) } }
+
+  /// What was done, each edit, and each fault that struck: each of them once.
   var eventCount: Int {
-    let faults = SimulationStep.Act.faults.reduce(0) { $0 + taken($1) }
-    return devices.reduce(events + faults) { sum, device in
+    devices.reduce(events + faultCount) { sum, device in
       device.copies.reduce(sum) { $0 + $1.counts.edits }
     }
   }

@@ -1,5 +1,6 @@
 import Cairn
 import CairnDisk
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
@@ -19,6 +20,7 @@ final class VariantRun {
   private let folder: MemoryFolder
   private var places: [Place] = []
   private var scratch = 0
+  private(set) var effects = VariantEffects()
 
   init(_ variant: VariantOptions, seed: UInt64) throws {
     self.variant = variant
@@ -65,10 +67,12 @@ final class VariantRun {
       clock.advance(by: 1000)
       let device = random.below(2)
       try change(device, places[device % places.count].datastore)
+      effects.operations += 1
       try await keep(number)
     }
-    for place in places { try place.datastore.sync() }
+    for place in places { try commit(place) }
     try await meet(rounds: 3)
+    noteEnd()
     if variant.asksNewcomer {
       try addPlace()
       try await meet(rounds: 2)
@@ -81,33 +85,77 @@ final class VariantRun {
     return last.digest
   }
 
+  private func commit(_ place: Place) throws {
+    let result = try place.datastore.sync()
+    effects.takenIn += result.incorporated
+    guard result.committed else { return }
+    effects.commits += 1
+    // Looking costs more than committing.
+    if effects.commits % 10 != 0 { return }
+    let segments = place.disk.paths().filter {
+      FileName.segmentNumber(MemoryFolder.View.split($0).name) != nil
+    }
+    if segments.contains(where: { !place.disk.isDurable($0) }) { effects.commitsNotDurable += 1 }
+  }
+
+  private func noteEnd() {
+    let disk = places[0].disk
+    effects.segments = disk.paths().count {
+      FileName.segmentNumber(MemoryFolder.View.split($0).name) != nil
+    }
+    effects.hasSnapshot = places[0].datastore.core.snapshotFile() != nil
+    effects.bytesRead = disk.bytesRead
+    effects.folderFiles = folder.views.first?.files.count ?? 0
+  }
+
   private func keep(_ number: Int) async throws {
     func isTime(_ every: Int) -> Bool { every > 0 && number % every == 0 }
     if isTime(variant.scratchEvery) { try scratchWork() }
     if isTime(variant.commitEvery) {
-      for place in places { try place.datastore.sync() }
+      for place in places { try commit(place) }
     }
     if isTime(variant.exchangeEvery) { try await meet(rounds: 1) }
     if isTime(variant.compactEvery) {
-      for place in places { try place.datastore.compact() }
+      for place in places {
+        try place.datastore.compact()
+        effects.compactions += 1
+      }
     }
     if isTime(variant.reopenEvery) {
       for index in places.indices {
-        try places[index].datastore.sync()
+        try commit(places[index])
         try places[index].datastore.close()
+        effects.reopenings += 1
         places[index].datastore = try open(places[index].manager)
       }
     }
     if isTime(variant.crashEvery) {
       for index in places.indices {
-        try places[index].datastore.sync()
+        try commit(places[index])
+        effects.cuts += 1
+        if !places[index].disk.moment().pending.isEmpty { effects.cutsThatTook += 1 }
         places[index].disk = places[index].disk.crash(keep: .torn(UInt64(number)))
         places[index].manager = manager(index, places[index].disk)
         places[index].datastore = try open(places[index].manager)
       }
     }
-    if variant.hasIndexes, number % 50 == 0 {
-      _ = try places[0].datastore.table("t").query(["a": 1])
+    if number % 50 == 0 { try compareQueries(places[0].datastore.core) }
+  }
+
+  /// What a query finds is what one finds who looks at every record.
+  private func compareQueries(_ store: Store) throws {
+    for field in ["a", "b"] {
+      let found = Set(try store.query(table: "t", [(field, .int(1))]).map(\.text))
+      let wanted = try store.query(table: "t", []).filter { id in
+        try store.fields(table: "t", id: id)?.contains {
+          $0.0 == field && $0.1.matches(.int(1))
+        } ?? false
+      }
+      guard found == Set(wanted.map(\.text)) else {
+        throw TortureFailure(
+          "\(field) = 1 finds \(found.sorted()), not \(wanted.map(\.text).sorted())")
+      }
+      effects.queries += found.isEmpty ? 0 : 1
     }
   }
 
@@ -119,10 +167,14 @@ final class VariantRun {
           folder.settle()
         } else {
           folder.deliver(to: index, SeededRandom(UInt64(round &+ folder.requests)))
+          if !folder.views[folder.number(of: index)].waiting.isEmpty { effects.lateDeliveries += 1 }
         }
-        try place.datastore.sync()
-        _ = try await place.datastore.exchange()
-        try place.datastore.sync()
+        try commit(place)
+        let report = try await place.datastore.exchange()
+        effects.exchanges += 1
+        effects.mergedFiles += report.mergedFiles
+        if index >= 2, report.fetchedSnapshot { effects.newcomerTookSnapshot = true }
+        try commit(place)
       }
     }
   }
@@ -135,9 +187,10 @@ final class VariantRun {
       for number in 0..<200 {
         try table.insert(["x": .int(Int64(number))], id: RecordID("s\(scratch)-\(number)"))
       }
-      try place.datastore.sync()
+      try commit(place)
+      effects.scratchRecords += 200
       for number in 0..<200 { try table[RecordID("s\(scratch)-\(number)")].delete() }
-      try place.datastore.sync()
+      try commit(place)
     }
   }
 

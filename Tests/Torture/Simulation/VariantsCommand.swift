@@ -13,27 +13,50 @@ struct VariantsCommand: AsyncParsableCommand {
   @Option(help: "How many seconds at most.") var seconds: Double = 600
 
   func run() async throws {
+    print("variants: seed \(seed)")
+    guard operations > 0, runs > 0, VariantOptions.neverVaried.isEmpty else {
+      throw TortureFailure(
+        "nothing to do, or options that no variant varies: \(VariantOptions.neverVaried)")
+    }
     var ledger = Ledger("variants")
     ledger.expect(VariantOptions.all.map(\.name))
     let start = ContinuousClock.now
     var next = seed
     while ledger["runs"] < runs, ContinuousClock.now - start < .seconds(seconds) {
-      var first: UInt64?
-      for variant in VariantOptions.all {
-        let digest: UInt64
-        do {
-          digest = try await VariantRun(variant, seed: next).digest(operations: operations)
-        } catch { throw failure(next, variant, "\(error)") }
-        if digest != first ?? digest { throw failure(next, variant, "another digest") }
-        first = first ?? digest
-        ledger.count("runs")
-        ledger.count("operations", operations)
-        ledger.took(variant.name)
-      }
-      ledger.count("seeds")
+      try await run(next, &ledger)
       next += 1
     }
+    ledger.count("option sets", VariantOptions.all.count)
     try ledger.close(rates: ["operations"])
+    guard ledger["runs"] >= runs, ledger["operations"] == ledger["runs"] * operations else {
+      throw TortureFailure(
+        "\(ledger["runs"]) runs of \(ledger["operations"]) operations together were made, of "
+          + "\(runs) with \(operations) each: the time was over")
+    }
+  }
+
+  /// One seed in all ways. The first of them is the plain one.
+  private func run(_ seed: UInt64, _ ledger: inout Ledger) async throws {
+    var first: (digest: UInt64, effects: VariantEffects)?
+    for variant in VariantOptions.all {
+      let run: VariantRun
+      let digest: UInt64
+      do {
+        run = try VariantRun(variant, seed: seed)
+        digest = try await run.digest(operations: operations)
+      } catch { throw failure(seed, variant, "\(error)") }
+      let plain = first ?? (digest, run.effects)
+      if digest != plain.digest { throw failure(seed, variant, "another digest") }
+      first = plain
+      ledger.count("runs")
+      ledger.count("operations", run.effects.operations)
+      // Short runs come to less than it takes to see it.
+      guard operations < 5000 || variant.hasShown(run.effects, plain.effects) else {
+        throw failure(seed, variant, "it made no difference: \(run.effects)")
+      }
+      ledger.took(variant.name)
+    }
+    ledger.count("seeds")
   }
 
   private func failure(
