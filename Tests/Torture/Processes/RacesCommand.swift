@@ -201,11 +201,11 @@ final class SharedOutcome: Sendable {
 enum OpenFiles {
   static var count: Int { ((try? PosixDisk().list("/proc/self/fd")) ?? []).count }
 
-  /// Files below a directory that are open.
-  static func paths(below directory: String) -> [String] {
-    ((try? PosixDisk().list("/proc/self/fd")) ?? []).compactMap { entry in
+  /// Files below a directory that are open, in this process or in another.
+  static func paths(below directory: String, of process: String = "self") -> [String] {
+    ((try? PosixDisk().list("/proc/\(process)/fd")) ?? []).compactMap { entry in
       var buffer = [CChar](repeating: 0, count: 4096)
-      let count = unsafe readlink("/proc/self/fd/" + entry.name, &buffer, buffer.count)
+      let count = unsafe readlink("/proc/\(process)/fd/" + entry.name, &buffer, buffer.count)
       let bytes = buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
       let path = String(decoding: bytes, as: UTF8.self)
       return path.hasPrefix(directory) ? path : nil
