@@ -16,7 +16,10 @@ struct FaultRunner {
     "lost write: found", "flipped write: found", "flipped read: found by the writer",
   ]
 
-  /// Whether it struck: if not, this was no case.
+  /// How a fault met its program.
+  private enum Strike { case missed, another, meant }
+
+  /// Whether it struck what it was meant for: if not, another of its kind is to be tried.
   mutating func run(_ workload: Workload, _ fault: SystemFault) async throws -> Bool {
     let child = try start(workload, fault)
     var ending: Child.Ending?
@@ -35,7 +38,8 @@ struct FaultRunner {
     _ workload: Workload, _ fault: SystemFault, _ ending: Child.Ending, _ words: Words
   ) async throws -> Bool {
     for failure in words.failures { ledger.count("failed \(failure)") }
-    guard try strikes(fault) else {
+    let strike = try strike(fault)
+    guard strike != .missed else {
       ledger.count("missed")
       guard ending == .exited(0), words.isDone, words.failures.isEmpty else {
         throw TortureFailure("an error without a fault")
@@ -57,40 +61,40 @@ struct FaultRunner {
       return true
     }
     try await workload.check(words, scratch)
-    return true
+    return strike == .meant
   }
 
-  /// Whether the fault struck, in the words of who had to do it.
-  private mutating func strikes(_ fault: SystemFault) throws -> Bool {
+  /// How the fault struck, in the words of who had to do it.
+  private mutating func strike(_ fault: SystemFault) throws -> Strike {
     switch fault {
     case .error, .interrupted, .slow:
       var mark = "(INJECTED)"
       if case .slow = fault { mark = "(DELAYED)" }
       let count = TextFile.count(mark, in: TextFile.bytes(tampered))
       if count > 0 { ledger.took(fault.name, count) }
-      return count > 0
+      return count > 0 ? .meant : .missed
     case .failing(_, let function, _, let isForGood):
       let tally = try Shim.Tally(tallied)
-      guard tally[.failed] > 0 else { return false }
+      guard tally[.failed] > 0 else { return .missed }
       if let code = fault.code { ledger.took(code) }
       // Threads may have shared the work in another way than when it was counted.
-      if isForGood || tally.struck == function {
-        ledger.took(fault.name)
-      } else {
-        ledger.count("struck another function", 1)
+      guard isForGood || tally.struck == function else {
+        ledger.count("struck another function")
+        return .another
       }
-      return true
+      ledger.took(fault.name)
+      return .meant
     case .short:
       let tally = try Shim.Tally(tallied)
       ledger.took("a short write", tally[.shortWrite])
       ledger.took("a short read", tally[.shortRead])
       ledger.took("an interrupted call, any thread", tally[.interrupted])
       if tally.all > 0 { ledger.took(fault.name) }
-      return tally.all > 0
+      return tally.all > 0 ? .meant : .missed
     case .lost, .flipped, .misread:
       let strikes = try Shim.Tally(tallied).all
       if strikes > 0 { ledger.took(fault.name) }
-      return strikes > 0
+      return strikes > 0 ? .meant : .missed
     }
   }
 
