@@ -35,19 +35,22 @@ struct CallsCommand: AsyncParsableCommand {
     if !hasTracer { RunOptions.skip("kills before system calls", "no strace") }
     if shim == nil { RunOptions.skip("kills within writes", "no gcc") }
     var points: [(pile: String, card: Point)] = []
+    func add(_ pile: String, _ workload: Workload, _ point: Point) {
+      points.append(("\(pile), \(workload.name)", point))
+    }
     for workload in try await Workload.all(place.path) {
       let before = points.count
       if hasTracer {
         let found = try SystemCalls(workload, scratch: place.path).points
           .filter { SystemCalls.changing.contains($0.call) }
-        points += found.map { ("\($0.call), \(workload.name)", .call(workload, $0)) }
+        for point in found { add(point.call, workload, .call(workload, point)) }
       }
       if let shim {
         let tally = try shim.count(workload, scratch: place.path)
-        points += tally.functions.enumerated().dropFirst().map { number, function in
-          ("any \(function), \(workload.name)", .function(workload, number, function))
+        for (number, function) in tally.functions.enumerated().dropFirst() {
+          add("any \(function)", workload, .function(workload, number, function))
         }
-        points += (0..<tally.writes).map { ("within, \(workload.name)", .write(workload, $0 + 1)) }
+        for number in 0..<tally.writes { add("within", workload, .write(workload, number + 1)) }
       }
       ledger.count("points of workload \(workload.name)", points.count - before)
     }

@@ -14,7 +14,6 @@ final class Deck<Card: Sendable>: Sendable {
   init(_ cards: [(pile: String, card: Card)], _ random: SeededRandom) {
     var piles: [String: [Card]] = [:]
     for (name, card) in cards { piles[name, default: []].append(card) }
-    let random = random
     let sorted = piles.sorted { $0.key < $1.key }.map { pile in
       var cards = pile.value
       for last in stride(from: cards.count - 1, to: 0, by: -1) {

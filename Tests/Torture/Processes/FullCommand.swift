@@ -158,7 +158,7 @@ struct Ballast {
 
   /// Blocks and names that are free on a disk.
   static func room(_ mountPoint: String) -> (blocks: UInt, names: UInt) {
-    var status = statvfs()
+    var status = Glibc.statvfs()
     guard unsafe statvfs(mountPoint, &status) == 0 else { return (.max, .max) }
     return (UInt(status.f_bavail), UInt(status.f_ffree))
   }

@@ -69,22 +69,30 @@ enum SystemFault: Sendable {
 
   /// All names that there are with strace.
   static var tracedNames: [String] {
-    let point = { SystemCalls.Point(call: $0, number: 0) }
-    return errors.flatMap { call, errors in
-      errors.flatMap { error in
-        [false, true].map { SystemFault.error(point(call), error, isForGood: $0).name }
+    var names: [String] = []
+    for (call, errors) in errors {
+      let point = SystemCalls.Point(call: call, number: 0)
+      for error in errors {
+        for isForGood in [false, true] {
+          names.append(SystemFault.error(point, error, isForGood: isForGood).name)
+        }
       }
-    } + interruptible.map { SystemFault.interrupted($0, when: "").name }
-      + [SystemFault.slow(point("fdatasync")).name]
+    }
+    names += interruptible.map { SystemFault.interrupted($0, when: "").name }
+    return names + [SystemFault.slow(SystemCalls.Point(call: "fdatasync", number: 0)).name]
   }
 
   /// All names that there are with the shim.
   static var shimmedNames: [String] {
-    functions.flatMap { function in
-      [false, true].map { SystemFault.failing(0, function: function, 0, isForGood: $0).name }
-    } + codes.map { "\($0.key), any thread" }
-      + [.short(0), .lost(0), .flipped(0, bit: 0), .misread(0, bit: 0)].map(\.name)
-      + ["a short write", "a short read", "an interrupted call, any thread"]
+    var names: [String] = []
+    for function in functions {
+      for isForGood in [false, true] {
+        names.append(SystemFault.failing(0, function: function, 0, isForGood: isForGood).name)
+      }
+    }
+    names += codes.map { "\($0.key), any thread" }
+    names += [SystemFault.short(0), .lost(0), .flipped(0, bit: 0), .misread(0, bit: 0)].map(\.name)
+    return names + ["a short write", "a short read", "an interrupted call, any thread"]
   }
 
   /// What strace can do to a run with these calls.
@@ -92,12 +100,12 @@ enum SystemFault: Sendable {
     var faults: [SystemFault] = []
     for point in points {
       for error in errors.first(where: { $0.key == point.call })?.value ?? [] {
-        faults += [false, true].map { .error(point, error, isForGood: $0) }
+        faults += [false, true].map { SystemFault.error(point, error, isForGood: $0) }
       }
       if point.call == "fdatasync" { faults.append(.slow(point)) }
     }
     for call in interruptible {
-      faults += interruptions.map { .interrupted(call, when: $0) }
+      faults += interruptions.map { SystemFault.interrupted(call, when: $0) }
     }
     return faults
   }
@@ -105,19 +113,19 @@ enum SystemFault: Sendable {
   /// What the shim can do to a run of which it has this tally.
   static func shimmed(_ tally: Shim.Tally, _ random: () -> UInt64) -> [SystemFault] {
     var faults: [SystemFault] = []
-    for number in 1..<max(2, tally.functions.count) where number < tally.functions.count {
+    for (number, function) in tally.functions.enumerated().dropFirst() {
       for (_, code) in codes {
-        faults += [false, true].map {
-          .failing(number, function: tally.functions[number], code, isForGood: $0)
+        for isForGood in [false, true] {
+          faults.append(.failing(number, function: function, code, isForGood: isForGood))
         }
       }
     }
     for number in 0..<tally.writes {
       faults.append(.lost(number + 1))
-      faults += (0..<2).map { _ in .flipped(number + 1, bit: random() >> 1) }
+      faults += (0..<2).map { _ in SystemFault.flipped(number + 1, bit: random() >> 1) }
     }
-    faults += (0..<tally.reads).map { .misread($0 + 1, bit: random() >> 1) }
-    faults += (0..<100).map { _ in .short(random() >> 1) }
+    faults += (0..<tally.reads).map { SystemFault.misread($0 + 1, bit: random() >> 1) }
+    faults += (0..<100).map { _ in SystemFault.short(random() >> 1) }
     return faults
   }
 }
