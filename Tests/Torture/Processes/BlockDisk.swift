@@ -44,9 +44,7 @@ final class BlockDisk {
       if unsafe umount2(place + "/outlet", 0) == 0 { break }
       usleep(5000)
     }
-    if fuse.wait(seconds: 5) == .signalled(SIGKILL) {
-      throw TortureFailure("nbdfuse did not end")
-    }
+    try fuse.wait(seconds: 30)
     try TextFile.removeTree(place)
   }
 }

@@ -20,12 +20,14 @@ struct BlocksCommand: AsyncParsableCommand {
       return RunOptions.skip("logs of block writes", reason)
     }
     var ledger = Ledger("blocks")
+    ledger.expect(BlockLog.Fate.allCases.map(\.rawValue))
     ledger.expect([
-      "a subset of the writes", "torn sectors", "disk that failed", "disk that failed once",
-      "sync that lied",
+      "disk that failed", "disk that failed once", "sync that lied", "a store that trusts no sync",
+      "a careless writer that lost",
     ])
     let place = try Workplace(options.directory)
     try await FailingDisk(random: SeededRandom(seed)).run(place, &ledger)
+    try await control(place.path, SeededRandom(seed), &ledger)
     let turns = options.turns(default: 300)
     let each = images
     try await options.lanes(&ledger, turns) { lane in
@@ -38,6 +40,25 @@ struct BlocksCommand: AsyncParsableCommand {
       return ledger
     }
     try ledger.close(rates: ["images"])
+  }
+
+  /// A writer that acknowledges before it syncs must be found out, by the check that all others
+  /// pass: else the images lack nothing, or the check sees nothing.
+  private func control(
+    _ directory: String, _ random: SeededRandom, _ ledger: inout Ledger
+  ) async throws {
+    for _ in 0..<4 where ledger["control logs that lost"] == 0 {
+      var log = try BlockLog(directory, random, isCareless: true)
+      var found = Ledger("blocks")
+      do {
+        try await log.replay(60, Turns(count: 60, until: nil), &found)
+      } catch let error as TortureFailure {
+        guard error.description.contains(": lost: ") else { throw error }
+        ledger.count("control logs that lost")
+        ledger.took("a careless writer that lost")
+      }
+      ledger.count("control images", found["images"])
+    }
   }
 }
 
@@ -53,8 +74,16 @@ struct BlockLog {
   private let image: String
   private let directory: String
 
+  /// What becomes of the writes that no flush covers.
+  enum Fate: String, CaseIterable, Sendable {
+    case all = "all of the writes"
+    case none = "none of the writes"
+    case subset = "a subset of the writes"
+    case torn = "torn sectors"
+  }
+
   /// Runs a writer for a while.
-  init(_ directory: String, _ random: SeededRandom) throws {
+  init(_ directory: String, _ random: SeededRandom, isCareless: Bool = false) throws {
     self.random = random
     let disk = try BlockDisk(directory)
     isLinked = random.coin()
@@ -66,8 +95,9 @@ struct BlockLog {
     var arguments = ["write"] + PlaceOptions.arguments(place, content)
     arguments += ["--times", "--commits", "150", "--compact-every", "\(5 + random.below(20))"]
     if isLinked { arguments += ["--exchange-every", "\(3 + random.below(6))"] }
+    if isCareless { arguments.append("--careless") }
     let child = try Child(Child.own, arguments, output: disk.scratch + "/said")
-    let ending = child.wait()
+    let ending = try child.wait()
     guard ending == .exited(0) else {
       throw TortureFailure("the writer ended with \(ending): \(child.errors)")
     }
@@ -124,22 +154,37 @@ struct BlockLog {
   private func scatter(
     _ range: Range<Int>, into disk: inout [UInt8], _ ledger: inout Ledger
   ) {
-    let mood = random.below(4)
+    var (whole, lost, torn) = (0, 0, 0)
+    let fate = Fate.allCases[random.below(Fate.allCases.count)]
     for entry in log[range] {
       guard case .write(let offset, let bytes, _) = entry else { continue }
-      switch mood {
-      case 0: apply(entry, to: &disk)
-      case 1: continue
-      case 2:
-        ledger.took("a subset of the writes")
-        if random.coin() { apply(entry, to: &disk) }
-      default:
-        ledger.took("torn sectors")
-        for sector in stride(from: 0, to: bytes.count, by: 512) where random.coin() {
+      switch fate {
+      case .all, .none, .subset:
+        guard fate == .all || fate == .subset && random.coin() else {
+          lost += 1
+          continue
+        }
+        whole += 1
+        apply(entry, to: &disk)
+      case .torn:
+        var kept = 0
+        let sectors = stride(from: 0, to: bytes.count, by: 512)
+        for sector in sectors where random.coin() {
+          kept += 1
           let end = min(sector + 512, bytes.count)
           disk.replaceSubrange((offset + sector)..<(offset + end), with: bytes[sector..<end])
         }
+        let count = (bytes.count + 511) / 512
+        if kept == count { whole += 1 } else if kept == 0 { lost += 1 } else { torn += 1 }
       }
+    }
+    // It counts as what it came to.
+    if whole + lost + torn == 0 {
+      ledger.count("images without a write after the flush")
+    } else if torn > 0 {
+      ledger.took(Fate.torn.rawValue)
+    } else {
+      ledger.took((lost == 0 ? Fate.all : whole == 0 ? .none : .subset).rawValue)
     }
   }
 

@@ -75,9 +75,9 @@ final class Child: Sendable {
 
   /// Ends it as a power button would, and waits for its end.
   @discardableResult
-  func kill() -> Ending {
+  func kill() throws(TortureFailure) -> Ending {
     signal(SIGKILL)
-    return wait()
+    return try wait()
   }
 
   /// Stops all of its threads. False if it ended before.
@@ -100,22 +100,34 @@ final class Child: Sendable {
     return true
   }
 
-  /// Waits for its end, and kills it after so many seconds.
+  /// Waits for its end. One that takes longer than so many seconds hangs, which is a failure of its
+  /// own: it is taken away with all that it started, and never looks like one that was killed.
   @discardableResult
-  func wait(seconds: Double = 120) -> Ending {
+  func wait(seconds: Double = 120) throws(TortureFailure) -> Ending {
+    try wait(until: "its end", seconds: seconds) { false }
+    return ending.withLock { $0 } ?? .exited(-1)
+  }
+
+  /// Waits until something is so, or it has ended.
+  func wait(
+    until what: String, seconds: Double = 40, _ isSo: () -> Bool
+  ) throws(TortureFailure) {
     let start = ContinuousClock.now
     var pause: UInt32 = 100
-    while !hasEnded {
+    while !hasEnded, !isSo() {
       usleep(pause)
       pause = min(pause * 2, 2000)
-      if ContinuousClock.now - start > .seconds(seconds) {
-        Glibc.kill(pid, SIGKILL)
-        var status: Int32 = 0
-        while unsafe waitpid(pid, &status, 0) < 0, errno == EINTR {}
-        note(status)
-      }
+      guard ContinuousClock.now - start > .seconds(seconds), !hasEnded else { continue }
+      let failure = TortureFailure(
+        "hung: after \(Int(seconds)) s of waiting for \(what): \(Processes.activity(pid)); it "
+          + "said \(text.suffix(400)) \(errors.suffix(400))")
+      // The programs that a tracer traces outlive it.
+      for process in Processes.tree(pid).reversed() { Glibc.kill(process, SIGKILL) }
+      var status: Int32 = 0
+      while unsafe waitpid(pid, &status, 0) < 0, errno == EINTR {}
+      note(status)
+      throw failure
     }
-    return ending.withLock { $0 } ?? .exited(-1)
   }
 
   private func note(_ status: Int32) {
@@ -129,9 +141,6 @@ final class Child: Sendable {
   /// Its errors so far.
   var errors: String { TextFile.read(output + ".errors") }
 }
-
-/// Between two looks at what a child does.
-func sleepBriefly() { usleep(200) }
 
 /// Programs of the system.
 enum Command {
@@ -154,7 +163,7 @@ enum Command {
     _ program: String, _ arguments: [String], scratch: String
   ) throws(TortureFailure) -> String {
     let child = try Child(program, arguments, output: scratch + "/command.\(Unique.next())")
-    let ending = child.wait()
+    let ending = try child.wait()
     let text = child.text
     defer { for suffix in ["", ".errors"] { unsafe unlink(child.output + suffix) } }
     guard ending == .exited(0) else {

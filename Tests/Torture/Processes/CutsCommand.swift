@@ -38,15 +38,21 @@ struct CutsCommand: AsyncParsableCommand {
     }
     if kinds.isEmpty { return }
     let made = images
+    let shim = try Shim(scratch: place.path)
+    if shim == nil { RunOptions.skip("cuts of a writer whose syncs lie", "no gcc") }
     let random = SeededRandom(seed)
     for kind in kinds {
-      if let image = made[kind] { try await control(image, random, &ledger) }
+      guard let image = made[kind] else { continue }
+      for control in CutLife.Control.allCases where shim != nil || control != .liedTo {
+        try await self.control(control, image, shim, random, &ledger)
+      }
+      ledger.expect(LoopImage.Cut.allCases.map { "cut \($0.name) on \(kind)" })
     }
-    ledger.expect(["cut while it committed", "cut with an exchange", "a control that lost"])
     let turns = options.turns(default: 700)
-    // A few of a hundred: too few to be sure of one in a short run.
+    // Rare ones need more cuts than a very short run has.
     if options.seconds.map({ $0 >= 40 }) ?? (turns.count >= 500) {
       ledger.expect(["cut between a commit and its sync"])
+      ledger.expect(KilledLife.phases.map { "cut while \($0)" })
     }
     // One lane for each file system: they are as fast as they are.
     var both = options
@@ -65,21 +71,22 @@ struct CutsCommand: AsyncParsableCommand {
     try ledger.close(rates: lanes.map { "cuts on \($0)" } + ["acked commits"])
   }
 
-  /// A writer that does not sync must lose something: else the cuts cut nothing.
+  /// A writer that does something wrong must be found out, by the check that all others pass: else
+  /// the cuts cut nothing, or the check sees nothing.
   private func control(
-    _ image: LoopImage, _ random: SeededRandom, _ ledger: inout Ledger
+    _ control: CutLife.Control, _ image: LoopImage, _ shim: Shim?, _ random: SeededRandom,
+    _ ledger: inout Ledger
   ) async throws {
-    var lost = 0
-    for _ in 0..<12 {
-      let life = try CutLife(image: image, random: random, durability: .none)
-      let before = ledger["control cuts that lost"]
-      try await life.run(Turns(count: 1, until: nil), &ledger)
-      lost += ledger["control cuts that lost"] - before
+    let name = "\(control.name) lost on \(image.kind)"
+    ledger.expect([name])
+    for _ in 0..<40 where ledger[name] < 2 {
+      let life = try CutLife(image: image, random: random, control: control, shim: shim)
+      if try await life.loses() {
+        ledger.count(name)
+        ledger.took(name)
+      }
+      ledger.count("control cuts on \(image.kind)")
     }
-    guard lost > 0 else {
-      throw TortureFailure("12 cuts of a writer that never syncs lost nothing: they cut nothing")
-    }
-    ledger.took("a control that lost", lost)
   }
 }
 
@@ -94,21 +101,40 @@ final class CutLife {
   private var arguments: [String]
   private var standing = [0, 0]
   private var device: String?
+  private let control: Control?
+  private let shim: Shim?
 
-  /// Without durability it is a control, which may lose what it likes.
+  /// What a writer does wrong so that it must lose.
+  enum Control: CaseIterable, Sendable {
+    case neverSyncs, careless, liedTo
+
+    var name: String {
+      switch self {
+      case .neverSyncs: "a writer that never syncs"
+      case .careless: "a writer that acknowledges before it syncs"
+      case .liedTo: "a writer whose syncs lie"
+      }
+    }
+  }
+
   init(
-    image: LoopImage, random: SeededRandom, durability: Options.Durability = .full
+    image: LoopImage, random: SeededRandom, control: Control? = nil, shim: Shim? = nil
   ) throws {
+    self.control = control
+    self.shim = shim
     self.image = image
     self.random = random
     name = "life\(Unique.next())"
     var place = StorePlace(root: image.mountPoint + "/" + name)
-    place.durability = durability
+    if control == .neverSyncs { place.durability = .none }
     content = Content(
       writer: "a", seed: random.next(), payload: [0, 100, 1500, 20_000][random.below(4)])
     arguments = ["write"]
+    // A shim would lie about these writes, too.
+    if control == nil { arguments += ["--phases", image.scratch + "/\(name).phases"] }
+    if control == .careless { arguments.append("--careless") }
     // The folder is on another disk, which keeps its power: what it has, the device must have.
-    let isLinked = durability == .full && random.coin()
+    let isLinked = control == nil && random.coin()
     if isLinked {
       place.folder = image.scratch + "/" + name + "/folder"
       // Here what was acknowledged may be lost, but never what was published.
@@ -116,7 +142,7 @@ final class CutLife {
     }
     self.place = place
     arguments += PlaceOptions.arguments(place, content)
-    if durability == .full, random.coin() {
+    if control == nil, random.coin() {
       arguments += random.coin() ? ["--compacting"] : ["--compact-every", "\(2 + random.below(9))"]
     }
     if isLinked {
@@ -124,8 +150,6 @@ final class CutLife {
       other = try OtherDevice(root: image.scratch + "/" + name, seed: random.next())
     }
   }
-
-  private var isControl: Bool { place.durability == .none }
 
   func run(_ turns: Turns, _ ledger: inout Ledger) async throws {
     for cycle in 0..<(5 + random.below(20)) {
@@ -136,60 +160,80 @@ final class CutLife {
             + arguments.joined(separator: " "))
       }
     }
-    if !isControl { try Checker(place: place, contents: [content]).checkFiles() }
+    try Checker(place: place, contents: [content]).checkFiles()
+    try remove()
+  }
+
+  private func remove() throws {
     try TextFile.removeTree(place.root)
     try other?.close()
     try TextFile.removeTree(image.scratch + "/" + name)
   }
 
+  /// One cut of a control: whether the check finds that what it acknowledged is gone.
+  func loses() async throws -> Bool {
+    let words = try cut(.atOnce, early: false)
+    defer { try? remove() }
+    guard words.acked > 0 else { throw TortureFailure("a control that acknowledged nothing") }
+    var ledger = Ledger("cuts")
+    do { try await check(words, isFull: true, &ledger) } catch is CairnError {
+      // Half of its files are there: lost, and said.
+      return true
+    } catch let error as TortureFailure {
+      let known = ["lost: ", "damaged: ", "the datastore is gone"]
+      guard known.contains(where: { error.description.hasPrefix($0) }) else { throw error }
+      return true
+    }
+    return false
+  }
+
   private func cycle(_ ledger: inout Ledger) async throws {
+    let kind = LoopImage.Cut.allCases[random.below(LoopImage.Cut.allCases.count)]
+    let words = try cut(kind, early: random.below(5) == 0)
+    ledger.count("cuts on \(image.kind)")
+    ledger.count("acked commits", words.acks.count)
+    ledger.took("cut \(kind.name) on \(image.kind)")
+    let phases = PhaseFile.read(phaseFile)
+    if let phase = phases.first { ledger.took("cut while \(phase)") }
+    // Of the other thread, which does nothing else.
+    if phases.count > 1, phases[1] == .compacting { ledger.took("cut while compacting") }
+    if other != nil, words.opened != nil, place.durability != .full {
+      ledger.took("cut between a commit and its sync")
+    }
+    try await check(words, isFull: place.durability == .full, &ledger)
+  }
+
+  private var phaseFile: String { image.scratch + "/\(name).phases" }
+
+  /// Lets a writer work, cuts its power, and gives it back.
+  private func cut(_ kind: LoopImage.Cut, early isEarly: Bool) throws -> Words {
+    try PhaseFile.reset(phaseFile)
+    let tally = image.scratch + "/\(name).tally"
+    let environment =
+      control == .liedTo ? try shim?.environment("nosync", tally: tally) ?? [] : []
     let child = try Child(
-      Child.own, arguments, output: image.scratch + "/\(name).said")
-    let isEarly = !isControl && random.below(5) == 0
-    if !isEarly { while !child.hasEnded, !child.text.contains("acked") { sleepBriefly() } }
-    usleep(UInt32(random.below(25_000)))
+      Child.own, arguments, output: image.scratch + "/\(name).said", environment: environment)
+    if isEarly {
+      try child.wait(until: "its opening") { PhaseFile.read(phaseFile).first != .starting }
+      usleep(UInt32(random.below(8_000)))
+    } else {
+      try child.wait(until: "a commit") { child.text.contains("acked") }
+      usleep(UInt32(random.below(25_000)))
+    }
     // First it is stopped: one that outlives the cut may still be told that a sync was done.
     guard child.stop() else {
       throw TortureFailure("the writer ended by itself: \(child.errors)")
     }
-    try image.cut()
-    child.kill()
-    let words = Words(child.text)
+    try image.cut(kind)
+    try child.kill()
+    if !environment.isEmpty, try Shim.Tally(tally)[.unsynced] == 0 {
+      throw TortureFailure("the shim let all syncs pass")
+    }
     try image.mountAgain()
-    if isControl {
-      ledger.count("control cuts on \(image.kind)")
-      if try lost(words) { ledger.count("control cuts that lost") }
-      return
-    }
-    ledger.count("cuts on \(image.kind)")
-    ledger.count("acked commits", words.acks.count)
-    ledger.took(words.opened == nil ? "cut before it opened" : "cut while it committed")
-    if other != nil, words.opened != nil {
-      ledger.took("cut with an exchange")
-      if place.durability != .full { ledger.took("cut between a commit and its sync") }
-    }
-    try await check(words, &ledger)
+    return Words(child.text)
   }
 
-  /// What is there is still some moment of the past, whole.
-  private func lost(_ words: Words) throws -> Bool {
-    do {
-      var finding = Finding()
-      try Checker(place: place, contents: [content]).verify(&finding)
-      let datastore = try place.open()
-      defer { try? datastore.close() }
-      return try content.check(datastore) < words.acked
-    } catch is CairnError {
-      // Half of its files are there: lost, and said.
-      return true
-    } catch let error as TortureFailure {
-      guard error.description.hasPrefix("damaged: ") else { throw error }
-      return true
-    }
-  }
-
-  private func check(_ words: Words, _ ledger: inout Ledger) async throws {
-    let isFull = place.durability == .full
+  private func check(_ words: Words, isFull: Bool, _ ledger: inout Ledger) async throws {
     let acked = isFull ? max(words.acked, standing[0]) : standing[0]
     let contents = [content] + (other.map { [$0.content] } ?? [])
     var finding = Finding()

@@ -64,10 +64,15 @@ struct FailingDisk {
     }
     // For good, or one request and then never again: a second sync would be told that all is well.
     let isShort = round % 2 == 1
+    let refused = disk.server.refused
     disk.server.fail(isShort ? 1 : Int.max)
-    ledger.took(isShort ? "disk that failed once" : "disk that failed")
     let (refusal, last) = try refuse(datastore, content, &acked, mayAccept: isShort)
     disk.server.mend()
+    if disk.server.refused > refused {
+      ledger.took(isShort ? "disk that failed once" : "disk that failed")
+    } else {
+      ledger.count("missed")
+    }
     ledger.count("refused with \(refusal?.code.rawValue ?? "nothing")")
     if let refusal, refusal.code == .syncFailed {
       // The disk is well again, and its oath still worth nothing.
@@ -76,7 +81,7 @@ struct FailingDisk {
       guard second?.code == .syncFailed else {
         throw TortureFailure("a sync after a failed one: \(second?.description ?? "believed")")
       }
-      ledger.count("poisoned datastores")
+      ledger.took("a store that trusts no sync")
     }
     // Closing it is all that is left.
     try? datastore.close()

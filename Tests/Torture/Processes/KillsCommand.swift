@@ -20,14 +20,13 @@ struct KillsCommand: AsyncParsableCommand {
   func run() async throws {
     let seed = options.begin("kills")
     var ledger = Ledger("kills")
-    ledger.expect([
-      "killed before it opened", "killed while it committed", "killed with an exchange",
-      "killed with compactions", "a commit that nobody heard of",
-    ])
-    if cairn != nil { ledger.expect(["tool killed", "tool in time"]) }
+    ledger.expect(KilledLife.phases.map { "killed while \($0)" })
+    ledger.expect(["a commit that nobody heard of", "a control that lost"])
+    if cairn != nil { ledger.expect(ToolLife.verbs.map { "tool killed in \($0)" }) }
     let turns = options.turns(default: 2000)
     let place = try Workplace(options.directory)
     let cairn = cairn
+    try await control(place, SeededRandom(seed), &ledger)
     try await options.lanes(&ledger, turns) { lane in
       let random = SeededRandom(seed &+ UInt64(lane) &* 0x9E37_79B9)
       var ledger = Ledger("kills")
@@ -48,6 +47,26 @@ struct KillsCommand: AsyncParsableCommand {
     }
     try ledger.close(rates: ["kills", "acked commits"])
   }
+
+  /// A writer that acknowledges before it syncs must be found out, by the check that all others
+  /// pass: else that check sees nothing.
+  private func control(
+    _ place: Workplace, _ random: SeededRandom, _ ledger: inout Ledger
+  ) async throws {
+    for life in 0..<300 where ledger["control kills that lost"] == 0 {
+      let root = place.path("control-\(life)")
+      try TextFile.makeDirectory(root)
+      let killed = try KilledLife(root: root, random: random, isControl: true)
+      do {
+        try await killed.run(Turns(count: 1, until: nil), &ledger)
+      } catch let error as TortureFailure {
+        guard error.description.contains(": lost: ") else { throw error }
+        ledger.count("control kills that lost")
+        ledger.took("a control that lost")
+      }
+      try TextFile.removeTree(root)
+    }
+  }
 }
 
 /// One datastore, whose writers are killed again and again.
@@ -59,19 +78,26 @@ final class KilledLife {
   /// Another device of the account, which nobody kills.
   private var other: OtherDevice?
   private var arguments: [String]
-  private let isCompacting: Bool
   private var standing = [0, 0]
   private var device: String?
+  /// A careless writer.
+  private let isControl: Bool
+  /// In which a writer must have been killed.
+  static let phases: [PhaseFile.Phase] = [
+    .opening, .changing, .committing, .compacting, .exchanging,
+  ]
 
-  init(root: String, random: SeededRandom) throws {
+  init(root: String, random: SeededRandom, isControl: Bool = false) throws {
+    self.isControl = isControl
     self.root = root
     self.random = random
     var place = StorePlace(root: root + "/device")
     content = Content(
-      writer: "a", seed: random.next(), payload: [0, 100, 1500, 20_000][random.below(4)])
-    arguments = ["write"]
-    isCompacting = random.coin()
-    let isLinked = random.below(3) > 0
+      writer: "a", seed: random.next(),
+      payload: isControl ? 20_000 : [0, 100, 1500, 20_000][random.below(4)])
+    arguments = ["write", "--phases", root + "/phases"] + (isControl ? ["--careless"] : [])
+    let isCompacting = !isControl && random.coin()
+    let isLinked = !isControl && random.below(3) > 0
     if isLinked { place.folder = root + "/folder" }
     self.place = place
     arguments += PlaceOptions.arguments(place, content)
@@ -94,31 +120,55 @@ final class KilledLife {
   }
 
   private func cycle(_ number: Int, _ ledger: inout Ledger) async throws {
+    // One that was killed before it had begun is no kill.
+    while try await !kill(number, &ledger) {}
+  }
+
+  /// Whether the kill met a writer at work.
+  private func kill(_ number: Int, _ ledger: inout Ledger) async throws -> Bool {
+    let file = root + "/phases"
+    try PhaseFile.reset(file)
     let child = try Child(Child.own, arguments, output: root + "/said")
-    let isEarly = random.below(4) == 0
-    if !isEarly {
-      while !child.hasEnded, !child.text.contains("acked") { usleep(200) }
+    switch isControl ? 2 : random.below(8) {
+    case 0: usleep(UInt32(random.below(20_000)))
+    case 1:
+      try child.wait(until: "its opening") { PhaseFile.read(file).first != .starting }
+      usleep(UInt32(random.below(4_000)))
+    default:
+      try child.wait(until: "a commit") { child.text.contains("acked") }
+      usleep(UInt32(random.below(20_000)))
     }
-    usleep(UInt32(random.below(20_000)))
-    let ending = child.kill()
+    let ending = try child.kill()
     guard ending == .signalled(SIGKILL) else {
       throw TortureFailure("the writer ended by itself: \(ending): \(child.errors)")
     }
     let words = Words(child.text)
-    ledger.count("kills")
-    ledger.count("acked commits", words.acks.count)
-    note(words, &ledger)
+    let isHit = note(PhaseFile.read(file), words, &ledger)
     do { try await check(words, &ledger) } catch {
       throw TortureFailure(
         "cycle \(number) in \(root): \(error); the writer was \(arguments.joined(separator: " "))")
     }
+    return isHit
   }
 
-  private func note(_ words: Words, _ ledger: inout Ledger) {
-    if words.opened == nil { return ledger.took("killed before it opened") }
-    ledger.took("killed while it committed")
-    if other != nil { ledger.took("killed with an exchange") }
-    if isCompacting { ledger.took("killed with compactions") }
+  /// Writes down what the kill hit, if anything.
+  private func note(
+    _ phases: [PhaseFile.Phase], _ words: Words, _ ledger: inout Ledger
+  ) -> Bool {
+    if isControl {
+      ledger.count("control kills")
+      return true
+    }
+    guard let phase = phases.first, phase != .starting else {
+      ledger.count("kills before it began, which do not count")
+      return false
+    }
+    ledger.count("kills")
+    ledger.count("acked commits", words.acks.count)
+    ledger.took("killed while \(phase)")
+    // Of the other thread, which does nothing else.
+    if phases.count > 1, phases[1] == .compacting { ledger.took("killed while compacting") }
+    return true
   }
 
   private func check(_ words: Words, _ ledger: inout Ledger) async throws {

@@ -38,14 +38,31 @@ final class LoopImage: Sendable {
     try loop.mount(kind, at: mountPoint)
   }
 
-  /// The power goes: nothing that was not written yet ever will be, the journal's end included.
-  func cut() throws(TortureFailure) {
+  /// What is still written when the power goes; the numbers are the kernel's.
+  enum Cut: UInt32, CaseIterable, Sendable {
+    /// The end of the journal, and no contents of files.
+    case afterJournal = 1
+    /// Nothing, the end of the journal included.
+    case atOnce = 2
+
+    var name: String { self == .atOnce ? "at once" : "after the journal" }
+  }
+
+  /// The power goes.
+  func cut(_ cut: Cut) throws(TortureFailure) {
     let file = unsafe open(mountPoint, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw TortureFailure("could not open \(mountPoint): errno \(errno)") }
     defer { close(file) }
-    var withoutLog: UInt32 = 2
-    guard unsafe ioctl(file, 0x8004_587D, &withoutLog) == 0 else {
+    var how = cut.rawValue
+    guard unsafe ioctl(file, 0x8004_587D, &how) == 0 else {
       throw TortureFailure("\(kind) can't be shut down: errno \(errno)")
+    }
+    // It is off: else the writer's data is only as safe as it would be anyway.
+    let probe = mountPoint + "/probe"
+    let written = unsafe open(probe, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+    guard written < 0 else {
+      close(written)
+      throw TortureFailure("\(kind) takes files after its power went")
     }
   }
 

@@ -21,7 +21,9 @@ struct RacesCommand: AsyncParsableCommand {
   func run() async throws {
     let seed = options.begin("races")
     var ledger = Ledger("races")
-    ledger.expect(["opened first", "refused", "in a folder at once"])
+    ledger.expect([
+      "opened first", "refused", "refused by the other process", "exchanges at once",
+    ])
     let place = try Workplace(options.directory)
     try await folder(place, SeededRandom(seed), &ledger)
     let turns = options.turns(default: 5000)
@@ -51,8 +53,10 @@ struct RacesCommand: AsyncParsableCommand {
     while rounds < 200, turns.take() != nil {
       rounds += 1
       unsafe write(go, [UInt8(ascii: "g")], 1)
+      let commits = racers.commits
       try racers.round()
-      while TextFile.size(root + "/said") < rounds * 2, !child.hasEnded { usleep(50) }
+      if racers.commits == commits { ledger.took("refused by the other process") }
+      try child.wait(until: "round \(rounds)") { TextFile.size(root + "/said") >= rounds * 2 }
       guard OpenFiles.count == before else {
         throw TortureFailure(
           "\(OpenFiles.count) open files after round \(rounds), \(before) before")
@@ -64,7 +68,7 @@ struct RacesCommand: AsyncParsableCommand {
       ledger.count("rounds")
     }
     close(go)
-    guard child.wait(seconds: 20) == .exited(0) else {
+    guard try child.wait(seconds: 40) == .exited(0) else {
       throw TortureFailure("the other process failed: \(child.errors)")
     }
     let words = child.errors.split { $0 == " " || $0.isNewline }.compactMap { Int($0) }
@@ -105,12 +109,12 @@ struct RacesCommand: AsyncParsableCommand {
         let child = try Child(
           Child.own,
           ["write"] + PlaceOptions.arguments(place, content)
-            + ["--commits", "30", "--exchange-every", "\(1 + random.below(3))"],
+            + ["--commits", "30", "--exchange-every", "\(1 + random.below(3))", "--times"],
           output: root + "/\(name).said")
         children.append((child, place, content))
       }
       for (child, _, _) in children {
-        guard child.wait() == .exited(0) else {
+        guard try child.wait() == .exited(0) else {
           throw TortureFailure("a device in a folder failed: \(child.errors)")
         }
       }
@@ -131,9 +135,24 @@ struct RacesCommand: AsyncParsableCommand {
         }
         try datastore.close()
       }
-      ledger.took("in a folder at once")
+      ledger.count("rounds in a folder")
+      ledger.took("exchanges at once", RacesCommand.overlaps(children.map { Words($0.0.text) }))
       try TextFile.removeTree(root)
     }
+  }
+}
+
+extension RacesCommand {
+  /// How many exchanges of a device began while another device was in one.
+  private static func overlaps(_ devices: [Words]) -> Int {
+    var count = 0
+    for (number, device) in devices.enumerated() {
+      let others = devices.enumerated().filter { $0.offset != number }.flatMap(\.element.exchanges)
+      count += device.exchanges.count { exchange in
+        others.contains { $0.contains(exchange.lowerBound) }
+      }
+    }
+    return count
   }
 }
 
@@ -201,11 +220,11 @@ final class SharedOutcome: Sendable {
 enum OpenFiles {
   static var count: Int { ((try? PosixDisk().list("/proc/self/fd")) ?? []).count }
 
-  /// Files below a directory that are open.
-  static func paths(below directory: String) -> [String] {
-    ((try? PosixDisk().list("/proc/self/fd")) ?? []).compactMap { entry in
+  /// Files below a directory that are open, in this process or in another.
+  static func paths(below directory: String, of process: String = "self") -> [String] {
+    ((try? PosixDisk().list("/proc/\(process)/fd")) ?? []).compactMap { entry in
       var buffer = [CChar](repeating: 0, count: 4096)
-      let count = unsafe readlink("/proc/self/fd/" + entry.name, &buffer, buffer.count)
+      let count = unsafe readlink("/proc/\(process)/fd/" + entry.name, &buffer, buffer.count)
       let bytes = buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
       let path = String(decoding: bytes, as: UTF8.self)
       return path.hasPrefix(directory) ? path : nil

@@ -49,15 +49,17 @@ struct SystemCalls {
 
   /// Starts a workload with a fault at a point. Signals need the slow way of tracing: with a filter
   /// they are not sent.
+  ///
+  /// - Parameter log: gets the calls of this name; each that was spoilt has a mark.
   static func start(
     _ workload: Workload, _ place: StorePlace, _ call: String, _ fault: String, more: [String] = [],
-    scratch: String
+    log: String = "/dev/null", scratch: String
   ) throws -> Child {
     try Child(
       "strace",
       ["-f", "-qq"] + (fault.hasPrefix("signal") ? [] : ["--seccomp-bpf"])
         + ["-e", "trace=\(call)", "-e", "inject=\(call):\(fault)"]
-        + ["-o", "/dev/null", Child.own] + workload.arguments(place) + more,
+        + ["-o", log, Child.own] + workload.arguments(place) + more,
       output: scratch + "/said")
   }
 }

@@ -45,6 +45,15 @@ enum TextFile {
     }
   }
 
+  /// How often a text occurs in bytes.
+  static func count(_ text: String, in bytes: [UInt8]) -> Int {
+    let wanted = Array(text.utf8)
+    guard let first = wanted.first, bytes.count >= wanted.count else { return 0 }
+    return (0...(bytes.count - wanted.count)).count { place in
+      bytes[place] == first && bytes[place..<(place + wanted.count)].elementsEqual(wanted)
+    }
+  }
+
   /// How long a file is, 0 if there is none.
   static func size(_ path: String) -> Int {
     var status = Glibc.stat()

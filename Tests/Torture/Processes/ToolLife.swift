@@ -32,14 +32,25 @@ final class ToolLife {
     try Command.run(tool, importing(0), scratch: root)
     for _ in 0..<20 {
       guard turns.take() != nil else { return }
-      switch random.below(4) {
-      case 0: try importRows(&ledger)
-      case 1: try set(&ledger)
-      case 2: _ = try killed(["compact", "--root", place.root], &ledger)
-      default: _ = try killed(["sync", "--root", place.root], &ledger)
-      }
-      try check()
+      // One that was done, or had not begun, is no kill.
+      while try !step(&ledger) {}
     }
+  }
+
+  /// What it is killed in.
+  static let verbs = ["import", "set", "compact", "sync"]
+
+  /// Whether the kill met the tool at work.
+  private func step(_ ledger: inout Ledger) throws -> Bool {
+    let before = ledger["kills"]
+    switch random.below(4) {
+    case 0: try importRows(&ledger)
+    case 1: try set(&ledger)
+    case 2: _ = try killed(["compact", "--root", place.root], &ledger)
+    default: _ = try killed(["sync", "--root", place.root], &ledger)
+    }
+    try check()
+    return ledger["kills"] > before
   }
 
   private func csv(_ version: Int) -> String { root + "/rows\(version).csv" }
@@ -58,14 +69,19 @@ final class ToolLife {
   private func killed(_ arguments: [String], _ ledger: inout Ledger) throws -> Bool {
     let child = try Child(tool, arguments, output: root + "/said")
     usleep(UInt32(random.below(50_000)))
-    let ending = child.kill()
-    ledger.count("kills")
+    // Stopped first, it can be looked at.
+    let isAtWork = child.stop() && Processes.hasOpen(child.pid, below: place.root)
+    let ending = try child.kill()
     switch ending {
     case .exited(0):
-      ledger.took("tool in time")
+      ledger.count("tool runs that were done before their kill, which do not count")
       return true
+    case .signalled(SIGKILL) where isAtWork:
+      ledger.count("kills")
+      ledger.took("tool killed in \(arguments[0])")
+      return false
     case .signalled(SIGKILL):
-      ledger.took("tool killed")
+      ledger.count("kills of the tool beside its work, which do not count")
       return false
     default:
       throw TortureFailure(

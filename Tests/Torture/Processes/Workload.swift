@@ -1,6 +1,12 @@
 import Cairn
 import CairnDisk
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// A short life of a store, the same each time, which is interrupted at each of its system calls.
 struct Workload: Sendable {
   let name: String
@@ -25,8 +31,11 @@ struct Workload: Sendable {
     let place = StorePlace(root: root + "/device")
     let child = try Child(
       Child.own, ["write"] + PlaceOptions.arguments(place, content), output: scratch + "/said")
-    while !child.hasEnded, Words(child.text).acked < 40 { sleepBriefly() }
-    child.kill()
+    try child.wait(until: "40 commits") { Words(child.text).acked >= 40 }
+    let ending = try child.kill()
+    guard ending == .signalled(SIGKILL) else {
+      throw TortureFailure("the writer ended by itself: \(ending): \(child.errors)")
+    }
     let acked = Words(child.text).acked
     // A torn tail, as a power cut leaves one.
     let log = TextFile.files(below: place.directory + "/log")

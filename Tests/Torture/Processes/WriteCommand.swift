@@ -66,6 +66,7 @@ struct WriteCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Goes on after errors.") var persist = false
   @Flag(name: .long, help: "Says that a commit is durable before it is.") var careless = false
   @Flag(name: .long) var times = false
+  @Option(name: .long, help: "A file for what it is at.") var phases: String?
   @Option(name: .long, help: "Most bytes of a file; the signal is ignored.") var fileBytes: UInt64?
   @Option(name: .long, help: "After so many seconds it ends by itself.") var seconds: UInt32 = 60
 
@@ -83,6 +84,7 @@ struct WriteCommand: AsyncParsableCommand {
     writer.order = careless ? .careless : .careful
     writer.showsTimes = times
     writer.isCompacting = compacting
+    if let phases { writer.phases = try PhaseFile(phases) }
     do { try await writer.run(commits: commits) } catch let error as Writer.GaveUp {
       print("gaveup \(error.last.code.rawValue)")
       throw ExitCode(9)

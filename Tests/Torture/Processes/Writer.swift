@@ -27,8 +27,10 @@ struct Writer {
   var isCompacting = false
   /// Says nothing.
   var isQuiet = false
-  /// With the time of each acknowledgement, in nanoseconds.
+  /// With the time of each acknowledgement and exchange, in nanoseconds.
   var showsTimes = false
+  /// Where it says what it is at.
+  var phases: PhaseFile?
 
   /// Ends the process when it can't go on: what was tried again and again failed.
   struct GaveUp: Error {
@@ -57,6 +59,7 @@ struct Writer {
         try commit(n + 1, datastore)
         n += 1
         try await upkeep(n, datastore)
+        phases?.enter(.between)
       } catch let error as CairnError {
         guard persists else { throw error }
         say("reopen \(error.code.rawValue)")
@@ -68,6 +71,7 @@ struct Writer {
         say("open \(n)")
       }
     }
+    phases?.enter(.closing)
     do throws(CairnError) { try datastore.close() } catch {
       guard persists else { throw error }
       say("failed close \(error.code.rawValue)")
@@ -76,14 +80,17 @@ struct Writer {
   }
 
   private func startCompacting(_ datastore: Datastore) {
-    _ = BackgroundThread {
+    _ = BackgroundThread { [phases] in
       while datastore.isOpen {
+        phases?.enter(.compacting, thread: 1)
         do throws(CairnError) { try datastore.compact() } catch { return }
+        phases?.enter(.between, thread: 1)
       }
     }
   }
 
   private func open() throws -> Datastore {
+    phases?.enter(.opening)
     var tries = 0
     while true {
       do throws(CairnError) { return try place.open() } catch {
@@ -101,8 +108,10 @@ struct Writer {
     while true {
       do throws(CairnError) {
         // What a sync could not commit is still there for the next.
+        phases?.enter(.changing)
         if !isApplied { try apply(n, datastore) }
         isApplied = true
+        phases?.enter(.committing)
         if order == .careless { acknowledge(n) }
         try datastore.sync()
         if order == .careful { acknowledge(n) }
@@ -127,9 +136,15 @@ struct Writer {
 
   private func upkeep(_ n: Int, _ datastore: Datastore) async throws {
     do throws(CairnError) {
-      if compactEvery > 0, n % compactEvery == 0 { try datastore.compact() }
+      if compactEvery > 0, n % compactEvery == 0 {
+        phases?.enter(.compacting)
+        try datastore.compact()
+      }
       if exchangeEvery > 0, n % exchangeEvery == 0 {
+        phases?.enter(.exchanging)
+        let start = Monotonic.now
         try await datastore.exchange()
+        if showsTimes { say("exchanged \(start) \(Monotonic.now)") }
         try datastore.sync()
       }
     } catch {
@@ -149,6 +164,8 @@ struct Words {
   /// What was there when it opened its datastore, nil if it did not get that far.
   private(set) var opened: Int?
   private(set) var isDone = false
+  /// From when to when it exchanged, if it told the times.
+  private(set) var exchanges: [ClosedRange<UInt64>] = []
   /// Codes of errors that it met.
   private(set) var failures: [String] = []
 
@@ -164,6 +181,9 @@ struct Words {
         acked = max(acked, n)
         acks.append((n, words.count > 2 ? UInt64(words[2]) ?? 0 : 0))
       case "open": opened = words.count > 1 ? Int(words[1]) : nil
+      case "exchanged":
+        let times = words.dropFirst().compactMap { UInt64($0) }
+        if times.count == 2, times[0] <= times[1] { exchanges.append(times[0]...times[1]) }
       case "done": isDone = true
       case "failed": failures.append(words.dropFirst().joined(separator: " "))
       default: break
