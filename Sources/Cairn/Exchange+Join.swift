@@ -22,7 +22,11 @@ extension Exchange {
   private func snapshotsToJoin(_ allowing: Bool) -> [Inbox.Snapshot] {
     let pending = takeSnapshot()
     guard let held = inbox.withLock({ $0.heldSnapshot?.snapshot }) else {
-      forgetWhatIsHere()
+      if allowing {
+        inbox.withLock { $0.forgetHeldContents() }
+      } else {
+        forgetWhatIsHere()
+      }
       return pending.map { [$0] } ?? []
     }
     let isThereAnyway = have().covers(held.vector)

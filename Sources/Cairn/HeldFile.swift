@@ -50,9 +50,10 @@ package struct HeldFile: Equatable, Sendable {
   static func read(_ directory: String, _ machine: Machine) -> Set<UInt128> {
     let path = directory + "/" + FileName.held
     do throws(LogError) {
-      let bytes = try DurableFile.read(path, limit: bytesMax, disk: machine.disk)
-      return try bytes.map { bytes throws(LogError) in try HeldFile(bytes, path: path) }?.contents
-        ?? []
+      guard let bytes = try DurableFile.read(path, limit: bytesMax, disk: machine.disk) else {
+        return []
+      }
+      return try HeldFile(bytes, path: path).contents
     } catch { return [] }
   }
 

@@ -4,8 +4,8 @@ import CairnLog
 import TestSupport
 import Testing
 
-/// A snapshot that deletes too much, and devices of which each process does one round: what is known
-/// of it goes on with the next one.
+/// A snapshot that deletes too much, and devices of which each process does one round: what is
+/// known of it goes on with the next one.
 @Suite struct HeldSnapshotTests {
   private let bench: FolderWorkbench
 

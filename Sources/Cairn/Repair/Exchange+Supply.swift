@@ -61,7 +61,8 @@ extension Exchange {
         &+ supply.cost(beyond: supply.have.merged(with: snapshot.vector))
     }
     let heldBefore = inbox.withLock { $0.heldBefore }
-    let cheapest = useful.filter({ !heldBefore.contains($0.content) }).min { (cost($0), $0.hash) < (cost($1), $1.hash) }
+    let cheapest = useful.filter { !heldBefore.contains($0.content) }
+      .min { (cost($0), $0.hash) < (cost($1), $1.hash) }
     guard let cheapest, cost(cheapest) <= deltas / Exchange.joinFactor else { return nil }
     return cheapest
   }
