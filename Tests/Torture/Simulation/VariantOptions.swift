@@ -112,6 +112,13 @@ struct VariantOptions: Sendable {
       "small files in the folder",
       {
         $0.options.tuning.packBytes = 500
+        $0.options.tuning.smallFileBytes = 3000
+        $0.exchangeEvery = 60
+      }
+    ) { it, plain in it.folderFiles > plain.folderFiles * 3 },
+    VariantOptions(
+      "merged files",
+      {
         $0.options.tuning.smallFileBytes = 20_000
         $0.options.tuning.smallFileRun = 4
         $0.exchangeEvery = 60
