@@ -243,6 +243,8 @@ struct CrashSearch {
   }
 
   private static func hash(_ place: Place) -> UInt64 {
-    place.home.imageHash() &* 31 &+ place.folder.imageHash()
+    // What is in the trash goes by the month.
+    let months = UInt64(place.clock.now() / Scenarios.month)
+    return (place.home.imageHash() &* 31 &+ place.folder.imageHash()) ^ months
   }
 }

@@ -125,16 +125,22 @@ struct FaultSearch {
       }
       ceilings.append(recorder.contents.count)
     }
-    let final = try life.content()
     try life.close()
     place.home.intercept(nil)
     place.folder.intercept(nil)
+    let (homeReads, folderReads) = (place.home.reads, place.folder.reads)
+    var left = place
+    left.peers = recorder.peers
+    let final = try scenario.look(left).content
+    guard final == recorder.contents.last else {
+      throw TortureFailure("\(scenario.name): in the end there is not what was committed last")
+    }
     let others = recorder.othersReads
-    let reads = place.folder.reads == 0 ? [] : Array(1...place.folder.reads)
+    let reads = Array(1..<(folderReads + 1))
     return Plain(
       home: Work(
         operations: home.withLock { $0 },
-        reads: place.home.reads == 0 ? [] : Array(1...place.home.reads)),
+        reads: Array(1..<(homeReads + 1))),
       folder: Work(
         operations: folder.withLock { $0 },
         reads: reads.filter { read in !others.contains { $0.contains(read) } }),

@@ -31,7 +31,8 @@ extension Scenarios {
       ]),
   ]
 
-  private static let month: Int64 = 31 * 86_400_000
+  /// Longer than anything stays in the trash.
+  static let month: Int64 = 31 * 86_400_000
 
   static let trash: [SharedScenario] = [
     SharedScenario(

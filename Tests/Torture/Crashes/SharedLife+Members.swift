@@ -1,5 +1,6 @@
 import Cairn
 import CairnLog
+import CairnMerge
 import CairnStore
 import TestSupport
 
@@ -81,7 +82,7 @@ extension SharedLife {
       try await peerMeets(peer, rounds: 2)
     case .peerReturns:
       let before = peer.device
-      try insertOnce(try peer.table("t"), "of the retired", ["a": 1])
+      try insertOnce(try peer.table("t"), "of-the-retired", ["a": 1])
       try peer.sync()
       try await peerMeets(peer, rounds: 4)
       guard peer.device != before else {

@@ -54,16 +54,17 @@ extension SimulatedWorld {
     pass(Int64(profile.graceSeconds + 86_400) * 1000)
     var moved: [String] = []
     for round in 0..<Self.roundsMax {
-      moved = []
+      (moved, obstacles, troubles) = ([], [], [])
       let changes = folder.changes
       for device in devices {
         let image = device.disk.imageHash()
-        try await lookAtList(device)
+        moved += try await lookAtList(device).map { "the list of \(device.number): \($0)" }
         for copy in device.copies {
           if try await !meet(copy, device) { moved.append("\(copy.id) on \(device.number)") }
         }
         if device.disk.imageHash() != image { moved.append("the disk of \(device.number)") }
       }
+      moved += troubles
       if folder.changes != changes { moved.append("\(folder.changes - changes) files") }
       if moved.isEmpty, isEqual { return round }
     }
@@ -72,18 +73,22 @@ extension SimulatedWorld {
         + obstacles.joined(separator: "; "))
   }
 
-  /// A device looks at the list of datastores: with no faults nothing is wrong with it. What
-  /// crashes have left half written goes with that.
-  private func lookAtList(_ device: SimulatedDevice) async throws {
+  /// A device looks at the list of datastores. Returns what it can't use of it: what crashes have
+  /// left half written goes when its owner looks.
+  private func lookAtList(_ device: SimulatedDevice) async throws -> [String] {
     count()
     do {
       let report = try await device.manager.refresh()
-      guard report.problems.isEmpty || !folder.strangers.isEmpty else {
-        throw TortureFailure("device \(device.number): its refresh finds \(report.problems)")
-      }
-    } catch let error as CairnError {
+      return own(report.problems).map(\.reason) + report.waiting.map(\.reason)
+    } catch {
       throw TortureFailure("device \(device.number): with no faults its refresh fails: \(error)")
     }
+  }
+
+  /// Those that are not about what the simulation itself has put there.
+  private func own(_ problems: [ExchangeReport.Problem]) -> [ExchangeReport.Problem] {
+    let names = Set(folder.strangers.map { MemoryFolder.View.split($0).name })
+    return problems.filter { !names.contains($0.name) }
   }
 
   /// Returns after how many rounds nothing happened any more. nil if a copy of a device is older
@@ -161,6 +166,7 @@ extension SimulatedWorld {
     obstacles +=
       report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
       + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
+    troubles += own(report.problems).map { "\(device.number) can't use \($0.name): \($0.reason)" }
     held += report.held.map { (copy, String($0.name.prefix(16))) }
     try copy.commit(allowingMassDelete: true)
     folder.settle()

@@ -35,6 +35,8 @@ final class SimulatedWorld: @unchecked Sendable {
   var referenceChecks = 0
   /// What the last round of the second phase could not use.
   var obstacles: [String] = []
+  /// Files of devices that it could not use.
+  var troubles: [String] = []
   /// What it held because of a cut, by who wrote it.
   var held: [(copy: SimulatedCopy, device: String)] = []
   private(set) var time: Int64 = 1_700_000_000_000

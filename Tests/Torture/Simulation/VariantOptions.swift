@@ -113,6 +113,13 @@ struct VariantOptions: Sendable {
       {
         $0.options.tuning.packBytes = 500
         $0.options.tuning.smallFileBytes = 3000
+        $0.exchangeEvery = 60
+      }
+    ) { it, plain in it.folderFiles > plain.folderFiles * 3 },
+    VariantOptions(
+      "merged files",
+      {
+        $0.options.tuning.smallFileBytes = 20_000
         $0.options.tuning.smallFileRun = 4
         $0.exchangeEvery = 60
       }
@@ -120,7 +127,7 @@ struct VariantOptions: Sendable {
     VariantOptions(
       "merged files that stay for a day",
       {
-        $0.options.tuning.smallFileBytes = 3000
+        $0.options.tuning.smallFileBytes = 20_000
         $0.options.graceSeconds = 86_400
         $0.exchangeEvery = 60
       }
