@@ -1,4 +1,5 @@
 import CairnDisk
+import Synchronization
 import TestSupport
 
 /// Cases in piles, one for each kind, that are drawn from in turn: what is rare comes as early as
