@@ -140,10 +140,11 @@ extension Exchange {
       case .success(let new): head.segments.append(new)
       case .failure(let error):
         // No hour may have room for as much at once.
-        limit = min(limit, found.pack.count) / 2
+        let smaller = max(Exchange.packBytesMin, min(limit, found.pack.count) / 2)
         guard error.code == .quota, head.last == before, found.first < found.last,
-          limit >= Exchange.packBytesMin
+          smaller < limit, smaller < found.pack.count
         else { throw error }
+        limit = smaller
         next = try nextPack(after: before, through: last, limit)
         continue
       }
