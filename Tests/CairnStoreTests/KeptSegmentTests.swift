@@ -76,7 +76,7 @@ struct KeptSegmentTests {
       let found = try #require((error as? StoreError)?.log)
       #expect(found.path == damaged && found.reason == .corrupt)
       // The frame that it is in has two kilobytes.
-      #expect((7_800...10_000).contains(try #require(found.offset)))
+      #expect(try (7_800...10_000).contains(#require(found.offset)))
       #expect(found.detail.contains("cairn repair"))
     }
   }

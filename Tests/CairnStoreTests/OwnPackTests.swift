@@ -82,7 +82,7 @@ struct OwnPackTests {
         Issue.record("nothing was missed")
       } catch {
         #expect(error.log?.path == path && error.log?.reason == .corrupt)
-        #expect((7_800...10_000).contains(try #require(error.log?.offset)))
+        #expect(try (7_800...10_000).contains(#require(error.log?.offset)))
       }
     }
   }

@@ -26,7 +26,7 @@ struct BacklogDamageTests {
     for round in 0..<3 {
       let error = try #require(await a.exchangeError())
       #expect(error.code == .corrupt && error.file?.hasSuffix(FileName.segment(1)) == true)
-      #expect((189_000...200_000).contains(try #require(error.offset)))
+      #expect(try (189_000...200_000).contains(#require(error.offset)))
       // Each file has three, and the twentieth is damaged.
       #expect(a.publishedDeltas == 18)
       try await b.pull()
