@@ -52,18 +52,23 @@ extension Exchange {
   ) async throws(CairnError) {
     if names.isEmpty { return }
     var refusals = 0
-    for name in names where refusals < 2 {
+    var refused = memory.withLock { $0.refusedRemoval }
+    // Behind the one that was refused last: two that never go keep no other one.
+    let next = names.firstIndex { $0 == refused }.map { $0 + 1 } ?? 0
+    for name in names[next...] + names[..<next] where refusals < 2 {
       report.requests += 1
       do throws(CairnError) { try await folder.remove(directory + "/" + name) } catch {
-        guard [.auth, .server, .request, .readOnly, .fileIO].contains(error.code) else {
-          throw error
-        }
+        // One that somebody has locked is tried again like the others.
+        guard [.auth, .server, .request, .readOnly, .fileIO, .retryLater].contains(error.code)
+        else { throw error }
         refusals += 1
+        refused = name
         report.problems.append(
           ExchangeReport.Problem(name: name, reason: "it can't be removed: \(error.message)"))
       }
     }
     memory.withLock { memory in
+      memory.refusedRemoval = refused
       if refusals > 0 { memory.removals.fail() } else { memory.removals = Retry(version: "") }
     }
   }
@@ -88,7 +93,7 @@ extension Exchange {
   }
 
   /// Of a backlog that takes more than one round others hear as far as it has come: there may never
-  /// be one that has room for all of it.
+  /// be one that has room for all of it, and what is damaged here may stay so.
   private func publishBacklog(
     _ head: inout Head, _ listing: [String: FolderEntry], through last: UInt64,
     _ report: inout ExchangeReport
@@ -97,7 +102,8 @@ extension Exchange {
     do throws(CairnError) {
       try await publishSegments(&head, listing, through: last, &report)
     } catch {
-      guard head.last > before, BlobExchange.saysFull(error) else { throw error }
+      let mayLast = BlobExchange.saysFull(error) || [.corrupt, .fileIO].contains(error.code)
+      guard head.last > before, mayLast else { throw error }
       head.user = user
       // All else in it stays as it was, for the round that comes to its end.
       try await write(&head, &report)
@@ -111,11 +117,13 @@ extension Exchange {
   ) async throws(CairnError) {
     let snapshot = isSnapshotDue(head) ? snapshotBytes() : nil
     defer { transfers.expectLater(files: 0, bytes: 0) }
-    var next = try nextPack(after: head.last, through: last)
+    let before = head.last
+    var limit = tuning.packBytes
+    var next = try nextPack(after: before, through: last, limit)
     while let found = next {
       // One ahead, so that nobody takes the pause between two files for the end.
       var failure: CairnError?
-      do throws(CairnError) { next = try nextPack(after: found.last, through: last) } catch {
+      do throws(CairnError) { next = try nextPack(after: found.last, through: last, limit) } catch {
         // Not before what can be published is.
         (next, failure) = (nil, error)
       }
@@ -128,7 +136,18 @@ extension Exchange {
         datastore: store.datastore, device: store.device.rawValue, first: found.first,
         last: found.last, chainBefore: head.chain, chainAfter: chains.last ?? head.chain,
         pack: found.pack)
-      head.segments.append(try await put(segment, there: listing, &report))
+      switch await tryPut(segment, there: listing, &report) {
+      case .success(let new): head.segments.append(new)
+      case .failure(let error):
+        // No hour may have room for as much at once.
+        let smaller = max(Exchange.packBytesMin, min(limit, found.pack.count) / 2)
+        guard error.code == .quota, head.last == before, found.first < found.last,
+          smaller < limit, smaller < found.pack.count
+        else { throw error }
+        limit = smaller
+        next = try nextPack(after: before, through: last, limit)
+        continue
+      }
       head.last = found.last
       head.chain = segment.chainAfter
       memory.withLock { $0.histories.note(head.device, first: found.first, chains) }
@@ -139,13 +158,16 @@ extension Exchange {
 
   /// Own deltas that are not published yet, as far as one file goes; nil if there are no more.
   private func nextPack(
-    after: UInt64, through last: UInt64
+    after: UInt64, through last: UInt64, _ limit: Int
   ) throws(CairnError) -> (pack: [UInt8], first: UInt64, last: UInt64)? {
     if after >= last { return nil }
     return try wrapped { () throws(StoreError) in
-      try store.ownPack(after: after, through: last, limit: tuning.packBytes)
+      try store.ownPack(after: after, through: last, limit: limit)
     }
   }
+
+  /// The first file of a round is not made smaller than that for want of room.
+  private static let packBytesMin = 64 << 10
 
   private func snapshotBytes() -> UInt64? {
     guard let file = store.snapshotFile() else { return nil }
@@ -158,6 +180,15 @@ extension Exchange {
     do throws(DecodeError) { return try DeltaChain.values(of: pack, after: before) } catch {
       throw CairnError(LogError(error, store.directory, at: 0, "own deltas"))
     }
+  }
+
+  private func tryPut(
+    _ segment: PublishedSegment, there listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async -> Result<Head.Segment, CairnError> {
+    do throws(CairnError) {
+      return .success(try await put(segment, there: listing, &report))
+    } catch { return .failure(error) }
   }
 
   /// Writes a segment, unless it is `there`: then a round has written it that did not come to its
@@ -191,12 +222,17 @@ extension Exchange {
   // MARK: merging
 
   /// It only saves others requests: what is to be heard now must not wait until there is room for
-  /// it.
+  /// it, and what it reads back takes room, too: it is tried ever more seldom.
   private func mergeIfRoom(
     _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    do throws(CairnError) { try await mergeSmallSegments(&head, &report) } catch {
+    guard memory.withLock({ $0.merges.isDue() }) else { return }
+    do throws(CairnError) {
+      try await mergeSmallSegments(&head, &report)
+      memory.withLock { $0.merges = Retry(version: "") }
+    } catch {
       guard error.code == .quota else { throw error }
+      memory.withLock { $0.merges.fail() }
       report.problems.append(
         ExchangeReport.Problem(name: error.file ?? "small files", reason: error.message))
     }

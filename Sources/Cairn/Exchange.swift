@@ -73,9 +73,13 @@ final class Exchange: Sendable {
     var needed: [String: Int] = [:]
     /// When it is worth a try to remove something: a folder may refuse that.
     var removals = Retry(version: "")
+    /// The file of which it was refused last.
+    var refusedRemoval: String?
+    /// When it is worth a try to merge small files: there may be no room for that.
+    var merges = Retry(version: "")
     /// Contents of snapshots that this process has written, by name.
     var sent: [String: UInt128] = [:]
-    /// Those under whose name the folder has something else.
+    /// Those under whose name the folder has something else, or what no budget lets compare.
     var unlike: Set<UInt128> = []
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()

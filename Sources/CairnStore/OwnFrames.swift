@@ -64,6 +64,13 @@ struct OwnFrames {
         offset = base + frame.end
       }
     }
+    // Frames go on to `end`, and a segment that grows no more ends with its seal.
+    if self.last < last, end.map({ offset < $0 }) ?? true {
+      throw LogError(
+        .corrupt, path, at: UInt64(offset),
+        "a frame with own deltas that are not published yet is damaged; `cairn repair` keeps what "
+          + "can be read")
+    }
   }
 
   private static func read(

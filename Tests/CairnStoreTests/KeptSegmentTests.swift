@@ -57,17 +57,28 @@ struct KeptSegmentTests {
     #expect(chain != 0)
   }
 
-  @Test func `what is damaged in one is named when it is published`() throws {
+  @Test(arguments: ["second", "last"])
+  func `what is damaged in one is named when it is published`(which: String) throws {
     let device = try sample()
     let content = try StoreContent(device.store)
     try device.store.close()
-    try device.disk.corrupt(kept, 30_000, xor: 4)
+    let log = StoreDevice.directory + "/log/"
+    let names = try device.disk.list(log).map(\.name).sorted()
+    try #require(names.count > 3)
+    let damaged = log + (which == "last" ? names[names.count - 2] : names[1])
+    try device.disk.corrupt(damaged, 10_000, xor: 4)
     try device.open()
     #expect(try StoreContent(device.store) == content)
     do {
       _ = try device.store.pack()
       Issue.record("a damaged delta was published")
-    } catch { #expect((error as? StoreError)?.log != nil) }
+    } catch {
+      let found = try #require((error as? StoreError)?.log)
+      #expect(found.path == damaged && found.reason == .corrupt)
+      // The frame that it is in has two kilobytes.
+      #expect(try (7_800...10_000).contains(#require(found.offset)))
+      #expect(found.detail.contains("cairn repair"))
+    }
   }
 
   @Test func `one that has lost its end is no end of the log`() throws {

@@ -63,6 +63,30 @@ struct OwnPackTests {
     }
   }
 
+  @Test func `damage in the segment that grows is named, and what is before it is given`() throws {
+    let device = try StoreDevice(1)
+    let random = SeededRandom(5)
+    for number in 0..<20 {
+      try device.store.insert("r\(number)", ["bytes": .bytes(random.bytes(2000))])
+      try device.store.sync()
+    }
+    try device.store.flush()
+    let path = StoreDevice.directory + "/log/" + FileName.segment(1)
+    // In the fifth.
+    try device.disk.corrupt(path, 10_000, xor: 4)
+    let before = try #require(try device.store.ownPack(after: 0, through: 4, limit: 1 << 20))
+    #expect(before.last == 4)
+    for after: UInt64 in [0, 4, 10] {
+      do {
+        _ = try device.store.ownPack(after: after, through: 20, limit: 1 << 20)
+        Issue.record("nothing was missed")
+      } catch {
+        #expect(error.log?.path == path && error.log?.reason == .corrupt)
+        #expect(try (7_800...10_000).contains(#require(error.log?.offset)))
+      }
+    }
+  }
+
   @Test func `any part can be asked for after any other`() throws {
     let (author, _) = try sample(60)
     let last = author.store.vector[author.id]

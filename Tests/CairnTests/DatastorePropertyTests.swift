@@ -106,6 +106,28 @@ import Testing
     try datastore.close()
   }
 
+  @Test func `a sync updates the handles that are there`() async throws {
+    let a = try manager("a").openDefaultDatastore()
+    let b = try manager("b").openDefaultDatastore()
+    let other = try a.table("t").insert(["n": 1], id: "r")
+    try a.sync()
+    try await a.exchange()
+    try await b.exchange()
+    let record = try b.table("t")["r"]
+    #expect(try record.isDeleted)
+    try b.sync()
+    #expect(try !record.isDeleted && record.int("n") == 1)
+    try other.set("n", 2)
+    try a.sync()
+    try await a.exchange()
+    try await b.exchange()
+    #expect(try record.int("n") == 1)
+    try b.sync()
+    #expect(try record.int("n") == 2)
+    try a.close()
+    try b.close()
+  }
+
   @Test func `rules that are set are listed, on all devices`() async throws {
     let a = try manager("a").openDefaultDatastore()
     let b = try manager("b").openDefaultDatastore()

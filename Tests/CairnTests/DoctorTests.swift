@@ -370,6 +370,32 @@ import Testing
     #expect(kind == "gone" || !script.reads.contains { $0.hasSuffix(head) })
   }
 
+  @Test(arguments: [CairnError.Code.timeout, .auth, .fileIO])
+  func `own files that can't be read now are not called damaged`(
+    code: CairnError.Code
+  ) async throws {
+    try await makeLinked()
+    for id in ["two", "three", "four"] { try await commit("a", id) }
+    let (hook, reads) = (HookedFolder.Switch(), Told<String>())
+    hook.set { request, path throws(CairnError) in
+      guard request == .read, path.hasSuffix(".seg") else { return }
+      reads.add(path)
+      throw CairnError(code, "no", file: path)
+    }
+    let account = Account(user: "ann", folder: .directory(bench.bench.folder))
+    let folder = HookedFolder(base: DirectoryFolder(bench.bench.folder), hook: hook)
+    let doctor = Doctor(root: rootA, account: account, folder: folder, machine: .real)
+    let found = await doctor.examine().findings
+    let isDamage = code == .fileIO
+    let mine = found.filter { $0.check == "identity" }
+    #expect(mine.allSatisfy { $0.severity == (isDamage ? .error : .warning) }, "\(found)")
+    #expect(mine.allSatisfy { $0.message.contains("damaged") == isDamage })
+    #expect(mine.allSatisfy { ($0.command != nil) == isDamage })
+    // A server that stalls is not waited for once a file.
+    #expect(mine.count == reads.all.count && reads.all.count == Set(reads.all).count)
+    #expect(isDamage ? mine.count > 3 : mine.count == (code == .auth ? 2 : 1), "\(found)")
+  }
+
   private func commit(_ device: String, _ id: String) async throws {
     let datastore = try bench.linked(device).openDatastore("notes")
     try datastore.add(id)

@@ -141,6 +141,30 @@ import Testing
     #expect(try bench.segments(a).count == own.files)
   }
 
+  @Test(arguments: [CairnError.Code.auth, .retryLater])
+  func `files that can't be removed keep no other ones`(_ code: CairnError.Code) async throws {
+    bench.options.graceSeconds = 0
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    // The first two, for good.
+    let stuck = Shared<Set<String>>([])
+    hook.set { request, path throws(CairnError) in
+      let isStuck = request == .remove && stuck.withLock { stuck in
+        if stuck.count < 2 { stuck.insert(path) }
+        return stuck.contains(path)
+      }
+      if isStuck { throw CairnError(code, "no", file: path) }
+    }
+    for index in 1...20 {
+      try a.add("a\(index)")
+      try await a.exchange()
+    }
+    for _ in 0..<40 { try await a.exchange() }
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(try bench.segments(a).count == own.files + 2)
+    #expect(stuck.withLock { $0.count } == 2 && a.publishedDeltas == a.committedDeltas)
+  }
+
   @Test func `merging goes on after a restart and keeps the chain`() async throws {
     bench.options.graceSeconds = 0
     let b = try bench.open("b")

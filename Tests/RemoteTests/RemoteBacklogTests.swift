@@ -17,28 +17,40 @@ import Testing
   }
 
   /// 300 KB in thirty deltas.
-  private func fill(_ device: Datastore) throws {
+  private func fill(_ device: Datastore, _ count: Int = 30, bytes: Int = 10_000) throws {
     let random = SeededRandom(3)
-    for number in 0..<30 {
+    for number in 0..<count {
       try device.table("t").insert(
-        ["bytes": .bytes(random.bytes(10_000))], id: RecordID("r\(number)"))
+        ["bytes": .bytes(random.bytes(bytes))], id: RecordID("r\(number)"))
       try device.sync()
     }
   }
 
-  @Test func `what no hour of a budget has room for goes out a part an hour, each part once`()
-    async throws
-  {
-    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
-    let server = try TestServer { memory.answer($0) }
-    let (real, clock) = (Machine.real, ManualClock(1_800_000_000_000))
+  /// A place of a server that has so many bytes an hour.
+  private func location(
+    _ server: TestServer, bytesPerHour: UInt64, _ clock: ManualClock
+  ) throws -> FolderLocation {
+    let real = Machine.real
     var settings = ServerSettings.test
-    settings.budget = TransferBudget(bytesPerHour: 100_000)
+    settings.budget = TransferBudget(bytesPerHour: bytesPerHour)
     let kind = FolderKind.webDAV(
       settings, machine: Machine(disk: real.disk, clock: clock, random: real.random))
+    return .server(try ServerFolder("webdav+\(server.origin)/f", kind: kind))
+  }
+
+  @Test(arguments: [false, true])
+  func `what no hour of a budget has room for goes out a part an hour, each part once`(
+    isOneFile: Bool
+  ) async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let clock = ManualClock(1_800_000_000_000)
+    let location = try location(server, bytesPerHour: isOneFile ? 130_000 : 100_000, clock)
+    // With the default none of it need be more than one file.
+    var whole = Options()
+    whole.compactsAutomatically = false
     let limited = try RemoteBench(
-      .server(ServerFolder("webdav+\(server.origin)/f", kind: kind)), options: options,
-      keeping: server)
+      location, options: isOneFile ? whole : options, keeping: server)
     let a = try limited.open("a")
     try fill(a)
     let reader = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
@@ -56,7 +68,44 @@ import Testing
     #expect(a.publishedDeltas == 30 && a.committedDeltas == 30)
     #expect(hours > 2)
     let sent = server.log.filter { $0.hasPrefix("PUT") && $0.hasSuffix(".seg") }
-    #expect(sent.count >= 8 && sent.count == Set(sent).count, "\(sent)")
+    #expect(sent.count >= (isOneFile ? 3 : 8) && sent.count == Set(sent).count, "\(sent)")
+  }
+
+  @Test func `what a budget has no room to merge is read ever more seldom`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let bench = try RemoteBench(
+      .webDAV("\(server.origin)/f", .test), options: options, keeping: server)
+    let a = try bench.open("a")
+    // Eight files of 75 KB, of which none is merged yet.
+    try fill(a, 8, bytes: 75_000)
+    try await a.exchange()
+    let device = a.device
+    try a.close()
+    let clock = ManualClock(1_800_000_000_000)
+    var merging = Options()
+    merging.compactsAutomatically = false
+    let again = try DatastoreManager(
+      root: bench.place.path + "/a",
+      account: Account(user: "ann", folder: location(server, bytesPerHour: 1_000_000, clock)),
+      options: merging
+    ).openOrCreateDatastore(bench.id)
+    #expect(again.device == device)
+    var hours: [Int] = []
+    for hour in 0..<8 {
+      server.clearLog()
+      try again.add("hour-\(hour)")
+      let report = try await again.exchange()
+      #expect(report.publishedDeltas == 1 && report.mergedFiles == 0)
+      let reads = server.log.count { $0.hasPrefix("GET") && $0.hasSuffix(".seg") }
+      if reads > 0 {
+        #expect(reads >= 8)
+        hours.append(hour)
+      }
+      #expect(report.problems.count == (reads > 0 ? 1 : 0), "\(report.problems)")
+      clock.advance(by: 3_600_000)
+    }
+    #expect(hours == [0, 1, 3, 7])
   }
 
   @Test func `what a line that breaks has let through is not sent again`() async throws {
@@ -138,15 +187,10 @@ import Testing
     let server = try TestServer { memory.answer($0) }
     let (bench, a) = try await withUnnamedSnapshot(server, memory, records: 20)
     try a.close()
-    let (real, clock) = (Machine.real, ManualClock(1_800_000_000_000))
-    var settings = ServerSettings.test
-    settings.budget = TransferBudget(bytesPerHour: 100_000)
-    let kind = FolderKind.webDAV(
-      settings, machine: Machine(disk: real.disk, clock: clock, random: real.random))
+    let clock = ManualClock(1_800_000_000_000)
     let again = try DatastoreManager(
       root: bench.place.path + "/a",
-      account: Account(
-        user: "ann", folder: .server(ServerFolder("webdav+\(server.origin)/f", kind: kind))),
+      account: Account(user: "ann", folder: location(server, bytesPerHour: 100_000, clock)),
       options: bench.options
     ).openOrCreateDatastore(bench.id)
     for hour in 0..<3 {

@@ -10,17 +10,29 @@ enum OwnFilesCheck {
     _ listing: [String: FolderEntry]
   ) async -> [Finding] {
     var findings: [Finding] = []
+    var refusals = 0
     for segment in head.segments {
       let name = segment.name(head.device)
       // A placeholder is somewhere, and reading it may block for long.
-      guard let entry = listing[name], entry.size == segment.size, entry.isPresent,
-        let problem = await problem(of: segment, name, datastore, folder)
-      else { continue }
-      findings.append(
-        datastore.finding(
-          PublishedCheck.name, .error, "one of this device's own files in the folder is damaged, "
-            + "so that new devices wait for it: \(problem)", file: name,
-          command: datastore.repair))
+      guard let entry = listing[name], entry.size == segment.size, entry.isPresent else { continue }
+      switch await problem(of: segment, name, datastore, folder) {
+      case .success(nil): refusals = 0
+      case .success(let problem?):
+        refusals = 0
+        findings.append(
+          datastore.finding(
+            PublishedCheck.name, .error, "one of this device's own files in the folder is damaged, "
+              + "so that new devices wait for it: \(problem)", file: name,
+            command: datastore.repair))
+      case .failure(let error):
+        findings.append(
+          datastore.finding(
+            PublishedCheck.name, .warning, "one of this device's own files in the folder can't be "
+              + "read now, so that nobody knows what is in it: \(error.message)", file: name))
+        // The next one would not come either, or only after as long a wait.
+        refusals += Exchange.mayBeOfOne(error) ? 1 : 2
+      }
+      if refusals >= 2 { break }
     }
     guard let snapshot = head.snapshot, listing[snapshot.name]?.size != snapshot.size else {
       return findings
@@ -39,16 +51,20 @@ enum OwnFilesCheck {
       + "other file, and new devices wait for them"
   }
 
-  /// Nil if all is well, or if it can't be told now.
+  /// Nil if all is well; fails if that can't be told now.
   private static func problem(
     of segment: Head.Segment, _ name: String, _ datastore: ExaminedDatastore, _ folder: any Folder
-  ) async -> String? {
+  ) async -> Result<String?, CairnError> {
     do throws(CairnError) {
       let limit = PublishedSegment.fileBytesMax
       let bytes = try await folder.read(datastore.name + "/" + name, limit: limit)
       // Gone just now.
-      guard let bytes else { return nil }
-      return segment.problem(with: bytes, name, datastore: datastore.identity)
-    } catch { return error.message }
+      guard let bytes else { return .success(nil) }
+      return .success(segment.problem(with: bytes, name, datastore: datastore.identity))
+    } catch {
+      // It is the file itself that can't be read.
+      let isDamaged = [.corrupt, .fileIO].contains(error.code)
+      return isDamaged ? .success(error.message) : .failure(error)
+    }
   }
 }
