@@ -113,7 +113,7 @@ final class Child: Sendable {
     until what: String, seconds: Double = 40, _ isSo: () -> Bool
   ) throws(TortureFailure) {
     let start = ContinuousClock.now
-    var pause: UInt32 = 100
+    var pause: UInt32 = 50
     while !hasEnded, !isSo() {
       usleep(pause)
       pause = min(pause * 2, 2000)

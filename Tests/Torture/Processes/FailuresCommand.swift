@@ -62,7 +62,13 @@ struct FailuresCommand: AsyncParsableCommand {
     // Enough for one of each kind, unless it was told to do less or its time was over before.
     if turns.count >= deck.count, options.seconds == nil || ledger["cases"] >= 2 * deck.count {
       ledger.expect(hasTracer ? SystemFault.tracedNames : [])
-      ledger.expect(shim == nil ? [] : SystemFault.shimmedNames + FaultRunner.findings)
+      ledger.expect(shim == nil ? [] : SystemFault.shimmedNames + ["a lie that was found"])
+    }
+    for (name, outcome) in FaultRunner.findings.sorted(by: { $0.key < $1.key }) {
+      let cases = ledger["cases of \(name)"]
+      guard cases < FaultRunner.findingsNeed || ledger["\(name): \(outcome)"] > 0 else {
+        throw TortureFailure("\(cases) times \(name), and never \(outcome)")
+      }
     }
     try ledger.close(rates: ["cases"])
   }

@@ -45,7 +45,8 @@ struct RacesCommand: AsyncParsableCommand {
     let store = root + "/device"
     let child = try Child(
       Child.own, ["race", "--root", store, "--go", pipe], output: root + "/said")
-    let go = unsafe open(pipe, O_WRONLY | O_CLOEXEC)
+    // For both, or this would wait for ever for a process that ended at once.
+    let go = unsafe open(pipe, O_RDWR | O_CLOEXEC)
     guard go >= 0 else { throw TortureFailure("no pipe: errno \(errno)") }
     var racers = Racers(root: store, name: "p")
     let before = OpenFiles.count
@@ -57,6 +58,7 @@ struct RacesCommand: AsyncParsableCommand {
       try racers.round()
       if racers.commits == commits { ledger.took("refused by the other process") }
       try child.wait(until: "round \(rounds)") { TextFile.size(root + "/said") >= rounds * 2 }
+      if child.hasEnded { break }
       guard OpenFiles.count == before else {
         throw TortureFailure(
           "\(OpenFiles.count) open files after round \(rounds), \(before) before")

@@ -17,11 +17,11 @@ struct Workload: Sendable {
   /// What is there before the writer begins: files by path below the root of it all.
   private let template: [(path: String, bytes: [UInt8])]
 
-  /// Appends, rotates, seals, writes snapshots, removes what they replace.
+  /// Appends, rotates, seals, writes snapshots, removes what they replace, and datastores.
   static func local() -> Workload {
     Workload(
       name: "local", content: Content(writer: "a", seed: 11, payload: 9000), commits: 32,
-      flags: ["--compact-every", "9"], isLinked: false, template: [])
+      flags: ["--compact-every", "9", "--discard-every", "11"], isLinked: false, template: [])
   }
 
   /// Opens what a kill left, and goes on.
@@ -119,8 +119,14 @@ struct Workload: Sendable {
     var writer = Writer(place: place, content: content)
     writer.isQuiet = true
     writer.exchangeEvery = isLinked ? 1 : 0
+    writer.discardEvery = isLinked ? 0 : 1
     try await writer.run(commits: standing + 1)
     try checker.checkFiles()
+    // What was to be deleted is gone, with what an interruption left of it.
+    let rest = TextFile.files(below: place.root).filter { file in
+      !file.hasPrefix(place.directory + "/") && file.hasSuffix(".seg")
+    }
+    guard rest.isEmpty else { throw TortureFailure("left of another datastore: \(rest)") }
     if isLinked { try await checkFolder(standing + 1, scratch, exactly: true) }
   }
 

@@ -62,6 +62,7 @@ struct WriteCommand: AsyncParsableCommand {
   @Option(name: .long) var commits = 1_000_000
   @Option(name: .long) var compactEvery = 0
   @Option(name: .long) var exchangeEvery = 0
+  @Option(name: .long) var discardEvery = 0
   @Flag(name: .long, help: "Compacts on a thread of its own, all the time.") var compacting = false
   @Flag(name: .long, help: "Goes on after errors.") var persist = false
   @Flag(name: .long, help: "Says that a commit is durable before it is.") var careless = false
@@ -80,6 +81,7 @@ struct WriteCommand: AsyncParsableCommand {
     var writer = Writer(place: try place.place, content: place.content)
     writer.compactEvery = compactEvery
     writer.exchangeEvery = exchangeEvery
+    writer.discardEvery = discardEvery
     writer.persists = persist
     writer.order = careless ? .careless : .careful
     writer.showsTimes = times

@@ -20,6 +20,8 @@ struct Writer {
   let content: Content
   var compactEvery = 0
   var exchangeEvery = 0
+  /// How often it makes another datastore beside its own, and deletes it.
+  var discardEvery = 0
   /// Goes on after errors, as an app would.
   var persists = false
   var order = Order.careful
@@ -134,12 +136,26 @@ struct Writer {
     }
   }
 
+  /// A crash in the middle leaves the other datastore whole, or nothing of it.
+  private func discard(_ n: Int) throws(CairnError) {
+    let manager = try place.manager()
+    let datastore = try manager.openOrCreateDatastore(Writer.discarded)
+    try datastore.table("t").getOrInsert("x").record.set("n", .int(Int64(n)))
+    try datastore.sync()
+    try datastore.close()
+    try manager.deleteDatastore(Writer.discarded)
+  }
+
+  /// The id of what is deleted again.
+  static let discarded = "discarded"
+
   private func upkeep(_ n: Int, _ datastore: Datastore) async throws {
     do throws(CairnError) {
       if compactEvery > 0, n % compactEvery == 0 {
         phases?.enter(.compacting)
         try datastore.compact()
       }
+      if discardEvery > 0, n % discardEvery == 0 { try discard(n) }
       if exchangeEvery > 0, n % exchangeEvery == 0 {
         phases?.enter(.exchanging)
         let start = Monotonic.now
