@@ -79,7 +79,8 @@ extension SimulatedWorld {
     count()
     do {
       let report = try await device.manager.refresh()
-      return own(report.problems).map(\.reason) + report.waiting.map(\.reason)
+      let waiting = report.waiting.filter { !isStranger($0.name) }
+      return own(report.problems).map(\.reason) + waiting.map(\.reason)
     } catch {
       throw TortureFailure("device \(device.number): with no faults its refresh fails: \(error)")
     }
@@ -87,8 +88,11 @@ extension SimulatedWorld {
 
   /// Those that are not about what the simulation itself has put there.
   private func own(_ problems: [ExchangeReport.Problem]) -> [ExchangeReport.Problem] {
-    let names = Set(folder.strangers.map { MemoryFolder.View.split($0).name })
-    return problems.filter { !names.contains($0.name) }
+    problems.filter { !isStranger($0.name) }
+  }
+
+  private func isStranger(_ name: String) -> Bool {
+    folder.strangers.contains { MemoryFolder.View.split($0).name == name }
   }
 
   /// Returns after how many rounds nothing happened any more. nil if a copy of a device is older
