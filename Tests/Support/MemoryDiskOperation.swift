@@ -19,6 +19,11 @@ package struct MemoryDiskStrike: Equatable, Sendable {
   /// As in `DiskError`.
   package var verb: String
   package var path: String
+
+  package init(number: Int, isRead: Bool, verb: String, path: String) {
+    (self.number, self.isRead) = (number, isRead)
+    (self.verb, self.path) = (verb, path)
+  }
 }
 
 /// A failure to come.
