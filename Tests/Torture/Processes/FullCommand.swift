@@ -67,7 +67,7 @@ struct FullCommand: AsyncParsableCommand {
       switch (Ballast.room(mountPoint), isOfNames) {
       case ((_, 0), true): ledger.took("disks without names")
       case ((0..<32, _), false): ledger.took("memory disks without room")
-      case (let room, _): ledger.count("refused with \(room.names > 0 ? "room" : "no names")")
+      case (let room, _): ledger.count("refused, with room for \(room.blocks) blocks")
       }
       ballast.drop()
       try filler.goOn(&ledger)

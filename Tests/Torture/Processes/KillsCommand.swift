@@ -129,9 +129,9 @@ final class KilledLife {
     let file = root + "/phases"
     try PhaseFile.reset(file)
     let child = try Child(Child.own, arguments, output: root + "/said")
-    switch isControl ? 2 : random.below(8) {
+    switch isControl ? 2 : random.below(16) {
     case 0: usleep(UInt32(random.below(20_000)))
-    case 1:
+    case 1...3:
       try child.wait(until: "its opening") { PhaseFile.read(file).first != .starting }
       usleep(UInt32(random.below(4_000)))
     default:

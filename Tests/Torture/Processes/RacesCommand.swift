@@ -247,14 +247,14 @@ struct RaceCommand: AsyncParsableCommand {
     let pipe = unsafe open(go, O_RDONLY | O_CLOEXEC)
     var racers = Racers(root: root, name: "c")
     var byte = [UInt8](repeating: 0, count: 1)
-    var files: Int?
+    var files: [String]?
     while unsafe read(pipe, &byte, 1) == 1 {
       try racers.round()
-      let count = OpenFiles.count
-      guard files == nil || files == count else {
-        throw TortureFailure("\(count) open files, \(files ?? 0) before")
+      let now = OpenFiles.paths(below: "").sorted()
+      guard files == nil || files?.count == now.count else {
+        throw TortureFailure("open are \(now), before were \(files ?? [])")
       }
-      files = count
+      files = now
       unsafe write(1, Array("d\n".utf8), 2)
     }
     let text = Array("\(racers.commits) \(racers.refusals)\n".utf8)

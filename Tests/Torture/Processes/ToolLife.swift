@@ -68,7 +68,13 @@ final class ToolLife {
   /// Runs the tool and kills it at a random moment. Whether it was done before.
   private func killed(_ arguments: [String], _ ledger: inout Ledger) throws -> Bool {
     let child = try Child(tool, arguments, output: root + "/said")
-    usleep(UInt32(random.below(50_000)))
+    // Most of its time goes to beginning and ending. A few are killed wherever they are.
+    if random.below(8) == 0 {
+      usleep(UInt32(random.below(40_000)))
+    } else {
+      try child.wait(until: "its work") { Processes.hasOpen(child.pid, below: place.root) }
+      usleep(UInt32(random.below(arguments[0] == "import" ? 12_000 : 3_000)))
+    }
     // Stopped first, it can be looked at.
     let isAtWork = child.stop() && Processes.hasOpen(child.pid, below: place.root)
     let ending = try child.kill()

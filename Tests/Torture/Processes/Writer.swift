@@ -140,8 +140,14 @@ struct Writer {
   private func discard(_ n: Int) throws(CairnError) {
     let manager = try place.manager()
     let datastore = try manager.openOrCreateDatastore(Writer.discarded)
-    try datastore.table("t").getOrInsert("x").record.set("n", .int(Int64(n)))
-    try datastore.sync()
+    do throws(CairnError) {
+      try datastore.table("t").getOrInsert("x").record.set("n", .int(Int64(n)))
+      try datastore.sync()
+    } catch {
+      // The first error says more.
+      try? datastore.close()
+      throw error
+    }
     try datastore.close()
     try manager.deleteDatastore(Writer.discarded)
   }
