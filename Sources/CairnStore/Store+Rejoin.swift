@@ -60,14 +60,11 @@ extension Store {
       let switched = try withState { guarded throws(StoreError) in
         try switchOver(plan, keep: keep, &guarded)
       }
-      guard var switched else { return nil }
+      guard let switched else { return nil }
       sweep(keeping: switched.number)
       for segment in switched.gone {
         remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
       }
-      try switched.outcome.note(
-        from: &switched.old, to: &switched.new, renamed: plan.common.device,
-        common: max(plan.common.last, plan.device == plan.common.device ? .max : 0))
       return switched.outcome
     }
   }
@@ -76,9 +73,7 @@ extension Store {
     var number: UInt64
     /// Segments that nobody needs any more.
     var gone: [UInt64]
-    var old: StoreState
-    var new: StoreState
-    var outcome = SyncOutcome()
+    var outcome: SyncOutcome
   }
 
   private func switchOver(
@@ -106,6 +101,7 @@ extension Store {
     try writeOutbox(packs, next.rejoinings)
     let path = try moveSnapshot(of: plan.staged, next.snapshot)
     var new = StoreState(device: plan.device, isAlone: false)
+    var outcome = SyncOutcome()
     do throws(StoreError) {
       (new.access, new.journal) = (guarded.store.access, guarded.store.journal)
       new.indexNames = guarded.store.indexNames
@@ -116,6 +112,7 @@ extension Store {
       try new.readAccess()
       try new.readCuts()
       try keepGone(in: new, plan, &guarded)
+      outcome = try differences(plan, guarded.store, new, conflicts)
       if !own.isEmpty { keep(own) }
     } catch {
       remove(path)
@@ -126,20 +123,35 @@ extension Store {
       if mayName(next) { poison() }
       throw error
     }
-    var switched = install(new, next, plan, committed, &guarded)
-    switched.outcome.conflicts = conflicts
-    return switched
+    outcome.committed = committed
+    return install(new, next, plan, outcome, &guarded)
+  }
+
+  /// What changes for whoever looks. It reads both states, so it comes before CURRENT: who is told
+  /// that this has failed goes on as before, under the old name.
+  private func differences(
+    _ plan: Rejoining, _ old: StoreState, _ new: StoreState, _ conflicts: [SyncOutcome.Conflict]
+  ) throws(StoreError) -> SyncOutcome {
+    // Looking gives a state tables that it does not have.
+    var (before, after) = (old, new)
+    var outcome = SyncOutcome()
+    outcome.conflicts = conflicts
+    let isRenamed = plan.device != device
+    outcome.newDevice = isRenamed ? plan.device : nil
+    try outcome.note(
+      from: &before, to: &after, renamed: plan.common.device,
+      common: max(plan.common.last, plan.device == plan.common.device ? .max : 0))
+    return outcome
   }
 
   /// CURRENT says so: from here on nothing can fail.
   private func install(
-    _ new: StoreState, _ next: CurrentFile, _ plan: Rejoining, _ committed: Dot?,
+    _ new: StoreState, _ next: CurrentFile, _ plan: Rejoining, _ outcome: SyncOutcome,
     _ guarded: inout Guarded
   ) -> Switched {
     let isRenamed = plan.device != device
     var switched = Switched(
-      number: next.snapshot, gone: guarded.tail.segments.map(\.number), old: guarded.store,
-      new: new)
+      number: next.snapshot, gone: guarded.tail.segments.map(\.number), outcome: outcome)
     guarded.store = new
     guarded.current = next
     guarded.rumours = CutRumours()
@@ -149,8 +161,6 @@ extension Store {
     if isRenamed { guarded.published = 0 }
     rename(plan.device)
     guarded.summarized = 0
-    switched.outcome.committed = committed
-    switched.outcome.newDevice = isRenamed ? plan.device : nil
     switched.outcome.summary = Store.summaryIfChanged(&guarded)
     return switched
   }

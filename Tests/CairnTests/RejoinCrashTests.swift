@@ -128,4 +128,48 @@ import Testing
       #expect(try b.ids().isSuperset(of: ["of-a0", "of-a1", "of-a2", "of-b"]), "step \(step)")
     }
   }
+
+  @Test func `a read that fails while a device takes its new name leaves it one of the two`()
+    async throws
+  {
+    let scene = try await Scene()
+    var failures = 0
+    var read = 0
+    while true {
+      read += 1
+      let bench = IdentityBench(seed: 9)
+      bench.options = scene.bench.options
+      bench.use(scene.home.snapshot(), for: "a")
+      bench.use(scene.twin.snapshot(), for: "b")
+      bench.useFolder(scene.shared.snapshot())
+      var a = try bench.open("a")
+      try await a.exchange()
+      try await a.exchange()
+      let disk = bench.disk("a")
+      disk.failAt(read: disk.reads + read, reason: .io(errno: 5))
+      do {
+        try a.sync()
+        if disk.strikeCount == 0 { break }
+      } catch { failures += 1 }
+      disk.heal()
+      // It goes on in the same process, and forgets what it takes for published.
+      for index in 0..<2 {
+        try a.sync()
+        try await a.exchange()
+        try a.add("later\(index)")
+      }
+      try a.compact()
+      try await a.exchange()
+      try a.compact()
+      try a.close()
+      a = try bench.open("a")
+      let (b, c) = (try bench.open("b"), try bench.open("c"))
+      let comment: Comment = "read \(read)"
+      #expect(try await bench.settle([a, b, c]), comment)
+      try bench.expectEqual([a, b, c], comment)
+      #expect(try c.table("t").record("r")?.int("n") == 311, comment)
+      #expect(try c.ids().isSuperset(of: ["of-a2", "of-b", "later0", "later1"]), comment)
+    }
+    #expect(failures > 20 && read > failures)
+  }
 }

@@ -174,8 +174,10 @@ struct FaultSearch {
         isHome: call.isHome)
       try count(call, disk)
     } catch {
+      let strike = disk.strikes.first.map { " (\($0.verb) \($0.path))" } ?? ""
       throw TortureFailure(
-        "\(scenario.name), variant \(variant), seed \(seed): \(call.description): \(error)")
+        "\(scenario.name), variant \(variant), seed \(seed): \(call.description)\(strike): "
+          + "\(error)")
     }
   }
 
@@ -203,7 +205,10 @@ struct FaultSearch {
         guard
           error is StoreError || error is CairnError || error is DiskError || error is ToldFault
         else { throw error }
-        if attempt == 3 { throw error }
+        if attempt == 3 {
+          throw TortureFailure(
+            "step \(step) (\(life.stepNames[step])) does not get over it: \(error)")
+        }
         place.home.heal()
         place.folder.heal()
         try life.mend(error)
