@@ -13,7 +13,7 @@ import Testing
 
 /// Who syncs for whom.
 @Suite(.timeLimit(.minutes(5)))
-struct GroupCommitTests {
+struct GroupCommitConcurrencyTests {
   /// A log of which nothing is there but how long it is, and up to where syncs have come.
   private final class Log: Sendable {
     private let state = Lock((end: 0, syncs: [Int]()))
