@@ -102,7 +102,9 @@ import Testing
         #expect(reads >= 8)
         hours.append(hour)
       }
-      #expect(report.problems.count == (reads > 0 ? 1 : 0), "\(report.problems)")
+      // The snapshot has no room either in hours that are spent on reading.
+      let refused = report.problems.count { $0.name.hasSuffix(".seg") }
+      #expect(refused == (reads > 0 ? 1 : 0), "\(report.problems)")
       clock.advance(by: 3_600_000)
     }
     #expect(hours == [0, 1, 3, 7])
