@@ -24,8 +24,6 @@ struct CrashSearch {
   }
 
   private(set) var ledger: Ledger
-  /// The kinds of steps before which the power was cut.
-  private(set) var sites: Set<String> = []
   private let effort: Effort
   private let seed: UInt64
   /// Images that were recovered, and what they showed.
@@ -59,10 +57,7 @@ struct CrashSearch {
       }
       ledger.count("power cuts")
     }
-    for site in recorder.sites {
-      ledger.took(site.name, site.count)
-      sites.insert(site.name)
-    }
+    for site in recorder.sites { ledger.took(site.name, site.count) }
     ledger.count("scenarios")
   }
 
@@ -243,8 +238,6 @@ struct CrashSearch {
   }
 
   private static func hash(_ place: Place) -> UInt64 {
-    // What is in the trash goes by the month.
-    let months = UInt64(place.clock.now() / Scenarios.month)
-    return (place.home.imageHash() &* 31 &+ place.folder.imageHash()) ^ months
+    place.home.imageHash() &* 31 &+ place.folder.imageHash()
   }
 }
