@@ -222,7 +222,8 @@ extension Exchange {
   // MARK: merging
 
   /// It only saves others requests: what is to be heard now must not wait until there is room for
-  /// it, and what it reads back takes room, too: it is tried ever more seldom.
+  /// it, or until a file is given that it reads back. That takes room, too: it is tried ever more
+  /// seldom.
   private func mergeIfRoom(
     _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
@@ -231,7 +232,7 @@ extension Exchange {
       try await mergeSmallSegments(&head, &report)
       memory.withLock { $0.merges = Retry(version: "") }
     } catch {
-      guard error.code == .quota else { throw error }
+      guard error.code == .quota || Exchange.mayBeOfOne(error) else { throw error }
       memory.withLock { $0.merges.fail() }
       report.problems.append(
         ExchangeReport.Problem(name: error.file ?? "small files", reason: error.message))

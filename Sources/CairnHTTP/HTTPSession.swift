@@ -95,7 +95,8 @@ package final class HTTPSession: Sendable {
         }
         let isTooLong = (error.retryAfter ?? 0) > settings.longestPauseSeconds
         let isPassing = authorizer.isPassing(error)
-        if isTooLong, isPassing, let seconds = error.retryAfter {
+        // Who has locked one file says nothing of the others.
+        if isTooLong, isPassing, error.kind != .status(423), let seconds = error.retryAfter {
           ledger.leave(request.origin, alone: seconds)
         }
         guard isPassing, tries < most, !isTooLong else { throw error }

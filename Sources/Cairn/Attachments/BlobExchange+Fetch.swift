@@ -246,14 +246,16 @@ extension BlobExchange {
   }
 
   /// Whether an error is not about one file only. `refusals` counts what was refused in a row: each
-  /// second time the directory is listed once more, so that a server that is out of order, or a
-  /// log-in page before it, is not asked for all of them.
+  /// second time, and each time that it may be busy, the directory is listed once more, so that a
+  /// server that is out of order, or a log-in page before it, is not asked for all of them.
   func stopsOthers(
     _ error: CairnError, _ refusals: inout Int
   ) async throws(CairnError) -> Bool {
     let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
     refusals = isRefused ? refusals + 1 : 0
-    if isRefused, refusals.isMultiple(of: 2) { _ = try await list() }
+    if isRefused, Exchange.mustListAgain(after: error, refusals: refusals) {
+      _ = try await list()
+    }
     return !isRefused && !BlobExchange.isOfOne(error)
   }
 
