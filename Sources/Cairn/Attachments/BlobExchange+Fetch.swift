@@ -212,12 +212,14 @@ extension BlobExchange {
     _ listing: [ContentHash: [Copy]], here: Set<BlobReference>, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let wanted = wanted(here, &report)
-    planFetch(wanted.filter { canBeHad($0, listing) })
+    // Asked once a round.
+    let there = Set(wanted.filter { canBeHad($0, listing) })
+    planFetch(wanted.filter(there.contains))
     var (missing, refusals) = (0, 0)
     var bytes: UInt64 = 0
     var isFull = false
     for reference in wanted {
-      guard canBeHad(reference, listing) else {
+      guard there.contains(reference) else {
         missing += 1
         continue
       }

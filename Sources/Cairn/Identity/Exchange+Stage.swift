@@ -129,6 +129,7 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     defer { saveHistories() }
+    beginAsking()
     try await readHeads(entries, &report)
     learnWords()
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.
