@@ -22,6 +22,15 @@ struct ObservedFolder: Folder {
     }
   }
 
+  func write(
+    _ path: String, _ bytes: [UInt8], need: BudgetNeed
+  ) async throws(CairnError) -> FolderEntry {
+    guard let budgeted = base as? any BudgetedFolder else { return try await write(path, bytes) }
+    do throws(CairnError) {
+      return note(try await budgeted.write(path, bytes, need: need))
+    } catch { throw note(error, isOfFile: true) }
+  }
+
   func remove(_ path: String) async throws(CairnError) {
     do throws(CairnError) { note(try await base.remove(path)) } catch {
       throw note(error, isOfFile: true)

@@ -133,8 +133,8 @@ package final class HTTPSession: Sendable {
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
     let budget = self.budget
     let reserved = try ledger.reserve(
-      request.body.count &+ request.expected, of: budget, isBegun: request.endsWhatWasBegun,
-      request.label)
+      request.body.count &+ request.expected, of: budget, need: request.need,
+      isBegun: request.endsWhatWasBegun, request.label)
     meter.noteRequest(isRetry: tries > 1)
     // Others send at the same time, and pay for themselves.
     let own = TrafficMeter(of: meter)
