@@ -6,19 +6,19 @@ struct ObservedFolder: Folder {
 
   func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
     do throws(CairnError) { return note(try await base.list(directory)) } catch {
-      throw note(error)
+      throw failed(error)
     }
   }
 
   func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
     do throws(CairnError) { return note(try await base.read(path, limit: limit)) } catch {
-      throw note(error, isOfFile: true)
+      throw failed(error, isOfFile: true)
     }
   }
 
   func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
     do throws(CairnError) { return note(try await base.write(path, bytes)) } catch {
-      throw note(error, isOfFile: true)
+      throw failed(error, isOfFile: true)
     }
   }
 
@@ -28,12 +28,12 @@ struct ObservedFolder: Folder {
     guard let budgeted = base as? any BudgetedFolder else { return try await write(path, bytes) }
     do throws(CairnError) {
       return note(try await budgeted.write(path, bytes, need: need))
-    } catch { throw note(error, isOfFile: true) }
+    } catch { throw failed(error, isOfFile: true) }
   }
 
   func remove(_ path: String) async throws(CairnError) {
     do throws(CairnError) { note(try await base.remove(path)) } catch {
-      throw note(error, isOfFile: true)
+      throw failed(error, isOfFile: true)
     }
   }
 
@@ -41,7 +41,7 @@ struct ObservedFolder: Folder {
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
     do throws(CairnError) { return note(try await base.read(path, from: offset, body)) } catch {
-      throw note(error, isOfFile: true)
+      throw failed(error, isOfFile: true)
     }
   }
 
@@ -49,7 +49,7 @@ struct ObservedFolder: Folder {
     _ path: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry {
     do throws(CairnError) { return note(try await base.write(path, from: source)) } catch {
-      throw note(error, isOfFile: true)
+      throw failed(error, isOfFile: true)
     }
   }
 
@@ -62,7 +62,7 @@ struct ObservedFolder: Folder {
     return answer
   }
 
-  private func note(_ error: CairnError, isOfFile: Bool = false) -> CairnError {
+  private func failed(_ error: CairnError, isOfFile: Bool = false) -> CairnError {
     if ExchangeCondition.saysNothing(error) { return error }
     if isOfFile, ObservedFolder.mayBeOfFile(error) { return error }
     condition.update { $0.isAnswering = false }

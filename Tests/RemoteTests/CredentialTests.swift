@@ -149,7 +149,9 @@ import Testing
   }
 
   private func code(_ task: Task<Result<Int, CairnError>, Never>) async -> CairnError.Code? {
-    if case .failure(let error) = await task.value { error.code } else { nil }
+    let result = await task.value
+    guard case .failure(let error) = result else { return nil }
+    return error.code
   }
 
   @Test func `who is cancelled does not wait for the source, and the others still do`()

@@ -276,6 +276,7 @@ import Testing
       let datastore = try manager.openOrCreateDatastore("of-" + device)
       try datastore.add("r")
       try await datastore.exchange()
+      try datastore.close()
       try await manager.refresh()
       let all = memory.names.filter { $0.contains("/catalogue/") }
       files += all.filter { !files.contains($0) }

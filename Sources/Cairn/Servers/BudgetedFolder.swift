@@ -2,8 +2,8 @@
 package enum BudgetNeed: Sendable {
   /// It waits until the hour has room for it.
   case waits
-  /// Nothing smaller can be made of it: if no hour has room for it, it goes in one of which at least
-  /// half is unused.
+  /// Nothing smaller can be made of it: if no hour has room for it, it goes in one of which at
+  /// least half is unused.
   case indivisible
   /// It names what has gone like that: without it nobody would look there.
   case naming
