@@ -195,7 +195,7 @@ let otherTargets: [Target] = [
   tests("CairnDiskTests", ["CairnDisk"]),
   tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),
   tests("CairnMergeTests", ["CairnMerge", "CairnBytes"], exclude: ["Traces"]),
-  tests("ToolTests", ["Cairn", "CairnCDB"]),
+  tests("ToolTests", ["Cairn", "CairnCDB", "CairnToolText"]),
   .testTarget(
     name: "FuzzTests", dependencies: ["CairnFuzzEntries", "TestSupport"],
     path: "Tests/Fuzz/Replay", swiftSettings: settings),

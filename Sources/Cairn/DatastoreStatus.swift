@@ -6,8 +6,9 @@ internal import CairnStore
 /// A value of one moment; `Datastore.statusChanges` gives each one that differs.
 public struct DatastoreStatus: Hashable, Sendable {
   /// The account's folder answers: the last request to it succeeded, and a round of the exchange is
-  /// under way or they run in the background. A folder has no connection, so this says what is
-  /// known, not what will be. Never set for a local datastore.
+  /// under way or they run in the background. That it refuses one file, or that a budget has no
+  /// room for one, changes nothing. A folder has no connection, so this says what is known, not
+  /// what will be. Never set for a local datastore.
   public var connected: Bool
   /// There are, or may be, changes of other devices that are not here yet: set from opening until
   /// a round has looked at everything in the folder, and as long as the folder names files that

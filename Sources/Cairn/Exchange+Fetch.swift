@@ -46,18 +46,20 @@ extension Exchange {
     }
     let vector = store.vector
     let waiting = inbox.withLock { $0.heldContents }
+    // Several devices may vouch for one.
+    var noted: Set<String> = []
     return heads.compactMap(\.snapshot).filter { snapshot in
       guard let entry = listing[snapshot.name], !waiting.contains(snapshot.content) else {
         return false
       }
       if let reason = refused[snapshot.content] {
-        if isNew {
+        if isNew, noted.insert(snapshot.name).inserted {
           report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
         }
         return false
       }
       if let known = verdict(on: entry) {
-        note(entry, known, &report)
+        if noted.insert(snapshot.name).inserted { note(entry, known, &report) }
         return false
       }
       // Nothing has changed since it was asked for.

@@ -138,27 +138,34 @@ extension Exchange {
     switch error.code {
     case .fileIO, .notFound, .corrupt, .readOnly: break
     case _ where Exchange.mayBeOfOne(error) && !isVital:
-      try await checkAnswering(&report)
+      try await checkAnswering(after: error, &report)
       withhold(entry, error.message)
     default: throw error
     }
     report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
   }
 
-  /// What a server says may be about one file only: it has listed the directory to the same device
-  /// just before.
+  /// What a server says may be about one file only, such as one that somebody has locked: it has
+  /// listed the directory to the same device just before.
   static func mayBeOfOne(_ error: CairnError) -> Bool {
-    [.server, .auth, .response, .request].contains(error.code)
+    [.server, .auth, .response, .request, .retryLater].contains(error.code)
   }
 
-  /// Each second time in a row the directory is listed once more: a server that is out of order,
-  /// or a log-in page before it, is not asked for all of its files.
-  private func checkAnswering(_ report: inout ExchangeReport) async throws(CairnError) {
+  /// Whether the directory is to be listed once more before anything else is asked for, after so
+  /// many refusals in a row: a server that is out of order, or a log-in page before it, is not
+  /// asked for all of its files; one that is busy for none.
+  static func mustListAgain(after error: CairnError, refusals: Int) -> Bool {
+    error.code == .retryLater || refusals.isMultiple(of: 2)
+  }
+
+  private func checkAnswering(
+    after error: CairnError, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
     let count = memory.withLock { memory in
       memory.refusals += 1
       return memory.refusals
     }
-    guard count.isMultiple(of: 2) else { return }
+    guard Exchange.mustListAgain(after: error, refusals: count) else { return }
     report.requests += 1
     _ = try await folder.list(directory)
   }

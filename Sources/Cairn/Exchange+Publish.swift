@@ -136,14 +136,16 @@ extension Exchange {
         datastore: store.datastore, device: store.device.rawValue, first: found.first,
         last: found.last, chainBefore: head.chain, chainAfter: chains.last ?? head.chain,
         pack: found.pack)
-      switch await tryPut(segment, there: listing, &report) {
+      // No hour may have room for as much at once.
+      let smaller = max(Exchange.packBytesMin, min(limit, found.pack.count) / 2)
+      let isDivisible =
+        found.first < found.last && smaller < limit && smaller < found.pack.count
+      let isFirst = head.last == before
+      let need = isFirst && !isDivisible ? BudgetNeed.indivisible : .waits
+      switch await tryPut(segment, need, there: listing, &report) {
       case .success(let new): head.segments.append(new)
       case .failure(let error):
-        // No hour may have room for as much at once.
-        let smaller = max(Exchange.packBytesMin, min(limit, found.pack.count) / 2)
-        guard error.code == .quota, head.last == before, found.first < found.last,
-          smaller < limit, smaller < found.pack.count
-        else { throw error }
+        guard error.code == .quota, isFirst, isDivisible else { throw error }
         limit = smaller
         next = try nextPack(after: before, through: last, limit)
         continue
@@ -183,19 +185,19 @@ extension Exchange {
   }
 
   private func tryPut(
-    _ segment: PublishedSegment, there listing: [String: FolderEntry],
+    _ segment: PublishedSegment, _ need: BudgetNeed, there listing: [String: FolderEntry],
     _ report: inout ExchangeReport
   ) async -> Result<Head.Segment, CairnError> {
     do throws(CairnError) {
-      return .success(try await put(segment, there: listing, &report))
+      return .success(try await put(segment, need, there: listing, &report))
     } catch { return .failure(error) }
   }
 
   /// Writes a segment, unless it is `there`: then a round has written it that did not come to its
   /// head. Nobody else has files of that name, which says what is in them.
   func put(
-    _ segment: PublishedSegment, there: [String: FolderEntry] = [:],
-    _ report: inout ExchangeReport
+    _ segment: PublishedSegment, _ need: BudgetNeed = .waits,
+    there: [String: FolderEntry] = [:], _ report: inout ExchangeReport
   ) async throws(CairnError) -> Head.Segment {
     var segment = segment
     do throws(DecodeError) {
@@ -208,7 +210,7 @@ extension Exchange {
     if let old = there[name], old.isPresent, old.size == result.size { return result }
     report.requests += 1
     transfers.planPublish(files: 1, bytes: UInt64(bytes.count))
-    let entry = try await folder.write(directory + "/" + name, bytes)
+    let entry = try await folder.write(directory + "/" + name, bytes, need: need)
     guard entry.size == UInt64(bytes.count) else {
       throw CairnError(
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
@@ -222,7 +224,8 @@ extension Exchange {
   // MARK: merging
 
   /// It only saves others requests: what is to be heard now must not wait until there is room for
-  /// it, and what it reads back takes room, too: it is tried ever more seldom.
+  /// it, or until a file is given that it reads back. That takes room, too: it is tried ever more
+  /// seldom.
   private func mergeIfRoom(
     _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
@@ -231,7 +234,7 @@ extension Exchange {
       try await mergeSmallSegments(&head, &report)
       memory.withLock { $0.merges = Retry(version: "") }
     } catch {
-      guard error.code == .quota else { throw error }
+      guard error.code == .quota || Exchange.mayBeOfOne(error) else { throw error }
       memory.withLock { $0.merges.fail() }
       report.problems.append(
         ExchangeReport.Problem(name: error.file ?? "small files", reason: error.message))
@@ -443,7 +446,7 @@ extension Exchange {
     try save(publication)
     memory.withLock { $0.publication = publication }
     report.requests += 1
-    let entry = try await folder.write(directory + "/" + name, bytes)
+    let entry = try await folder.write(directory + "/" + name, bytes, need: .naming)
     guard entry.size == UInt64(bytes.count) else {
       throw CairnError(
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)

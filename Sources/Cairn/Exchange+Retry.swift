@@ -75,14 +75,19 @@ extension Exchange.Memory {
 }
 
 extension Exchange {
-  /// What is wrong with a file that is not to be read in this round; to be asked once a round.
+  /// What is wrong with a file that is not to be read in this round, however often that is asked.
   func verdict(on entry: FolderEntry) -> String? {
     memory.withLock { memory in
-      guard let problem = memory.problem(with: entry),
-        memory.retries[entry.name]?.isDue() != true
-      else { return nil }
-      return problem
+      guard let problem = memory.problem(with: entry) else { return nil }
+      let isDue = memory.due[entry.name] ?? memory.retries[entry.name]?.isDue() ?? false
+      memory.due[entry.name] = isDue
+      return isDue ? nil : problem
     }
+  }
+
+  /// From now on it is another round.
+  func beginAsking() {
+    memory.withLock { ($0.refusals, $0.due) = (0, [:]) }
   }
 
   /// The folder does not give it. Nobody knows what is in it, so it is no bad one.
@@ -93,6 +98,7 @@ extension Exchange {
         withheld.count += known.count
       }
       memory.withheld[entry.name] = withheld
+      memory.due[entry.name] = false
       Retry.fail(entry, in: &memory.retries)
     }
   }
@@ -115,6 +121,7 @@ extension Exchange {
   func refuse(_ entry: FolderEntry, _ reason: String) {
     memory.withLock { memory in
       memory.foreign[entry.name] = (entry.version, reason)
+      memory.due[entry.name] = false
       Retry.fail(entry, in: &memory.retries)
     }
   }
@@ -123,7 +130,7 @@ extension Exchange {
   func forgive(_ name: String) {
     memory.withLock { memory in
       memory.foreign[name] = nil
-      memory.retries[name] = nil
+      (memory.retries[name], memory.due[name]) = (nil, nil)
     }
   }
 }

@@ -53,6 +53,8 @@ final class Exchange: Sendable {
     var refusals = 0
     /// When those that are bad or withheld are read again, by name.
     var retries: [String: Retry] = [:]
+    /// Whether it is time for that in this round, by name, as far as that was asked.
+    var due: [String: Bool] = [:]
     /// Heads that are not wholly there, by name: in which version, and for how many rounds.
     var halves: [String: (version: String, rounds: Int)] = [:]
     /// What is known of what each device has published, and as it was last saved.
@@ -319,10 +321,8 @@ final class Exchange: Sendable {
 
   /// Looks at everything in the datastore's directory, and fetches what is new.
   private func fetch(_ report: inout ExchangeReport) async throws(CairnError) -> Found {
-    let wasKnown = memory.withLock { memory in
-      memory.refusals = 0
-      return memory.folderIdentity != nil
-    }
+    beginAsking()
+    let wasKnown = memory.withLock { $0.folderIdentity != nil }
     try await checkFolder(&report)
     report.requests += 1
     let entries = try await folder.list(directory)
@@ -380,6 +380,7 @@ final class Exchange: Sendable {
   /// Reads the heads in the folder, and nothing else.
   func look() async throws(CairnError) -> [DeviceInfo] {
     var report = ExchangeReport()
+    beginAsking()
     try await readHeads(try await folder.list(directory), &report)
     learnWords()
     return devices()

@@ -18,6 +18,8 @@ package struct HTTPRequest: Sendable {
   package var accepted: Set<Int>
   /// Without it something half done would lie about: no budget stands against it.
   package var endsWhatWasBegun = false
+  /// How a budget stands against it otherwise.
+  package var need = BudgetNeed.waits
   /// Nothing is lost if it fails: it is not tried again.
   package var isWorthOneTry = false
   /// What is asked for may itself be a web page, which is then taken for none of a log-in.

@@ -95,7 +95,8 @@ package final class HTTPSession: Sendable {
         }
         let isTooLong = (error.retryAfter ?? 0) > settings.longestPauseSeconds
         let isPassing = authorizer.isPassing(error)
-        if isTooLong, isPassing, let seconds = error.retryAfter {
+        // Who has locked one file says nothing of the others.
+        if isTooLong, isPassing, error.kind != .status(423), let seconds = error.retryAfter {
           ledger.leave(request.origin, alone: seconds)
         }
         guard isPassing, tries < most, !isTooLong else { throw error }
@@ -132,8 +133,8 @@ package final class HTTPSession: Sendable {
     } catch { throw HTTPFailure(.settings(error), request.label, error.message) }
     let budget = self.budget
     let reserved = try ledger.reserve(
-      request.body.count &+ request.expected, of: budget, isBegun: request.endsWhatWasBegun,
-      request.label)
+      request.body.count &+ request.expected, of: budget, need: request.need,
+      isBegun: request.endsWhatWasBegun, request.label)
     meter.noteRequest(isRetry: tries > 1)
     // Others send at the same time, and pay for themselves.
     let own = TrafficMeter(of: meter)

@@ -59,6 +59,8 @@ package final class BudgetLedger: Sendable {
     var number: Int64 = -1
     var requests = 0
     var bytes: UInt64 = 0
+    /// Something has gone for which no hour has room.
+    var isExceeded = false
   }
 
   private let minutes = Lock([Minute](repeating: Minute(), count: 60))
@@ -105,22 +107,32 @@ package final class BudgetLedger: Sendable {
   /// budget, so that no other takes the same.
   ///
   /// - Parameters:
+  ///   - need: How the budget stands against it.
   ///   - isBegun: It ends what was begun: whatever it costs.
   ///   - label: What errors call it.
   package func reserve(
-    _ bytes: UInt64, of budget: TransferBudget?, isBegun: Bool, _ label: String
+    _ bytes: UInt64, of budget: TransferBudget?, need: BudgetNeed = .waits, isBegun: Bool,
+    _ label: String
   ) throws(HTTPFailure) -> Reservation {
     let number = clock.now() / 60_000
     let objection = minutes.withLock { minutes -> String? in
-      if let budget, !isBegun {
-        let used = BudgetLedger.used(minutes, number)
+      let used = BudgetLedger.used(minutes, number)
+      var exceeds = false
+      if let budget, !isBegun, need != .naming || !used.isExceeded {
         if let most = budget.requestsPerHour, used.requests >= most {
           return "the budget of \(most) requests an hour is used up"
         }
-        if let objection = BudgetLedger.objection(budget, bytes, used.bytes) { return objection }
+        if let objection = BudgetLedger.objection(budget, bytes, used.bytes) {
+          guard need == .indivisible, BudgetLedger.isTooLarge(bytes, for: budget) else {
+            return objection
+          }
+          exceeds = used.bytes <= (budget.bytesPerHour ?? 0) / 2
+          if !exceeds { return objection + "; it goes when half of the hour is unused" }
+        }
       }
       let place = BudgetLedger.place(number)
       if minutes[place].number != number { minutes[place] = Minute(number: number) }
+      if exceeds { minutes[place].isExceeded = true }
       minutes[place].requests += 1
       minutes[place].bytes &+= bytes
       return nil
@@ -179,16 +191,20 @@ package final class BudgetLedger: Sendable {
 
   private static func kept(of most: UInt64) -> UInt64 { min(most / 16, longBytes) }
 
-  private static func used(
-    _ minutes: [Minute], _ now: Int64
-  ) -> (requests: Int, bytes: UInt64) {
+  private static func used(_ minutes: [Minute], _ now: Int64) -> Minute {
     // A clock that was put back a little leaves minutes of the future: they count. Further ahead
     // they are of a clock that was wrong, and would count until it is that time.
-    minutes.reduce(into: (requests: 0, bytes: UInt64(0))) { sum, minute in
+    minutes.reduce(into: Minute()) { sum, minute in
       guard minute.number >= 0, minute.number > now - 60, minute.number < now + 60 else { return }
       sum.requests += minute.requests
       sum.bytes &+= minute.bytes
+      sum.isExceeded = sum.isExceeded || minute.isExceeded
     }
+  }
+
+  /// Whether no hour has room for so much, used or not.
+  private static func isTooLarge(_ bytes: UInt64, for budget: TransferBudget) -> Bool {
+    objection(budget, bytes, 0) != nil
   }
 
   private static func place(_ minute: Int64) -> Int { Int(((minute % 60) + 60) % 60) }

@@ -10,7 +10,7 @@ internal import Synchronization
 /// hash that came along; what it was sent more than once is looked at.
 /// Conditional requests are honoured by some servers, refused by others and passed over by the
 /// rest: nothing depends on them.
-struct S3Folder: Folder {
+struct S3Folder: BudgetedFolder {
   let address: S3Address
   let session: HTTPSession
   let uploads = S3Uploads()
@@ -132,6 +132,12 @@ struct S3Folder: Folder {
   // MARK: writing
 
   func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
+    try await write(path, bytes, need: .waits)
+  }
+
+  func write(
+    _ path: String, _ bytes: [UInt8], need: BudgetNeed
+  ) async throws(CairnError) -> FolderEntry {
     var request = request("PUT", path, accepted: [200, 201, 204])
     let hash = SignatureV4.md5(bytes)
     // The server refuses what arrived otherwise.
@@ -139,6 +145,7 @@ struct S3Folder: Folder {
       ("Content-Type", "application/octet-stream"), ("Content-MD5", Base64.encode(hash)),
     ]
     request.body = .bytes(bytes)
+    request.need = need
     let size = UInt64(bytes.count)
     do throws(HTTPFailure) {
       let answer = try await session.send(request)

@@ -71,18 +71,27 @@ struct BaseSnapshot {
   private mutating func load(_ number: Int) throws(LogError) -> Block {
     let block = try BaseSnapshot.read(number, reader, &fields)
     if keptBytes + block.bytes.count > budget, !kept.isEmpty { makeRoom() }
+    keep(block, number)
+    return block
+  }
+
+  private mutating func keep(_ block: Block, _ number: Int) {
     blocks[number] = block
     kept.append(number)
     keptBytes += block.bytes.count
-    return block
   }
 
   /// Whether all of it is unpacked in memory.
   var isWhole: Bool { kept.count == blocks.count }
 
-  /// Unpacks all blocks, as far as the budget goes.
+  /// Unpacks blocks one after the other, up to the first for which the budget has no room. What is
+  /// kept already stays.
   mutating func fill() throws(StoreError) {
-    for number in blocks.indices where keptBytes < budget { _ = try block(number) }
+    for number in blocks.indices where blocks[number] == nil && keptBytes < budget {
+      let block = try readUnkept(number)
+      if keptBytes + block.bytes.count > budget { return }
+      keep(block, number)
+    }
   }
 
   /// Drops the older half of what is kept: no bookkeeping on the read path.

@@ -11,7 +11,13 @@ extension WebDAVFolder {
   private static let wholeBytes: UInt64 = 8 << 20
 
   func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
-    try await write(path, .bytes(bytes))
+    try await write(path, bytes, need: .waits)
+  }
+
+  func write(
+    _ path: String, _ bytes: [UInt8], need: BudgetNeed
+  ) async throws(CairnError) -> FolderEntry {
+    try await write(path, .bytes(bytes), need)
   }
 
   func write(
@@ -39,7 +45,7 @@ extension WebDAVFolder {
   }
 
   private func write(
-    _ path: String, _ body: HTTPRequest.Body
+    _ path: String, _ body: HTTPRequest.Body, _ need: BudgetNeed = .waits
   ) async throws(CairnError) -> FolderEntry {
     let parts = path.split(separator: "/").map(String.init)
     guard let name = parts.last, !path.hasSuffix("/") else {
@@ -48,7 +54,7 @@ extension WebDAVFolder {
     let directory = parts.dropLast().joined(separator: "/")
     if !memory.isThere(directory) { try await makeDirectory(directory) }
     do throws(HTTPFailure) {
-      let (reply, isClear) = try await send(path, directory, body)
+      let (reply, isClear) = try await send(path, directory, body, need)
       if isClear, body.count <= WebDAVFolder.trustedBytes {
         return FolderEntry(
           name: name, size: body.count,
@@ -66,15 +72,15 @@ extension WebDAVFolder {
 
   /// Sends a file, and says whether it is clear what the server made of it.
   private func send(
-    _ path: String, _ directory: String, _ body: HTTPRequest.Body
+    _ path: String, _ directory: String, _ body: HTTPRequest.Body, _ need: BudgetNeed
   ) async throws(HTTPFailure) -> (HTTPReply, isClear: Bool) {
     if WebDAVFolder.saysContent(path) || memory.showsWholeFilesOnly {
-      let (reply, tries) = try await put(path, directory, body)
+      let (reply, tries) = try await put(path, directory, body, need)
       return (reply, tries == 1)
     }
     let scratch = directory + "/" + FileName.temporary(Machine.real.random.next())
     do throws(HTTPFailure) {
-      var (reply, tries) = try await put(scratch, directory, body)
+      var (reply, tries) = try await put(scratch, directory, body, need)
       tries += try await move(scratch, to: path, body) - 1
       // The tag is that of another name.
       reply.headers["etag"] = nil
@@ -105,11 +111,12 @@ extension WebDAVFolder {
   }
 
   private func put(
-    _ path: String, _ directory: String, _ body: HTTPRequest.Body
+    _ path: String, _ directory: String, _ body: HTTPRequest.Body, _ need: BudgetNeed
   ) async throws(HTTPFailure) -> (HTTPReply, tries: Int) {
     var request = request("PUT", path, accepted: [200, 201, 204])
     request.headers = [("Content-Type", "application/octet-stream")]
     request.body = body
+    request.need = need
     do throws(HTTPFailure) {
       let answer = try await session.send(request)
       memory.note(answer.reply)

@@ -12,7 +12,7 @@ internal import Synchronization
 /// the server is known to show whole files only. What was written is looked at again: at once if it
 /// is large or was sent more than once, and by the next listing, which says its size; a head is
 /// read back then.
-struct WebDAVFolder: Folder {
+struct WebDAVFolder: BudgetedFolder {
   let address: WebDAVAddress
   let session: HTTPSession
   let memory = WebDAVMemory()

@@ -96,6 +96,31 @@ struct SnapshotFileTests {
     for name in names.shuffled() { #expect(try base.find(name, table: 0) != nil) }
   }
 
+  @Test func `filling stops at the budget, and keeps what was asked for before`() throws {
+    let names = Self.names(4_000, SeededRandom(3))
+    let text = String(repeating: "some text ", count: 8)
+    let bytes = try BlockSample.snapshot(
+      [("t", names.map { SampleRow($0, settled: [("t", .string(text))]) })],
+      datastore: Self.datastore)
+    let disk = MemoryDisk()
+    try disk.setBytes("/s.snap", bytes)
+    // Blocks have 62 KiB at most.
+    var base = try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 150_000)
+    let last = base.reader.blockCount - 1
+    #expect(last > 4)
+    _ = try base.block(last)
+    try base.fill()
+    #expect(!base.isWhole)
+    let before = disk.reads
+    _ = try base.block(last)
+    _ = try base.block(0)
+    #expect(disk.reads == before, "both are kept")
+    var whole = try self.base(bytes)
+    try whole.fill()
+    #expect(whole.isWhole)
+  }
+
   @Test func `opening reads the ends, a look-up two pages and a block`() throws {
     let names = Self.names(5_000, SeededRandom(4))
     let bytes = try BlockSample.snapshot(

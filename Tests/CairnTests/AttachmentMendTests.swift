@@ -234,7 +234,7 @@ import Testing
     return (a, files)
   }
 
-  @Test(arguments: [CairnError.Code.auth, .server, .request, .readOnly, .fileIO])
+  @Test(arguments: [CairnError.Code.auth, .server, .request, .readOnly, .fileIO, .retryLater])
   func `a content that the folder does not give keeps a thorough look from no other`(
     code: CairnError.Code
   ) async throws {
@@ -270,7 +270,8 @@ import Testing
     #expect(try await a.repairFolder().wasWhole)
   }
 
-  @Test(arguments: [CairnError.Code.auth, .server, .network, .noConnection, .timeout])
+  @Test(
+    arguments: [CairnError.Code.auth, .server, .retryLater, .network, .noConnection, .timeout])
   func `a folder that gives nothing any more ends a thorough look`(
     code: CairnError.Code
   ) async throws {

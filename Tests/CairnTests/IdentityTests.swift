@@ -1,3 +1,5 @@
+import CairnDisk
+import Synchronization
 import TestSupport
 import Testing
 
@@ -102,6 +104,27 @@ import Testing
     let again = try bench.open("a")
     #expect(again.device == a.device)
     #expect(try again.ids() == ["a", "of-a", "of-b"])
+  }
+
+  @Test func `since when files are replaced is forgotten with the name that they have`()
+    async throws
+  {
+    let bench = IdentityBench()
+    let a = try bench.open("a")
+    try a.add("a")
+    try await a.exchange()
+    bench.clone("a", as: "b")
+    let b = try bench.open("b")
+    try b.add("of-b")
+    try await b.exchange()
+    try a.add("of-a")
+    #expect(try await a.exchange().isRejoining)
+    let exchanger = try #require(a.exchanger)
+    let file = a.device + "-1-1-00.seg"
+    exchanger.memory.withLock { $0.histories.replaced = [file: 5] }
+    #expect(try a.sync().newDevice != nil)
+    let left = exchanger.memory.withLock { $0.histories.replaced }
+    #expect(left == [:])
   }
 
   @Test func `two that notice each other both take a name`() async throws {

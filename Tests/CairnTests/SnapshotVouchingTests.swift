@@ -93,4 +93,22 @@ import Testing
     for _ in 0..<5 { #expect(try await b.exchange().publishedSnapshot == false) }
     #expect(reads.all.count == 1)
   }
+
+  @Test func `one for which two vouch, and that is not given, counts once a round`() async throws {
+    let (b, name) = try await second()
+    #expect(try await b.exchange().publishedSnapshot)
+    let c = try bench.open("c", hook)
+    let reads = Told<String>()
+    hook.set { request, path throws(CairnError) in
+      guard request == .read, path.hasSuffix(name) || path.hasSuffix(".seg") else { return }
+      if path.hasSuffix(name) { reads.add(path) }
+      throw CairnError(.auth, "no", file: path)
+    }
+    for round in 1...8 {
+      let problems = try await c.exchange().problems
+      #expect(problems.count { $0.name == name } == 1, "round \(round): \(problems)")
+    }
+    // In the first round, then 1, 2 and 4 rounds later.
+    #expect(reads.all.count == 4)
+  }
 }

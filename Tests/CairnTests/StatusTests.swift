@@ -130,6 +130,25 @@ import Testing
     #expect(!a.status.connected)
   }
 
+  /// It is asked between the requests: a refusal may be a round's last answer.
+  @Test(arguments: [CairnError.Code.auth, .server, .retryLater, .fileIO, .quota])
+  func `a folder that refuses one file is connected all the same`(
+    code: CairnError.Code
+  ) async throws {
+    let b = try await bench.publisher("b")
+    let file = try bench.segment(b)
+    let a = try bench.open("a", hook)
+    try a.add("a")
+    let seen = Told<Bool>()
+    hook.set { [weak a] request, path throws(CairnError) in
+      seen.add(a?.status.connected ?? true)
+      if request == .read, path.hasSuffix(file) { throw CairnError(code, "no", file: path) }
+    }
+    let report = try await a.exchange()
+    #expect(report.problems.count + report.waiting.count == 1)
+    #expect(seen.all.count > 3 && seen.all.dropFirst().allSatisfy { $0 })
+  }
+
   @Test func `in the background connected lasts, until the folder fails or it is stopped`()
     async throws
   {

@@ -126,7 +126,7 @@ import Testing
     let alone = ask(known)
     while calls.value == 0 { await Task.yield() }
     alone.cancel()
-    #expect(await alone.value == .failure(CairnError(.cancelled, "nobody asks any more")))
+    #expect(await code(alone) == .cancelled)
     let (leaving, staying) = (ask(known), ask(known))
     while calls.value < 2 { await Task.yield() }
     leaving.cancel()
@@ -134,6 +134,64 @@ import Testing
     mayAnswer.value = true
     #expect(await staying.value == .success(1))
     _ = await leaving.value
+  }
+
+  /// A source that takes its time, whoever is cancelled; and how often it was asked. It ends if it
+  /// has waited too long for a test, too.
+  private func stubborn(_ mayAnswer: Shared<Bool>) -> (KnownCredentials, calls: Counter) {
+    let calls = Counter()
+    let source = CredentialSource.closure { () async throws(CairnError) in
+      calls.add()
+      for _ in 0..<100_000 where !mayAnswer.value { await Task.yield() }
+      return .bearer("token")
+    }
+    return (KnownCredentials(source) { _ in true }, calls)
+  }
+
+  private func code(_ task: Task<Result<Int, CairnError>, Never>) async -> CairnError.Code? {
+    let result = await task.value
+    guard case .failure(let error) = result else { return nil }
+    return error.code
+  }
+
+  @Test func `who is cancelled does not wait for the source, and the others still do`()
+    async throws
+  {
+    let mayAnswer = Shared(false)
+    let (known, calls) = stubborn(mayAnswer)
+    let (leaving, staying) = (ask(known), ask(known))
+    while calls.value == 0 { await Task.yield() }
+    leaving.cancel()
+    #expect(await code(leaving) == .cancelled)
+    mayAnswer.value = true
+    #expect(await staying.value == .success(1))
+    #expect(calls.value == 1)
+  }
+
+  @Test func `what a source says after all have left is an answer for who comes next`()
+    async throws
+  {
+    let mayAnswer = Shared(false)
+    let (known, calls) = stubborn(mayAnswer)
+    let all = (0..<3).map { _ in ask(known) }
+    while calls.value == 0 { await Task.yield() }
+    for task in all { task.cancel() }
+    for task in all { #expect(await code(task) == .cancelled) }
+    // It is not asked twice at once.
+    let next = ask(known)
+    for _ in 0..<100 { await Task.yield() }
+    #expect(calls.value == 1)
+    // Who is cancelled before it waits does not begin to.
+    let early = Task { () async -> CairnError.Code? in
+      while !Task.isCancelled { await Task.yield() }
+      do throws(CairnError) { _ = try await known.answer(after: 0) } catch { return error.code }
+      return nil
+    }
+    early.cancel()
+    #expect(await early.value == .cancelled)
+    mayAnswer.value = true
+    #expect(await next.value == .success(1))
+    #expect(calls.value == 1)
   }
 
   @Test func `what can't be had is an error of its own`() async throws {

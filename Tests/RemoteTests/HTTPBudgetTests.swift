@@ -45,6 +45,36 @@ import Testing
     #expect(await get(bench, 500_000) == nil)
   }
 
+  @Test func `what no hour has room for goes when half of one is unused, if it has to`()
+    async throws
+  {
+    let bench = try bench(TransferBudget(bytesPerHour: 100_000))
+    func put(_ count: Int, _ need: BudgetNeed) async -> HTTPFailure? {
+      var request = HTTPRequest("PUT", bench.server.origin, "/0", accepted: [200])
+      request.body = .bytes([UInt8](repeating: 1, count: count))
+      request.need = need
+      do throws(HTTPFailure) { _ = try await bench.session.send(request) } catch { return error }
+      return nil
+    }
+    #expect(await put(200_000, .waits)?.kind == .budget)
+    #expect(await put(60_000, .waits)?.kind == nil)
+    let waiting = await put(200_000, .indivisible)
+    #expect(waiting?.kind == .budget && waiting?.detail.contains("half") == true)
+    // Another hour has room for it.
+    #expect(await put(90_000, .indivisible)?.kind == .budget)
+    bench.clock.advance(by: 3_600_000)
+    #expect(await put(50_000, .waits)?.kind == nil)
+    #expect(await put(200_000, .naming)?.kind == .budget)
+    #expect(await put(200_000, .indivisible)?.kind == nil)
+    #expect(await put(10, .waits)?.kind == .budget)
+    #expect(await put(200_000, .indivisible)?.kind == .budget)
+    #expect(await put(10, .naming)?.kind == nil)
+    #expect(bench.session.meter.traffic.sentBytes == 310_010)
+    bench.clock.advance(by: 3_600_000)
+    #expect(await put(60_000, .waits)?.kind == nil)
+    #expect(await put(60_000, .naming)?.kind == .budget)
+  }
+
   @Test func `a clock that is put back locks no budget`() async throws {
     let bench = try bench(TransferBudget(requestsPerHour: 1))
     #expect(await get(bench, 1) == nil)

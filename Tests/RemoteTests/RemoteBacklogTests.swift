@@ -71,6 +71,40 @@ import Testing
     #expect(sent.count >= (isOneFile ? 3 : 8) && sent.count == Set(sent).count, "\(sent)")
   }
 
+  @Test(arguments: [false, true])
+  func `a commit that no hour has room for goes alone, and its head with it`(
+    isUnknown: Bool
+  ) async throws {
+    var manners = MemoryDAV.Manners(clockTicks: true)
+    // It gets the head under another name first.
+    if isUnknown { manners.server = "Another/1" }
+    let memory = MemoryDAV(manners)
+    let server = try TestServer { memory.answer($0) }
+    let clock = ManualClock(1_800_000_000_000)
+    let bench = try RemoteBench(
+      location(server, bytesPerHour: 100_000, clock), keeping: server)
+    let a = try bench.open("a")
+    try a.table("t").insert(["bytes": .bytes(SeededRandom(8).bytes(200_000))], id: "large")
+    try a.sync()
+    try a.add("small")
+    let reader = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
+    let b = try reader.open("b")
+    for _ in 0..<3 {
+      let error = await #expect(throws: CairnError.self) { try await a.exchange() }
+      #expect(error?.code == .quota)
+      try await b.pull()
+      // It has used up the hour, and others hear of it all the same.
+      #expect(try b.ids() == ["large"])
+    }
+    #expect(a.publishedDeltas == 1)
+    clock.advance(by: 3_600_000)
+    #expect(try await a.exchange().publishedDeltas == 1)
+    try await b.pull()
+    #expect(try b.ids() == ["large", "small"])
+    let sent = server.log.filter { $0.hasPrefix("PUT") && $0.hasSuffix(".seg") }
+    #expect(sent.count == 2 && Set(sent).count == 2, "\(sent)")
+  }
+
   @Test func `what a budget has no room to merge is read ever more seldom`() async throws {
     let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
     let server = try TestServer { memory.answer($0) }

@@ -66,4 +66,24 @@ import Testing
     #expect(try await b.exchange().ignoredFiles == 1)
     #expect(server.log.count { $0.hasSuffix("/film") } == 1)
   }
+
+  @Test func `a dry run of a repair counts what it asks for, and writes nothing`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let bench = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
+    let a = try bench.open("a")
+    try a.add("one")
+    try await a.exchange()
+    let before = try #require(a.traffic)
+    server.clearLog()
+    let repair = try await a.repairFolder(dryRun: true)
+    #expect(repair.wasWhole && repair.checkedFiles == 1)
+    let traffic = try #require(repair.exchange.traffic)
+    // The listing, the own head, the file.
+    #expect(traffic.requests == 3 && server.log.count == 3, "\(server.log)")
+    #expect(server.log.allSatisfy { $0.hasPrefix("GET") || $0.hasPrefix("PROPFIND") })
+    #expect(traffic.receivedBytes >= repair.checkedBytes)
+    #expect(a.traffic?.since(before) == traffic)
+    #expect(repair.exchange.requests == 3)
+  }
 }

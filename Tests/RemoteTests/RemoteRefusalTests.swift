@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ["segment", "head", "foreign"], [403, 500])
+  @Test(arguments: ["segment", "head", "foreign"], [403, 423, 500])
   func `a file that the server does not give stops nobody else's`(
     _ kind: String, _ status: Int
   ) async throws {
@@ -83,7 +83,7 @@ import Testing
       for _ in 0..<8 { #expect(try await b.pull().problems.map(\.name) == [name]) }
       let tries = place.server.log.count { $0.hasSuffix("/" + name) } - before
       // Once more if its version was too young to say anything.
-      #expect(tries > 0 && tries <= (status == 500 ? 20 : 4), "\(tries)")
+      #expect(tries > 0 && tries <= (status == 403 ? 4 : 20), "\(tries)")
       place.refused.value = []
       for _ in 0..<9 { try await b.pull() }
       #expect(try await b.pull().problems == [])
@@ -91,9 +91,11 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true])
-  func `many files that are not given stop nobody else's`(_ isBucket: Bool) async throws {
-    let place = try Place(isBucket: isBucket, 403)
+  @Test(arguments: [false, true], [403, 423])
+  func `many files that are not given stop nobody else's`(
+    _ isBucket: Bool, _ status: Int
+  ) async throws {
+    let place = try Place(isBucket: isBucket, status)
     let devices = try (0..<5).map { try place.bench.open("device-\($0)") }
     for (index, device) in devices.enumerated() {
       try device.add("r\(index)")
@@ -109,9 +111,10 @@ import Testing
     #expect(try late.ids() == ["late", "r4"] && report.publishedDeltas == 1)
   }
 
-  @Test func `a server that fails in the middle of a round is not asked for every file`()
-    async throws
-  {
+  @Test(arguments: [(500, CairnError.Code.server, 2), (429, .retryLater, 1), (503, .retryLater, 1)])
+  func `a server that fails in the middle of a round is not asked for every file`(
+    _ answer: (status: Int, code: CairnError.Code, files: Int)
+  ) async throws {
     let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
     let server = try TestServer { memory.answer($0) }
     let bench = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
@@ -125,20 +128,20 @@ import Testing
     let isOut = Shared(false)
     server.handle { asked in
       if asked.method == "GET", asked.path.hasSuffix(".head") { isOut.value = true }
-      return isOut.value ? .text(500, "out of order") : memory.answer(asked)
+      return isOut.value ? .text(answer.status, "out of order") : memory.answer(asked)
     }
     server.clearLog()
     let error = await #expect(throws: CairnError.self) { try await late.exchange() }
-    #expect(error?.code == .server)
+    #expect(error?.code == answer.code)
     let asked = Set(server.log.filter { $0.hasPrefix("GET") && $0.hasSuffix(".head") })
-    #expect(asked.count == 2, "\(asked)")
+    #expect(asked.count == answer.files, "\(asked)")
     server.handle { memory.answer($0) }
     for _ in 0..<3 { try await late.pull() }
     #expect(try late.ids().count == 6)
   }
 
   /// A copy of this device may have written it.
-  @Test(arguments: [403, 500])
+  @Test(arguments: [403, 423, 500])
   func `the own head that is not given is waited for, and then written again`(
     _ status: Int
   ) async throws {
@@ -163,7 +166,45 @@ import Testing
     #expect(try b.ids() == ["a", "later"])
   }
 
-  @Test(arguments: [403, 500])
+  @Test func `a file that is locked for long keeps the server from nobody else`() async throws {
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { memory.answer($0) }
+    let bench = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.add("a")
+    try await a.exchange()
+    server.handle { asked in
+      asked.method == "GET" && asked.path.hasSuffix(".seg")
+        ? .answer(423, [("Retry-After", "3600")]) : memory.answer(asked)
+    }
+    try b.add("b")
+    let report = try await b.pull()
+    #expect(report.problems.count == 1 && report.publishedDeltas == 1)
+    server.handle { memory.answer($0) }
+    try await b.pull()
+    #expect(try b.ids() == ["a", "b"])
+  }
+
+  /// What is merged is read back.
+  @Test(arguments: [403, 423])
+  func `an own file that is not given does not keep others waiting`(_ status: Int) async throws {
+    let place = try Place(isBucket: false, status)
+    let a = try place.bench.open("a")
+    for number in 0..<Tuning().smallFileRun - 1 {
+      try a.add("r\(number)")
+      try await a.exchange()
+    }
+    place.refused.value = [try #require(place.files(".seg", of: a).first)]
+    try a.add("last")
+    let report = try await a.exchange()
+    #expect(report.publishedDeltas == 1 && report.mergedFiles == 0)
+    #expect(report.problems.count == 1 && !a.status.uploading)
+    place.refused.value = []
+    try a.add("later")
+    #expect(try await a.exchange().mergedFiles > 0)
+  }
+
+  @Test(arguments: [403, 423, 500])
   func `a content that is not given does not end a thorough look`(_ status: Int) async throws {
     for isBucket in [false, true] {
       let place = try Place(isBucket: isBucket, status)
@@ -188,7 +229,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [403, 500])
+  @Test(arguments: [403, 423, 500])
   func `a content that is not given keeps no other one waiting`(_ status: Int) async throws {
     for isBucket in [false, true] {
       let place = try Place(isBucket: isBucket, status)
@@ -213,5 +254,43 @@ import Testing
       for _ in 0..<8 { fetched += try await b.pull().fetchedAttachments }
       #expect(fetched == 3)
     }
+  }
+
+  @Test(arguments: [403, 423])
+  func `a list of datastores that is not given hides no other one`(_ status: Int) async throws {
+    let refused = Shared("")
+    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
+    let server = try TestServer { asked in
+      let isRefused = asked.method == "GET" && asked.path.hasSuffix("/" + refused.value)
+      return isRefused && !refused.value.isEmpty ? .text(status, "no") : memory.answer(asked)
+    }
+    let place = try TemporaryDirectory()
+    let location = FolderLocation.webDAV("\(server.origin)/f", .test)
+    func manager(_ device: String) throws -> DatastoreManager {
+      try DatastoreManager(
+        root: place.path + "/" + device, account: Account(user: "ann", folder: location))
+    }
+    var files: [String] = []
+    for device in ["a", "c"] {
+      let manager = try manager(device)
+      let datastore = try manager.openOrCreateDatastore("of-" + device)
+      try datastore.add("r")
+      try await datastore.exchange()
+      try datastore.close()
+      try await manager.refresh()
+      let all = memory.names.filter { $0.contains("/catalogue/") }
+      files += all.filter { !files.contains($0) }
+    }
+    try #require(files.count == 2)
+    refused.value = String(try #require(files[0].split(separator: "/").last))
+    let late = try manager("late")
+    for _ in 0..<2 {
+      let report = try await late.refresh()
+      #expect(report.problems.map(\.name) == [refused.value])
+    }
+    #expect(try late.listDatastores().map(\.id) == ["of-c"])
+    refused.value = ""
+    for _ in 0..<4 { try await late.refresh() }
+    #expect(try late.listDatastores().map(\.id).sorted() == ["of-a", "of-c"])
   }
 }

@@ -44,7 +44,7 @@ struct RepairCommand: AsyncParsableCommand {
       try report.print(json(result, nil), text: lines(result))
       throw error
     }
-    try report.print(json(result, folder), text: lines(result) + lines(folder))
+    try report.print(json(result, folder), text: lines(result) + folder.lines(isDry: dryRun))
     let isDone = dryRun ? folder.problems.isEmpty : folder.isWhole
     if !isDone { throw ExitCode(ExitStatus.failure.rawValue) }
   }
@@ -60,33 +60,6 @@ struct RepairCommand: AsyncParsableCommand {
     }
     try opened.close()
     return result
-  }
-
-  private func lines(_ folder: FolderRepair) -> [String] {
-    var lines = folder.missing.map { "lost in the folder: \($0)" }
-    lines += folder.damaged.map { "damaged in the folder: \($0.name): \($0.reason)" }
-    if folder.wasWhole {
-      let count = "\(counted(folder.checkedFiles, "file")) of \(folder.checkedBytes) bytes"
-      lines.append(
-        folder.unread.isEmpty
-          ? "the folder has what this device has published: \(count)"
-          : "what could be looked into of what this device has published is right: \(count)")
-    }
-    lines += folder.unread.map { "not looked into: \($0): its content is not here yet" }
-    if dryRun { return lines + problems(folder) }
-    lines += folder.written.map { "written to the folder: \($0)" }
-    lines += folder.onlyInSnapshot.map { range in
-      "only in a snapshot now: deltas \(range.first) to \(range.last)"
-    }
-    if folder.publishedSnapshot {
-      lines.append("a snapshot has what the files in the folder lack")
-    }
-    return lines + problems(folder)
-  }
-
-  private func problems(_ folder: FolderRepair) -> [String] {
-    folder.problems.map { "not mended in the folder: \($0)" }
-      + folder.exchange.problems.map { "problem with \($0.name): \($0.reason)" }
   }
 
   private func lines(_ result: RepairReport) -> [String] {

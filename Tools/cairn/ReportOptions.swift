@@ -32,8 +32,3 @@ func columns(_ rows: [[String]]) -> [String] {
     return line
   }
 }
-
-/// A count with its noun: 1 record, 2 records.
-func counted(_ count: Int, _ noun: String) -> String {
-  "\(count) \(noun)\(count == 1 ? "" : "s")"
-}

@@ -212,12 +212,14 @@ extension BlobExchange {
     _ listing: [ContentHash: [Copy]], here: Set<BlobReference>, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let wanted = wanted(here, &report)
-    planFetch(wanted.filter { canBeHad($0, listing) })
+    // Asked once a round.
+    let there = Set(wanted.filter { canBeHad($0, listing) })
+    planFetch(wanted.filter(there.contains))
     var (missing, refusals) = (0, 0)
     var bytes: UInt64 = 0
     var isFull = false
     for reference in wanted {
-      guard canBeHad(reference, listing) else {
+      guard there.contains(reference) else {
         missing += 1
         continue
       }
@@ -246,14 +248,16 @@ extension BlobExchange {
   }
 
   /// Whether an error is not about one file only. `refusals` counts what was refused in a row: each
-  /// second time the directory is listed once more, so that a server that is out of order, or a
-  /// log-in page before it, is not asked for all of them.
+  /// second time, and each time that it may be busy, the directory is listed once more, so that a
+  /// server that is out of order, or a log-in page before it, is not asked for all of them.
   func stopsOthers(
     _ error: CairnError, _ refusals: inout Int
   ) async throws(CairnError) -> Bool {
     let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
     refusals = isRefused ? refusals + 1 : 0
-    if isRefused, refusals.isMultiple(of: 2) { _ = try await list() }
+    if isRefused, Exchange.mustListAgain(after: error, refusals: refusals) {
+      _ = try await list()
+    }
     return !isRefused && !BlobExchange.isOfOne(error)
   }
 

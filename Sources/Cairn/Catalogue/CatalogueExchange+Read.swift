@@ -303,12 +303,18 @@ extension CatalogueExchange {
           name: entry.name, bytes: entry.size, reason: "it was listed, but is not there"))
       return nil
     } catch {
+      let problem = ExchangeReport.Problem(name: entry.name, reason: error.message)
       switch error.code {
-      case .fileIO, .notFound, .corrupt, .readOnly:
-        report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
-        return nil
+      case .fileIO, .notFound, .corrupt, .readOnly: break
+      case _ where Exchange.mayBeOfOne(error):
+        // A server that is out of order, or busy, is not asked for all of them.
+        report.requests += 1
+        _ = try await folder.list(FileName.catalogue)
+        refuse(entry, .problem(problem))
       default: throw error
       }
+      report.problems.append(problem)
+      return nil
     }
   }
 

@@ -85,12 +85,19 @@ extension Exchange {
     // What is written without having seen it would not come in, or only for the others to hold it.
     let writes = following == nil && (plan.isOnTop || store.vector[store.device] > plan.common.last)
     if writes, let cut = staging.exchange.store.cutAhead(of: plan.device) {
+      let have = staging.exchange.store.vector
+      let lacking = cut.context.entries.filter { dot in
+        dot.device != cut.dot.device && !have.contains(dot)
+      }.map { dot in
+        "\(have[dot.device] + 1) to \(dot.sequence) of device \(dot.device)"
+      }
+      let place = lacking.isEmpty ? "" : " (deltas " + lacking.joined(separator: ", ") + ")"
       missing.append(
         ExchangeReport.Waiting(
           name: FileName.head(device: cut.dot.device.rawValue), bytes: 0,
           reason: "device \(cut.dot.device) has asked others to agree, by its delta "
-            + "\(cut.dot.sequence), on what counts; until what that builds on is in the folder, "
-            + "nothing is published"))
+            + "\(cut.dot.sequence), on what counts; until what that builds on\(place) is in the "
+            + "folder, nothing is published"))
     }
     return missing
   }
@@ -129,6 +136,7 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     defer { saveHistories() }
+    beginAsking()
     try await readHeads(entries, &report)
     learnWords()
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.

@@ -222,7 +222,8 @@ extension Exchange {
         own: isRenamed ? Head(datastore: store.datastore, device: store.device) : memory.own)
       new.folderIdentity = memory.folderIdentity
       new.histories = histories
-      new.histories.replaced = memory.histories.replaced
+      // Files of a name that was left are not this device's to remove any more.
+      new.histories.replaced = isRenamed ? [:] : memory.histories.replaced
       new.isFirstLook = memory.isFirstLook
       // A new name nobody else has.
       new.isNameSure = isRenamed || memory.isNameSure

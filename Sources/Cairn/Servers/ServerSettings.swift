@@ -31,7 +31,9 @@ public struct ServerSettings: Sendable {
 
 /// What folders on a server may use in an hour. Used up, requests throw `quota` until the hour has
 /// moved on; what was begun is completed. A request for which there is no room any more waits for
-/// that, too, and a file that alone is larger than the budget until the budget is another one.
+/// that, too, and a file that alone is larger than the budget until the budget is another one. Only
+/// a commit of this device that is larger, and can't go in parts, goes all the same when at least
+/// half of the hour is unused, and its device's head with it: nothing else does in that hour.
 /// What has more than 64 KiB leaves the last sixteenth of the bytes, 64 KiB at most, to the rest.
 ///
 /// It is shared by the datastores of one `FolderKind`, and kept in memory: each process has its

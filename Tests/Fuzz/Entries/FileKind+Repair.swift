@@ -23,7 +23,8 @@ extension FileKind {
       }
       FileKind.sum(&copy, to: copy.count - 8)
     case .installation: FileKind.repairInstallation(&copy)
-    case .info, .accounts, .credentials, .migration, .chains, .role, .deleted:
+    case .info, .accounts, .credentials, .migration, .chains, .role, .deleted,
+      .held:
       FileKind.sum(&copy, to: copy.count - 8)
     case .identity: break
     }

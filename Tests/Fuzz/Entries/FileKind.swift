@@ -8,7 +8,7 @@ import CairnStore
 package enum FileKind: String, CaseIterable, Sendable {
   case current, segment, snapshot, published, head, publication, info, installation, accounts
   case credentials, migration, catalogue, identity
-  case chains, role, deleted
+  case chains, role, deleted, held
 
   /// Those that have no target of their own; a byte of the target `files` counts them.
   package static let small = allCases.filter { $0 != .segment && $0 != .snapshot }
@@ -41,6 +41,7 @@ package enum FileKind: String, CaseIterable, Sendable {
     case .chains: return XXH3.hash64(try Histories(bytes, path: path).encoded())
     case .role: return XXH3.hash64(RoleNote.encode(try RoleNote.decode(bytes, path: path)))
     case .deleted: return XXH3.hash64(try DeletedFile(bytes, path: path).encoded())
+    case .held: return XXH3.hash64(try HeldFile(bytes, path: path).encoded())
     }
   }
 

@@ -25,6 +25,18 @@ extension SampleWorld {
       try await manager.refresh()
       try manager.shutDown()
     }
+    try makeHeld()
+  }
+
+  /// Snapshots that an earlier process has held back. None of them is there any more.
+  private func makeHeld() throws {
+    let directory = "/a/" + FileName.directory(datastore: "notes") + "/" + FileName.inbox
+    if try disk.info(directory) == nil { try disk.createDirectory(directory) }
+    let random = SeededRandom(seed + 17)
+    let contents = (0..<3).map { _ in
+      UInt128(random.next()) << 64 | UInt128(random.next())
+    }
+    try disk.setBytes(directory + "/" + FileName.held, HeldFile(Set(contents)).encoded())
   }
 
   private func delete(_ ids: [String], from manager: DatastoreManager) throws {

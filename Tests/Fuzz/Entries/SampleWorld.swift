@@ -241,6 +241,7 @@ extension SampleWorld {
     case "ACCOUNTS": return .accounts
     case "MIGRATION": return .migration
     case "CHAINS": return .chains
+    case "HELD": return .held
     case "ROLE": return .role
     case "cairn.json": return .identity
     default: break

@@ -156,7 +156,7 @@ private struct Seeds {
     let disk = try await SampleWorld.make(seed: 1).disk
     for path in disk.paths() {
       guard let kind = SampleWorld.kind(path), let bytes = disk.bytes(path),
-        [.chains, .role, .deleted].contains(kind), bytes.count < 4096
+        [.chains, .role, .deleted, .held].contains(kind), bytes.count < 4096
       else { continue }
       add(.files, [self.kind(kind)] + bytes)
     }
