@@ -10,6 +10,9 @@ struct BlockBuilder: Sendable {
   private var presences: [Int] = []
   private var stamps: [Stamp: Int] = [.settled: 0]
   private var stampList: [Stamp] = []
+  /// The one that was asked for last: the fields of a record mostly have one, which is not hashed
+  /// again for each of them.
+  private var lastStamp = (stamp: Stamp.settled, number: 0)
   private var columns: [ColumnBuilder] = []
   private var complex: [(row: Int, bytes: [UInt8])] = []
   private(set) var hashes: [UInt64] = []
@@ -80,10 +83,17 @@ struct BlockBuilder: Sendable {
 
   private mutating func stampNumber(_ stamp: Stamp) -> Int {
     if stamp.isSettled { return 0 }
-    if let known = stamps[stamp] { return known }
-    stampList.append(stamp)
-    stamps[stamp] = stampList.count
-    return stampList.count
+    if stamp == lastStamp.stamp { return lastStamp.number }
+    let number: Int
+    if let known = stamps[stamp] {
+      number = known
+    } else {
+      stampList.append(stamp)
+      number = stampList.count
+      stamps[stamp] = number
+    }
+    lastStamp = (stamp, number)
+    return number
   }
 
   /// The block's bytes, its columns sorted by name; the builder is empty after that.
@@ -153,6 +163,7 @@ struct BlockBuilder: Sendable {
     if !stampList.isEmpty {
       stampList.removeAll()
       stamps = [.settled: 0]
+      lastStamp = (.settled, 0)
     }
     complex.removeAll()
     estimate = 0

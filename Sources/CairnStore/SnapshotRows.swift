@@ -103,7 +103,9 @@ struct SnapshotRows {
   // MARK: rows
 
   private func settled(_ stamp: Stamp) -> Stamp {
-    isAlone || fence.contains(stamp.dot) ? .settled : stamp
+    if isAlone { return .settled }
+    // Mostly nobody has asked for a fence.
+    return !fence.isEmpty && fence.contains(stamp.dot) ? .settled : stamp
   }
 
   /// A list keeps its stamp: edits still to come name its items by it.
