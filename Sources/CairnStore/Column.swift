@@ -29,6 +29,9 @@ struct Column {
 
   var isDense: Bool { sparse == nil }
 
+  /// What a cell of a dense column takes.
+  static let cellBytes = 13
+
   /// The slots that may have a cell, for walking over a whole column.
   var denseCount: Int { tags.count }
 

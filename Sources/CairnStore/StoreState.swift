@@ -252,6 +252,11 @@ struct StoreState {
     }
   }
 
+  /// About what the overlay takes in memory, but for lists and records in conflict.
+  var overlayBytes: Int {
+    tables.indices.reduce(ground.heap.count) { $0 + tables[$1].overlayBytes }
+  }
+
   mutating func rollBack() {
     for number in tables.indices where tables[number].hasPending {
       for pending in tables[number].pendingRecords where journal.isOn {
