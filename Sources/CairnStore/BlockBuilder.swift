@@ -76,8 +76,13 @@ struct BlockBuilder: Sendable {
     for cell in row.cells {
       let stamp = stampNumber(cell.stamp)
       while columns.count <= cell.field { columns.append(ColumnBuilder()) }
-      columns[cell.field].add(
-        cell.cell, from: cell.isBase ? baseHeap : heap, row: number, stamp: stamp)
+      if !CellTag.isHeap(cell.cell.tag) {
+        columns[cell.field].add(cell.cell, row: number, stamp: stamp)
+      } else if cell.isBase {
+        columns[cell.field].add(cell.cell, from: baseHeap, row: number, stamp: stamp)
+      } else {
+        columns[cell.field].add(cell.cell, from: heap, row: number, stamp: stamp)
+      }
     }
   }
 
