@@ -89,6 +89,16 @@ struct Column {
     }
   }
 
+  /// Gives a cell that is pending the stamp of its delta.
+  @inline(__always)
+  mutating func commit(_ slot: Int, stamp: UInt32) {
+    if slot < stamps.count {
+      if stamps[slot] == StampTable.pending { stamps[slot] = stamp }
+    } else if self.stamp(slot) == StampTable.pending {
+      set(slot, stamp: stamp)
+    }
+  }
+
   private mutating func setOutside(_ slot: Int, _ cell: Cell, stamp: UInt32) {
     guard let count = sparse?.count else {
       grow(to: slot + 1)
