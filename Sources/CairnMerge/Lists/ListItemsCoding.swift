@@ -75,12 +75,13 @@ enum ListItemsCoding {
     }
     reader = lengths
     try reader.skipVarints(count)
+    let letters = FieldValue.letters
     for _ in 0..<count {
       let length = try lengths.varint()
       guard length <= UInt64(Cell.heapLengthMax) else { throw .limit }
       let range = try reader.skip(Int(length))
       if length == 1, reader.bytes[range.lowerBound] < 0x80 {
-        body(FieldValue.letters[Int(reader.bytes[range.lowerBound])])
+        body(letters[Int(reader.bytes[range.lowerBound])])
       } else {
         guard let text = reader.bytes.text(range) else { throw .malformed("text is not UTF-8") }
         body(.string(text))
