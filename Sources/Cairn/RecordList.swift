@@ -181,8 +181,8 @@ extension Record {
         .deleted, "the record \(id) of table \(table.id) is deleted; it has no lists", id: "\(id)")
     }
     let list = RecordList(record: self, field: field)
-    _ = try wrapped { () throws(StoreError) in
-      try table.datastore.store.listCount(table: table.id, id: id.name, field: field)
+    try wrapped { () throws(StoreError) in
+      try table.datastore.store.requireList(table: table.id, id: id.name, field: field)
     }
     return list
   }

@@ -15,7 +15,8 @@ public enum Value: Hashable, Sendable {
   case list([Value])
   /// A content that is too large for a record: which one, not its bytes. Kept as 64 bytes of a
   /// form that nothing else has (`Datastore.attach`).
-  case attachment(AttachmentID)
+  // Indirect, or each value of every type would take twice as much memory.
+  indirect case attachment(AttachmentID)
 }
 
 extension Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

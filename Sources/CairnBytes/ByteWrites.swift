@@ -79,6 +79,20 @@ extension [UInt8] {
     }
   }
 
+  /// Appends what numbers have above `least`, in so many bytes each.
+  package mutating func put(_ numbers: [UInt64], less least: UInt64, width: Int) {
+    if width == 0 { return }
+    append(addingCapacity: numbers.count * width) { room in
+      for number in numbers {
+        var rest = number &- least
+        for _ in 0..<width {
+          room.append(UInt8(truncatingIfNeeded: rest))
+          rest >>= 8
+        }
+      }
+    }
+  }
+
   /// Copies a range of another array: one memory move, no intermediate array.
   @inlinable @inline(always)
   package mutating func put(_ other: [UInt8], _ range: Range<Int>) {

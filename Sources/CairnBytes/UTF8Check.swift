@@ -5,9 +5,16 @@ extension [UInt8] {
     precondition(range.lowerBound >= 0 && range.upperBound <= count)
     var i = range.lowerBound
     let end = range.upperBound
+    let highs: UInt64 = 0x8080_8080_8080_8080
     while i < end {
-      if i &+ 8 <= end, u64(at: i) & 0x8080_8080_8080_8080 == 0 {
+      if i &+ 8 <= end, u64(at: i) & highs == 0 {
         i &+= 8
+        // Most text that begins so has nothing but ASCII for a while.
+        while i &+ 32 <= end {
+          let words = u64(at: i) | u64(at: i &+ 8) | u64(at: i &+ 16) | u64(at: i &+ 24)
+          if words & highs != 0 { break }
+          i &+= 32
+        }
         continue
       }
       let length = scalarLength(at: i, end: end)

@@ -5,7 +5,7 @@ package import CairnDisk
 /// a snapshot already, and which is only kept until it is published.
 package struct SealedSegment: Sendable {
   package let header: SegmentHeader
-  package let footer: SegmentFooter
+  package let outline: SegmentFooter.Outline
   /// Where its frames end.
   package let end: Int
 
@@ -35,7 +35,7 @@ package struct SealedSegment: Sendable {
       guard let frame = Frame(bytes, at: 0, base: end, seedBase: header.seedBase),
         frame.kind == FrameKind.seal.rawValue, end + frame.end == count - trailerSize
       else { return nil }
-      footer = try SegmentFooter(frame.payload(bytes))
+      outline = try SegmentFooter.outline(frame.payload(bytes), of: header.device)
     } catch let error as DiskError {
       throw LogError(error)
     } catch { return nil }

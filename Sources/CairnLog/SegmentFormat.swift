@@ -85,7 +85,9 @@ package struct SegmentFooter: Equatable, Sendable {
   package var content: UInt128
 
   /// What the next segment calls its previous one.
-  package var chain: UInt128 {
+  package var chain: UInt128 { SegmentFooter.chain(previous, content) }
+
+  private static func chain(_ previous: UInt128, _ content: UInt128) -> UInt128 {
     var bytes: [UInt8] = []
     put(previous, into: &bytes)
     put(content, into: &bytes)
@@ -100,12 +102,12 @@ package struct SegmentFooter: Equatable, Sendable {
       out.put(item.sequence)
       out.put(item.offset)
     }
-    put(previous, into: &out)
-    put(content, into: &out)
+    SegmentFooter.put(previous, into: &out)
+    SegmentFooter.put(content, into: &out)
     return out
   }
 
-  private func put(_ hash: UInt128, into out: inout [UInt8]) {
+  private static func put(_ hash: UInt128, into out: inout [UInt8]) {
     out.put(UInt64(truncatingIfNeeded: hash))
     out.put(UInt64(truncatingIfNeeded: hash >> 64))
   }
@@ -118,7 +120,7 @@ package struct SegmentFooter: Equatable, Sendable {
 
   package init(_ payload: [UInt8]) throws(DecodeError) {
     var reader = ByteReader(payload)
-    let count = try reader.count(minimumSize: 20)
+    let count = try reader.count(minimumSize: SegmentFooter.itemSize)
     items = []
     items.reserveCapacity(count)
     for _ in 0..<count {
@@ -134,5 +136,35 @@ package struct SegmentFooter: Equatable, Sendable {
   private static func hash(_ reader: inout ByteReader) throws(DecodeError) -> UInt128 {
     let low = try reader.u64()
     return UInt128(try reader.u64()) << 64 | UInt128(low)
+  }
+
+  private static let itemSize = 20
+
+  /// What opening wants of a footer, without its items: a segment in which somebody typed has a
+  /// hundred thousand of them.
+  package struct Outline: Equatable, Sendable {
+    /// The highest sequence of the device's own frames; 0 if it has none.
+    package var lastOwn: UInt64
+    package var chain: UInt128
+  }
+
+  package static func outline(
+    _ payload: [UInt8], of device: UInt64
+  ) throws(DecodeError) -> Outline {
+    var reader = ByteReader(payload)
+    let count = try reader.count(minimumSize: itemSize)
+    let items = try reader.skip(count * itemSize)
+    let previous = try hash(&reader)
+    let chain = chain(previous, try hash(&reader))
+    guard reader.isAtEnd else { throw .malformed("bytes after a segment's footer") }
+    // From the end: most of a segment's frames are its own device's.
+    var place = items.upperBound
+    while place > items.lowerBound {
+      place -= itemSize
+      if payload.u64(at: place) == device {
+        return Outline(lastOwn: payload.u64(at: place + 8), chain: chain)
+      }
+    }
+    return Outline(lastOwn: 0, chain: chain)
   }
 }

@@ -77,7 +77,7 @@ package enum ColumnCoding {
   ) {
     let words = cells.lazy.filter { tags[$0] == CellTag.double }.map { words[$0] }
     if words.isEmpty { return }
-    guard let exponent = Decimal10.exponent(words) else {
+    guard let exponent = Decimal10.exponent(of: words) else {
       out.put(Decimal10.raw)
       for word in words { out.put(word) }
       return

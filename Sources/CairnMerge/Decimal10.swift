@@ -25,9 +25,14 @@ package enum Decimal10 {
 
   /// The smallest exponent that holds all of these doubles exactly, or nil.
   ///
+  /// Other modules call this one: a generic function would run unspecialised there.
+  package static func exponent(_ words: [UInt64]) -> Int? { exponent(of: words) }
+
+  /// The same for cells that lie among others.
+  ///
   /// A number of many digits that a small exponent holds may be lost at a larger one, so all are
   /// looked at again if the exponent has risen on the way.
-  package static func exponent(_ words: some Collection<UInt64>) -> Int? {
+  static func exponent(of words: some Collection<UInt64>) -> Int? {
     var exponent = 0
     var first = true
     var hasRisen = false

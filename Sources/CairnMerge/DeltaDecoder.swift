@@ -54,8 +54,12 @@ package struct DeltaDecoder: Sendable {
     let index = try reader.varint()
     guard index <= UInt64(names.count) else { throw .malformed("unknown name number") }
     if let known, index >= UInt64(known.names) { throw .malformed("a name that was lost") }
-    if index == UInt64(names.count) { names.append(try reader.string()) }
-    guard isValid(names[Int(index)]) else { throw .malformed("a name breaks the id grammar") }
+    if index == UInt64(names.count) {
+      // Tables and fields have one grammar: what is known need not be looked at again.
+      let name = try reader.string()
+      guard isValid(name) else { throw .malformed("a name breaks the id grammar") }
+      names.append(name)
+    }
     return Int(index)
   }
 

@@ -172,14 +172,22 @@ package struct DeltaEncoder: Sendable {
       }
     case .edit:
       for cell in cells {
-        part.clear()
-        let devices = ListEditCoding.encode(
-          delta.edits[cell] ?? ListEdit(), dot: delta.dot, into: &part)
-        out.putVarint(devices.count)
-        for device in devices { put(device: device, into: &out) }
-        out.putBlob(part)
+        // Looked at where it lies: a copy counts the references of all its parts.
+        if let index = delta.edits.index(cell) {
+          put(delta.edits.values[index], dot: delta.dot, into: &out)
+        } else {
+          put(ListEdit(), dot: delta.dot, into: &out)
+        }
       }
     }
+  }
+
+  private mutating func put(_ edit: ListEdit, dot: Dot, into out: inout [UInt8]) {
+    part.clear()
+    let devices = ListEditCoding.encode(edit, dot: dot, into: &part)
+    out.putVarint(devices.count)
+    for device in devices { put(device: device, into: &out) }
+    out.putBlob(part)
   }
 
   private mutating func put(_ running: RunningTotal, into out: inout [UInt8]) {

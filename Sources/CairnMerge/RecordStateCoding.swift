@@ -124,6 +124,14 @@ package enum RecordStateCoding {
   private static func onlyList(
     of field: String, _ bytes: [UInt8], _ range: Range<Int>
   ) throws(DecodeError) -> ListStateSkim? {
+    guard let reader = try onlyListBytes(of: field, bytes, range) else { return nil }
+    return try ListStateSkim(reader)
+  }
+
+  /// The same as a reader at its beginning.
+  private static func onlyListBytes(
+    of field: String, _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> ByteReader? {
     var reader = ByteReader(bytes, range)
     guard try life(&reader).exists, try reader.count(minimumSize: 4) > 0,
       try reader.string() == field, try reader.count(minimumSize: 13) == 1
@@ -132,7 +140,15 @@ package enum RecordStateCoding {
     guard try reader.u8() & 4 != 0, try value(&reader) != nil else { return nil }
     for _ in 0..<(try reader.count(minimumSize: 13)) { _ = try base(&reader) }
     for _ in 0..<(try reader.count(minimumSize: 14)) { _ = try total(&reader) }
-    return try ListStateSkim(reader)
+    return reader
+  }
+
+  /// True if a field holds a list that was edited, without looking into it; nil if it takes the
+  /// whole state to tell.
+  package static func holdsList(
+    of field: String, _ bytes: [UInt8], _ range: Range<Int>
+  ) throws(DecodeError) -> Bool? {
+    try onlyListBytes(of: field, bytes, range) == nil ? nil : true
   }
 
   /// The items of a field's list one by one, after their count; false, and nothing is called, if it

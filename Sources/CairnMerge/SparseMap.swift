@@ -9,7 +9,7 @@ import CairnBytes
 @usableFromInline
 package struct SparseMap<Value: Sendable>: Sendable {
   @usableFromInline var numbers: [Int] = []
-  @usableFromInline var values: [Value] = []
+  @usableFromInline package internal(set) var values: [Value] = []
 
   @inlinable
   package init() {}
@@ -32,6 +32,14 @@ package struct SparseMap<Value: Sendable>: Sendable {
   @inlinable
   func has(_ number: Int, at place: Int) -> Bool {
     place < numbers.count && numbers[place] == number
+  }
+
+  /// Where in `values` that is what a thing has, for those who would rather look than copy; nil if
+  /// it has nothing.
+  @inlinable
+  package func index(_ number: Int) -> Int? {
+    let place = place(number)
+    return has(number, at: place) ? place : nil
   }
 
   /// What a thing has; nil takes it away.

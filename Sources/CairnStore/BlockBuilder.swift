@@ -10,6 +10,9 @@ struct BlockBuilder: Sendable {
   private var presences: [Int] = []
   private var stamps: [Stamp: Int] = [.settled: 0]
   private var stampList: [Stamp] = []
+  /// The one that was asked for last: the fields of a record mostly have one, which is not hashed
+  /// again for each of them.
+  private var lastStamp = (stamp: Stamp.settled, number: 0)
   private var columns: [ColumnBuilder] = []
   private var complex: [(row: Int, bytes: [UInt8])] = []
   private(set) var hashes: [UInt64] = []
@@ -73,17 +76,29 @@ struct BlockBuilder: Sendable {
     for cell in row.cells {
       let stamp = stampNumber(cell.stamp)
       while columns.count <= cell.field { columns.append(ColumnBuilder()) }
-      columns[cell.field].add(
-        cell.cell, from: cell.isBase ? baseHeap : heap, row: number, stamp: stamp)
+      if !CellTag.isHeap(cell.cell.tag) {
+        columns[cell.field].add(cell.cell, row: number, stamp: stamp)
+      } else if cell.isBase {
+        columns[cell.field].add(cell.cell, from: baseHeap, row: number, stamp: stamp)
+      } else {
+        columns[cell.field].add(cell.cell, from: heap, row: number, stamp: stamp)
+      }
     }
   }
 
   private mutating func stampNumber(_ stamp: Stamp) -> Int {
     if stamp.isSettled { return 0 }
-    if let known = stamps[stamp] { return known }
-    stampList.append(stamp)
-    stamps[stamp] = stampList.count
-    return stampList.count
+    if stamp == lastStamp.stamp { return lastStamp.number }
+    let number: Int
+    if let known = stamps[stamp] {
+      number = known
+    } else {
+      stampList.append(stamp)
+      number = stampList.count
+      stamps[stamp] = number
+    }
+    lastStamp = (stamp, number)
+    return number
   }
 
   /// The block's bytes, its columns sorted by name; the builder is empty after that.
@@ -153,6 +168,7 @@ struct BlockBuilder: Sendable {
     if !stampList.isEmpty {
       stampList.removeAll()
       stamps = [.settled: 0]
+      lastStamp = (.settled, 0)
     }
     complex.removeAll()
     estimate = 0

@@ -29,6 +29,9 @@ struct Column {
 
   var isDense: Bool { sparse == nil }
 
+  /// What a cell of a dense column takes.
+  static let cellBytes = 13
+
   /// The slots that may have a cell, for walking over a whole column.
   var denseCount: Int { tags.count }
 
@@ -83,6 +86,16 @@ struct Column {
       stamps[slot] = stamp
     } else {
       sparse?[UInt32(slot)]?.stamp = stamp
+    }
+  }
+
+  /// Gives a cell that is pending the stamp of its delta.
+  @inline(__always)
+  mutating func commit(_ slot: Int, stamp: UInt32) {
+    if slot < stamps.count {
+      if stamps[slot] == StampTable.pending { stamps[slot] = stamp }
+    } else if self.stamp(slot) == StampTable.pending {
+      set(slot, stamp: stamp)
     }
   }
 

@@ -45,25 +45,6 @@ struct SnapshotBuild {
   }
 }
 
-extension TableState {
-  /// Slots in the order of their ids.
-  func sortedSlots() -> [Int] {
-    var packed: [(high: UInt64, low: UInt64, slot: Int)] = []
-    var texts: [(name: RecordName, slot: Int)] = []
-    packed.reserveCapacity(ids.count)
-    for (slot, id) in ids.enumerated() {
-      if case .packed(let high, let low) = id {
-        packed.append((high, low, slot))
-      } else {
-        texts.append((id, slot))
-      }
-    }
-    packed.sort { $0.high != $1.high ? $0.high < $1.high : $0.low < $1.low }
-    texts.sort { $0.name < $1.name }
-    return packed.map(\.slot) + texts.map(\.slot)
-  }
-}
-
 extension RecordState {
   /// What a plain row can hold: one presence, one plain entry a field, nothing else.
   var plain: (presence: Stamp, fields: [(String, Entry)])? {

@@ -16,20 +16,23 @@ struct SnapshotRows {
   private var ground: Ground
   private let isAlone: Bool
   private let fence: VersionVector
-  private var slots: ArraySlice<Int>
+  private let slots: [Int]
+  private var nextSlot = 0
   private var slotFields: [Int]
   private var blocks: Range<Int> = 0..<0
   private var below: Below?
   private var blockRow = 0
   /// Text of a record that was in conflict and is a plain row now.
   private var scratch: [UInt8] = []
+  /// Whether that is what `baseHeap` is.
+  private var isScratch = false
 
   init(_ table: TableState, of source: SnapshotBuild.Source, _ fields: inout FieldNumbers) {
     self.table = table
     ground = source.ground
     isAlone = source.isAlone
     fence = source.description.fence
-    slots = table.sortedSlots()[...]
+    slots = table.sortedSlots()
     slotFields = []
     for name in table.fieldNames { slotFields.append(fields.number(name)) }
     if let number = table.baseTable, let base = ground.base {
@@ -49,25 +52,30 @@ struct SnapshotRows {
   /// Makes the row of the next record, which may turn out to be none.
   private mutating func step(_ fields: inout FieldNumbers) throws(StoreError) -> Bool {
     row.hash = 0
-    full = nil
+    if full != nil { full = nil }
     try openBlock(&fields)
     guard let below else {
-      guard let slot = slots.popFirst() else { return false }
-      fill(slot, nil, &fields)
+      if nextSlot == slots.count { return false }
+      nextSlot += 1
+      fill(slots[nextSlot - 1], nil, &fields)
       return true
     }
-    baseHeap = below.block.bytes
-    if let slot = slots.first {
-      let (name, id) = (below.block.name(blockRow), table.ids[slot])
-      if id < name {
-        slots = slots.dropFirst()
-        fill(slot, nil, &fields)
-        return true
-      }
-      if id == name {
-        slots = slots.dropFirst()
+    if isScratch {
+      baseHeap = below.block.bytes
+      isScratch = false
+    }
+    if nextSlot < slots.count {
+      let slot = slots[nextSlot]
+      let name = below.block.name(blockRow)
+      if table.ids[slot] == name {
+        nextSlot += 1
         fill(slot, (below, blockRow), &fields)
         blockRow += 1
+        return true
+      }
+      if table.ids[slot] < name {
+        nextSlot += 1
+        fill(slot, nil, &fields)
         return true
       }
     }
@@ -98,12 +106,16 @@ struct SnapshotRows {
       columns.append(table.existingColumn(name))
     }
     below = Below(block: block, fields: numbers, columns: columns)
+    baseHeap = block.bytes
+    isScratch = false
   }
 
   // MARK: rows
 
   private func settled(_ stamp: Stamp) -> Stamp {
-    isAlone || fence.contains(stamp.dot) ? .settled : stamp
+    if isAlone { return .settled }
+    // Mostly nobody has asked for a fence.
+    return !fence.isEmpty && fence.contains(stamp.dot) ? .settled : stamp
   }
 
   /// A list keeps its stamp: edits still to come name its items by it.
@@ -122,10 +134,12 @@ struct SnapshotRows {
       return
     }
     row.begin(block.name(blockRow), presence: settled(block.presence(blockRow)))
-    for (position, column) in block.columns.enumerated() {
-      let cell = column.cell(blockRow, block.bytes)
+    let bytes = block.bytes
+    for position in block.columns.indices {
+      let cell = block.columns[position].cell(blockRow, bytes)
       if cell.isNone { continue }
-      let stamp = isAlone ? .settled : settled(block.stamp(blockRow, column), cell)
+      let stamp =
+        isAlone ? .settled : settled(block.stamp(blockRow, block.columns[position]), cell)
       row.add(below.fields[position], cell, stamp, isBase: true)
     }
   }
@@ -139,7 +153,12 @@ struct SnapshotRows {
     state.prune(fence)
     scratch.removeAll(keepingCapacity: true)
     guard row.fill(name, state, settlesAll: isAlone, heap: &scratch, &fields) else { return }
-    if row.state != nil { full = state } else { baseHeap = scratch }
+    if row.state != nil {
+      full = state
+    } else {
+      baseHeap = scratch
+      isScratch = true
+    }
   }
 
   /// A slot, with what the base has of it.
@@ -162,13 +181,16 @@ struct SnapshotRows {
       row.add(slotFields[column], cell, stamp, isBase: false)
     }
     guard let (below, blockRow) = below, table.seesBase(slot) else { return }
-    for (position, column) in below.block.columns.enumerated() {
+    let block = below.block
+    let bytes = block.bytes
+    for position in block.columns.indices {
       if let above = below.columns[position], table.columns[above].tag(slot) != CellTag.none {
         continue
       }
-      let cell = column.cell(blockRow, below.block.bytes)
+      let cell = block.columns[position].cell(blockRow, bytes)
       if cell.isNone { continue }
-      let stamp = isAlone ? .settled : settled(below.block.stamp(blockRow, column), cell)
+      let stamp =
+        isAlone ? .settled : settled(block.stamp(blockRow, block.columns[position]), cell)
       row.add(below.fields[position], cell, stamp, isBase: true)
     }
   }

@@ -32,6 +32,7 @@ extension Store {
     // Its files may be gone.
     if let ending { throw ending }
     try checkPlace()
+    defer { state.withLock { $0.frozenBytes = nil } }
     var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
     let (source, number, firstSegment) = try withState(freeze)
     let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
@@ -76,6 +77,7 @@ extension Store {
   ) throws(StoreError) -> (SnapshotBuild.Source, number: UInt64, firstSegment: UInt64) {
     try sealTail(&guarded)
     let source = try source(&guarded)
+    guarded.frozenBytes = guarded.store.overlayBytes
     guarded.store.ground.epoch += 1
     // Pending changes belong to the new epoch although they were made in the old one.
     for index in guarded.store.tables.indices {
@@ -308,12 +310,18 @@ extension Store {
 
   // MARK: when
 
+  /// After a commit. One that comes while a compaction runs, and has seen much come since that
+  /// began, waits for it: what is in memory twice meanwhile would otherwise have no bound.
   func startCompactionIfDue() {
     guard options.compactsAutomatically else { return }
-    let (isLong, isDue) = state.withLock { guarded in
+    let (isLong, isDue, isFull) = state.withLock { guarded in
+      if let frozen = guarded.frozenBytes {
+        return (false, false, guarded.store.overlayBytes - frozen > options.overlayBytes / 2)
+      }
       let isLong = guarded.tail.replayBytes > threshold(guarded)
-      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)))
+      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)), false)
     }
+    if isFull { compaction.withLock { $0.thread }?.join() }
     guard isDue else { return }
     if options.compactsInline { return compactNow(isLong: isLong) }
     compaction.withLock { running in
@@ -337,9 +345,15 @@ extension Store {
     } catch { compaction.withLock { $0.failure = error } }
   }
 
+  /// Half of the snapshot, so that each record is written anew a few times only. What takes much
+  /// memory is folded earlier, but still in proportion to the snapshot: the time of a load stays
+  /// linear, and its memory follows the eighth.
   private func threshold(_ guarded: Guarded) -> Int {
-    let snapshot = guarded.store.ground.base?.reader.fileLength ?? 0
-    return max(options.compactFrom, Int(snapshot / 2))
+    let length = guarded.tail.replayBytes
+    if length <= options.compactFrom { return options.compactFrom }
+    let snapshot = Int(guarded.store.ground.base?.reader.fileLength ?? 0)
+    let isLarge = length > snapshot / 8 && guarded.store.overlayBytes > options.overlayBytes
+    return max(options.compactFrom, isLarge ? snapshot / 8 : snapshot / 2)
   }
 
   /// A tail that opens in about a millisecond is left; so is one whose folding would take long.

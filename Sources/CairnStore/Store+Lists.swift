@@ -28,6 +28,18 @@ extension Store {
     }
   }
 
+  /// Throws `badType` if the field holds something that is no list.
+  package func requireList(
+    table: String, id: RecordName, field: String
+  ) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      guard let (place, column) = try guarded.store.find(number, id, field) else { return }
+      if try guarded.store.tables[number].holdsList(place, column, &guarded.store.ground) { return }
+      _ = try items(place, column, id, field, number, &guarded.store)
+    }
+  }
+
   /// Whether the field holds a list that was begun by editing, and not one that was set.
   package func isBegunList(
     table: String, id: RecordName, field: String

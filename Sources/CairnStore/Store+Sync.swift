@@ -61,8 +61,10 @@ extension Store {
       if options.durability == .full { try settleDoubt(&guarded) }
       if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
       outcome.summary = Store.summaryIfChanged(&guarded)
-      guard let segment = guarded.tail.segment else { return nil }
-      let end = LogPosition(segment: segment.header.number, end: segment.end)
+      guard let number = guarded.tail.segment?.header.number,
+        let offset = guarded.tail.segment?.end
+      else { return nil }
+      let end = LogPosition(segment: number, end: offset)
       // Also what an earlier sync has written that then failed: this one vouches for all of it.
       return end > mark && guarded.tail.hasWritten ? end : nil
     }
@@ -200,9 +202,9 @@ extension Store {
   func prepareTail(_ guarded: inout Guarded, forCuts: Bool = false) throws(StoreError) {
     try settleDoubt(&guarded)
     let floor = forCuts ? FormatVersion.cuts : FormatVersion.floor
-    if let segment = guarded.tail.segment {
-      let isFit = segment.header.floor >= floor && !guarded.tail.mustRotate
-      if isFit, segment.end < options.segmentBytes { return }
+    if let end = guarded.tail.segment?.end {
+      let isFit = guarded.tail.segment?.header.floor ?? 0 >= floor && !guarded.tail.mustRotate
+      if isFit, end < options.segmentBytes { return }
       try sealTail(&guarded)
     }
     try checkPlace()

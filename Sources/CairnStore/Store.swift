@@ -64,6 +64,8 @@ package final class Store: Sendable {
     var held: [DeviceID: DeliveryPlan.HeldDevice] = [:]
     /// Devices to be retired with the next commit.
     var retiring: Set<DeviceID> = []
+    /// While a compaction runs: what the overlay took when it froze the state.
+    var frozenBytes: Int?
     /// The next commit may carry a cut, if so many deltas are outside of the fence.
     var wantsCut: UInt64?
     /// Cuts and seals that were fetched and could not be applied so far.

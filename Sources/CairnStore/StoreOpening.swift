@@ -204,10 +204,10 @@ struct StoreOpening {
       segment.header.number == number, segment.header.datastore == current.datastore,
       segment.header.device == current.device
     else { return false }
-    let own = segment.footer.items.last { $0.device == current.device }
     tail.segments.append(
-      LogTail.SegmentInfo(number: number, lastOwn: own?.sequence ?? 0, bytes: segment.end))
-    tail.chain = segment.footer.chain
+      LogTail.SegmentInfo(
+        number: number, lastOwn: segment.outline.lastOwn, bytes: segment.end))
+    tail.chain = segment.outline.chain
     return true
   }
 

@@ -39,6 +39,8 @@ struct StoreState {
   var vector = VersionVector()
   /// Per device number: what that device had seen at its last delta here, by device number.
   private var contexts: [[UInt64]] = []
+  /// The same as vectors, for each delta that is applied: making one takes longer than all else.
+  private var vectors: [VersionVector] = []
   /// Highest time of any delta, for `modified` and for the own clock.
   var modified: Int64 = 0
   private(set) var ownTime: Int64 = 0
@@ -112,6 +114,8 @@ struct StoreState {
     while contexts.count <= row { contexts.append([]) }
     while contexts[row].count <= number { contexts[row].append(0) }
     contexts[row][number] = max(contexts[row][number], dot.sequence)
+    while vectors.count <= row { vectors.append(VersionVector()) }
+    vectors[row].insert(dot)
   }
 
   /// For repairs: a device had seen all that is before its own delta in its log, also where the
@@ -121,13 +125,10 @@ struct StoreState {
   }
 
   private func context(_ author: DeviceID) -> VersionVector {
-    guard let row = ground.stamps.devices.firstIndex(of: author), row < contexts.count else {
+    guard let row = ground.stamps.devices.firstIndex(of: author), row < vectors.count else {
       return VersionVector()
     }
-    return VersionVector(
-      contexts[row].enumerated().filter { $0.element > 0 }.map {
-        Dot(device: ground.stamps.devices[$0.offset], sequence: $0.element)
-      })
+    return vectors[row]
   }
 
   var allContexts: DeviceContexts {
@@ -249,6 +250,11 @@ struct StoreState {
       tables[number].hasPending
         && (tables[number].name == RuleBook.table || tables[number].name == AccessTable.name)
     }
+  }
+
+  /// About what the overlay takes in memory, but for lists and records in conflict.
+  var overlayBytes: Int {
+    tables.indices.reduce(ground.heap.count) { $0 + tables[$1].overlayBytes }
   }
 
   mutating func rollBack() {

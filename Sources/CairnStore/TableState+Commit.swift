@@ -201,17 +201,19 @@ extension TableState {
     into delta: inout Delta
   ) {
     let first = delta.tags.count
+    // Asked for once, and not for each cell.
+    let cells = columns[column]
     delta.rows.append(addingCapacity: rows.count) { room in
       for (row, _) in rows { room.append(row) }
     }
     delta.tags.append(addingCapacity: rows.count) { room in
       for (_, index) in rows {
-        let tag = columns[column].tag(Int(undo[index].slot))
+        let tag = cells.tag(Int(undo[index].slot))
         room.append(tag == CellTag.none ? CellTag.absent : tag)
       }
     }
     delta.words.append(addingCapacity: rows.count) { room in
-      for (_, index) in rows { room.append(columns[column].cell(Int(undo[index].slot)).word) }
+      for (_, index) in rows { room.append(cells.cell(Int(undo[index].slot)).word) }
     }
     delta.columns.append(
       Delta.Column(
@@ -259,12 +261,7 @@ extension TableState {
     }
     commitLists(&delta, stamp: stamp, seen: seen)
     let shown = recordsToShow()
-    for old in undo {
-      let slot = Int(old.slot)
-      if columns[Int(old.column)].stamp(slot) == StampTable.pending {
-        columns[Int(old.column)].set(slot, stamp: stampNumber)
-      }
-    }
+    for old in undo { columns[Int(old.column)].commit(Int(old.slot), stamp: stampNumber) }
     for pending in pendingRecords {
       if presences[pending.slot] == StampTable.pending { presences[pending.slot] = stampNumber }
       pendingMarks[pending.slot] = 0

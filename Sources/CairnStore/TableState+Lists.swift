@@ -373,8 +373,10 @@ extension TableState {
       let slot = Int(slots[Int(delta.records[Int(delta.rows[index])].reference)]) - 1
       if let splices = delta.splices[index] {
         try splice(slot, target, splices, &ground, rules, &totals)
-      } else if let edit = delta.edits[index] {
-        try self.edit(slot, target, edit, by: author, &ground, rules, &totals, &refreshed)
+      } else if let place = delta.edits.index(index) {
+        try edit(
+          slot, target, delta.edits.values[place], by: author, &ground, rules, &totals,
+          &refreshed)
       }
     }
   }

@@ -106,6 +106,17 @@ extension TableState {
     return try readList(place, column, &ground, RecordStateCoding.listCount)
   }
 
+  /// The same for whether it is one at all, which takes no look at its items.
+  mutating func holdsList(
+    _ place: Place, _ column: Int, _ ground: inout Ground
+  ) throws(StoreError) -> Bool {
+    if case .slot(let slot) = place {
+      let tag = columns[column].tag(slot)
+      return tag == CellTag.editedList || CellTag.isList(tag)
+    }
+    return try readList(place, column, &ground, RecordStateCoding.holdsList) ?? false
+  }
+
   private mutating func readList<R>(
     _ place: Place, _ column: Int, _ ground: inout Ground,
     _ read: (String, [UInt8], Range<Int>) throws(DecodeError) -> R?

@@ -166,6 +166,16 @@ struct TableState {
     shadows[place.block] = rows
   }
 
+  /// About what the slots and their cells take in memory.
+  var overlayBytes: Int {
+    columns.indices.reduce(ids.count * TableState.slotBytes) {
+      $0 + columns[$1].denseCount * Column.cellBytes
+    }
+  }
+
+  /// With its place in the index.
+  private static let slotBytes = 80
+
   func isShadowed(block: Int, row: Int) -> Bool {
     guard let rows = shadows[UInt32(block)], row >> 6 < rows.count else { return false }
     return rows[row >> 6] >> UInt64(row & 63) & 1 == 1

@@ -12,6 +12,7 @@ enum ListItemsCoding {
     _ count: Int, _ reader: inout ByteReader
   ) throws(DecodeError) -> ListItems {
     if count == 0 { return ListItems() }
+    if count == 1, let letter = try oneText(&reader) { return letter }
     let delta = try columns(count, &reader)
     var items = ListItems()
     let bytes = delta.tags.indices.reduce(0) {
@@ -28,6 +29,23 @@ enum ListItemsCoding {
         items.append(cell)
       }
     }
+    return items
+  }
+
+  /// A letter that was typed: other devices' keystrokes come by the ten thousand, and most of the
+  /// time of each would be taken by the columns for many. Nil, and nothing read, for all else.
+  private static func oneText(_ reader: inout ByteReader) throws(DecodeError) -> ListItems? {
+    guard !reader.isAtEnd, reader.bytes[reader.offset] == CellTag.string else { return nil }
+    _ = try reader.u8()
+    let length = try reader.varint()
+    guard length <= UInt64(Cell.heapLengthMax), length <= UInt64(reader.remaining) else {
+      throw .limit
+    }
+    let range = try reader.skip(Int(length))
+    guard reader.bytes.isUTF8(range) else { throw .malformed("text is not UTF-8") }
+    var items = ListItems()
+    items.heap.put(reader.bytes, range)
+    items.append(Cell(tag: CellTag.string, word: Cell.heapWord(0..<range.count)))
     return items
   }
 
@@ -57,12 +75,13 @@ enum ListItemsCoding {
     }
     reader = lengths
     try reader.skipVarints(count)
+    let letters = FieldValue.letters
     for _ in 0..<count {
       let length = try lengths.varint()
       guard length <= UInt64(Cell.heapLengthMax) else { throw .limit }
       let range = try reader.skip(Int(length))
       if length == 1, reader.bytes[range.lowerBound] < 0x80 {
-        body(FieldValue.letters[Int(reader.bytes[range.lowerBound])])
+        body(letters[Int(reader.bytes[range.lowerBound])])
       } else {
         guard let text = reader.bytes.text(range) else { throw .malformed("text is not UTF-8") }
         body(.string(text))

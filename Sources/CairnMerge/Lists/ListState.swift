@@ -83,6 +83,7 @@ package struct ListState: Sendable {
   /// The size that the list counts with under a rule: 20 and its value's size for each item.
   package func size(_ rule: Rule) -> Int {
     var size = rope.visibleCount * Sizes.listItem + bytes
+    if contested.isEmpty { return size }
     for item in contested where !isTouched(item) {
       if let node = pending.moved[item] ?? currentNode(item), rope.isVisible(node) {
         size += value(ofItem: item, rule).size - items.size(Int(item))
