@@ -202,9 +202,9 @@ package final class BudgetLedger: Sendable {
     }
   }
 
-  /// Whether no hour has room for so much, used or not.
+  /// Whether no hour has room for so much, used or not. A budget of nothing is never exceeded.
   private static func isTooLarge(_ bytes: UInt64, for budget: TransferBudget) -> Bool {
-    objection(budget, bytes, 0) != nil
+    budget.bytesPerHour != 0 && objection(budget, bytes, 0) != nil
   }
 
   private static func place(_ minute: Int64) -> Int { Int(((minute % 60) + 60) % 60) }

@@ -113,7 +113,7 @@ struct SnapshotRows {
   // MARK: rows
 
   private func settled(_ stamp: Stamp) -> Stamp {
-    if isAlone { return .settled }
+    if isAlone || stamp.isSettled { return .settled }
     // Mostly nobody has asked for a fence.
     return !fence.isEmpty && fence.contains(stamp.dot) ? .settled : stamp
   }

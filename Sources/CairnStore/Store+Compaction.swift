@@ -34,7 +34,11 @@ extension Store {
     try checkPlace()
     defer { state.withLock { $0.frozenBytes = nil } }
     var outcome = CompactionOutcome(bytesBefore: try bytesOnDisk())
-    let (source, number, firstSegment) = try withState(freeze)
+    let (source, number, firstSegment) = try withState { guarded throws(StoreError) in
+      let frozen = try freeze(&guarded)
+      guarded.frozenBytes = guarded.store.overlayBytes
+      return frozen
+    }
     let path = directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
     outcome.records = source.totals.recordCount
     try build(path, from: source)
@@ -77,7 +81,6 @@ extension Store {
   ) throws(StoreError) -> (SnapshotBuild.Source, number: UInt64, firstSegment: UInt64) {
     try sealTail(&guarded)
     let source = try source(&guarded)
-    guarded.frozenBytes = guarded.store.overlayBytes
     guarded.store.ground.epoch += 1
     // Pending changes belong to the new epoch although they were made in the old one.
     for index in guarded.store.tables.indices {

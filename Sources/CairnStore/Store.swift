@@ -64,7 +64,8 @@ package final class Store: Sendable {
     var held: [DeviceID: DeliveryPlan.HeldDevice] = [:]
     /// Devices to be retired with the next commit.
     var retiring: Set<DeviceID> = []
-    /// While a compaction runs: what the overlay took when it froze the state.
+    /// While a compaction runs: what the overlay took when it froze the state. Never while a
+    /// snapshot is joined: the thread that commits would wait for may be waiting for that.
     var frozenBytes: Int?
     /// The next commit may carry a cut, if so many deltas are outside of the fence.
     var wantsCut: UInt64?

@@ -248,6 +248,72 @@ struct StoreJoinTests {
     }
   }
 
+  @Test func `after a join the log is folded by itself as before`() throws {
+    let a = try StoreDevice(1) {
+      $0.compactsAutomatically = true
+      $0.compactsInline = true
+      $0.compactFrom = 2000
+    }
+    let b = try StoreDevice(2)
+    try a.store.insert("a")
+    try a.store.sync()
+    try b.store.insert("b")
+    try b.store.sync()
+    _ = try b.store.compact()
+    let outcome = try join(try #require(b.snapshotBytes()), into: a)
+    #expect(outcome?.appliedCount == 1)
+    let joined = try #require(a.store.snapshotFile()?.path)
+    for number in 0..<400 {
+      try a.store.insert("r\(number)", ["s": "some text"])
+      try a.store.sync()
+    }
+    #expect(a.store.snapshotFile()?.path != joined)
+    #expect(a.store.compactionFailure == nil)
+    #expect(try a.store.count(table: "t") == 402)
+  }
+
+  /// If the second commit waited for the compaction, which waits for the join, this would never end.
+  @Test(.timeLimit(.minutes(5)))
+  func `a commit during a join does not wait for a compaction that waits for the join`() throws {
+    let a = try StoreDevice(1) {
+      $0.compactsAutomatically = true
+      $0.compactFrom = 5000
+      $0.overlayBytes = 0
+    }
+    let b = try StoreDevice(2)
+    try a.store.insert("a")
+    try a.store.sync()
+    try b.store.insert("b")
+    try b.store.sync()
+    _ = try b.store.compact()
+    let store = a.store
+    let path = store.temporarySnapshotPath()
+    try a.disk.setBytes(path, try #require(b.snapshotBytes()))
+    // Its first step, before the state is frozen: a compaction becomes due.
+    let isDone = Flag()
+    a.disk.intercept { _ in
+      guard isDone.raise() else { return nil }
+      do {
+        try store.insert("large", ["s": .string(String(repeating: "x", count: 10_000))])
+        try store.sync()
+      } catch { Issue.record(error) }
+      return nil
+    }
+    let outcome = try store.join(snapshot: path) { _ in
+      do {
+        try store.insert("during", ["n": 1])
+        try store.sync()
+      } catch { Issue.record(error) }
+      return true
+    }
+    a.disk.intercept(nil)
+    #expect(isDone.isUp)
+    #expect(outcome?.appliedCount == 1)
+    try a.reopen()
+    #expect(store.compactionFailure == nil)
+    for id in ["a", "b", "large", "during"] { #expect(try a.store.get(id) != nil, "\(id)") }
+  }
+
   // MARK: crashes
 
   /// Whatever is left when the power goes at some step of a join is the state before or after it.

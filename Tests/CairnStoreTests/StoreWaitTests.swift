@@ -45,6 +45,52 @@ struct StoreWaitTests {
     #expect(try device.store.get("r") == ["n": 2])
   }
 
+  /// While a compaction makes its file, another thread commits. It comes back when the compaction
+  /// has ended, well or not.
+  @Test(arguments: [nil, DiskError.Reason.noSpace])
+  func `a commit waits for a compaction that it outruns, and no longer`(
+    reason: DiskError.Reason?
+  ) throws {
+    let device = try StoreDevice(1) {
+      $0.compactsAutomatically = true
+      $0.compactFrom = 1000
+      $0.overlayBytes = 0
+    }
+    let store = device.store
+    let writer = Lock<BackgroundThread?>(nil)
+    let failure = Lock<String?>(nil)
+    let (isBegun, isBack, wasEarly) = (Flag(), Flag(), Flag())
+    device.disk.intercept { operation in
+      guard operation.verb == "create", operation.path.hasPrefix(StoreDevice.directory + "/snap/")
+      else { return nil }
+      guard isBegun.raise() else { return reason }
+      let before = store.vector
+      let thread = BackgroundThread {
+        do {
+          try store.insert("s", ["n": 1])
+          try store.sync()
+        } catch { failure.withLock { $0 = "\(error)" } }
+        isBack.raise()
+      }
+      while store.vector == before, !isBack.isUp {}
+      let end = ContinuousClock.now + .milliseconds(30)
+      while ContinuousClock.now < end {}
+      if isBack.isUp { wasEarly.raise() }
+      writer.withLock { $0 = thread }
+      return reason
+    }
+    try store.insert("r", ["s": .string(String(repeating: "x", count: 2000))])
+    try store.sync()
+    while writer.withLock({ $0 == nil }) {}
+    writer.withLock { $0 }?.join()
+    device.disk.intercept(nil)
+    #expect(failure.withLock { $0 } == nil)
+    #expect(isBack.isUp && !wasEarly.isUp)
+    #expect((store.compactionFailure == nil) == (reason == nil))
+    try device.reopen()
+    #expect(try device.store.get("r") != nil && device.store.get("s") == ["n": 1])
+  }
+
   @Test(arguments: [DiskError.Reason.readOnly, .denied])
   func `on a disk that takes nothing a store is not opened, nor changed, nor half open`(
     reason: DiskError.Reason

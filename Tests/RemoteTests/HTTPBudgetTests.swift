@@ -75,6 +75,20 @@ import Testing
     #expect(await put(60_000, .naming)?.kind == .budget)
   }
 
+  @Test func `a budget of nothing lets nothing go, divisible or not`() async throws {
+    let bench = try bench(TransferBudget(bytesPerHour: 0))
+    for need in [BudgetNeed.waits, .indivisible, .naming] {
+      var request = HTTPRequest("PUT", bench.server.origin, "/0", accepted: [200])
+      request.body = .bytes([1])
+      request.need = need
+      do throws(HTTPFailure) {
+        _ = try await bench.session.send(request)
+        Issue.record("\(need)")
+      } catch { #expect(error.kind == .budget, "\(need)") }
+    }
+    #expect(bench.server.count == 0)
+  }
+
   @Test func `a clock that is put back locks no budget`() async throws {
     let bench = try bench(TransferBudget(requestsPerHour: 1))
     #expect(await get(bench, 1) == nil)
