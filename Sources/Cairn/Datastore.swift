@@ -193,7 +193,8 @@ public final class Datastore: Sendable {
   // MARK: commits
 
   /// Commits local changes as one atomic, durable delta, then makes visible what an exchange has
-  /// fetched from other devices. Never waits for a network.
+  /// fetched from other devices. Never waits for a network. While much is written at once, it waits
+  /// for the compaction that runs beside: for seconds where a datastore has millions of records.
   ///
   /// What other devices delete beyond `Options.massDeleteLimit` is not taken: what those devices
   /// sent waits, and `massDelete` of the result and of `status` says so.

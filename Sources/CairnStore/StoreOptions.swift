@@ -22,7 +22,8 @@ package struct StoreOptions: Sendable {
   package var compactFrom = 8 << 20
   /// What has changed since the snapshot is folded into it sooner if it takes more memory than
   /// this. It is there twice while that goes on, and a third time as far as it grows meanwhile,
-  /// which commits then keep below half of this.
+  /// which commits then keep below about half of this by waiting. Lists, records in conflict and
+  /// the bytes of ids are not counted.
   package var overlayBytes = 32 << 20
   /// A log of at most this size is left for the next open to replay.
   package var replayBytes = 128 << 10

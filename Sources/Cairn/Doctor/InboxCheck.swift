@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 
 /// What was fetched and waits for a sync.
 enum InboxCheck {
