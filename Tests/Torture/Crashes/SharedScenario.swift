@@ -31,6 +31,28 @@ struct SharedScenario: Scenario {
     case peerLoad(Int, Int)
     /// The other device deletes the datastore, and says so.
     case peerDeletes
+    /// Another device's side of a meeting, three times.
+    case peerMeets
+    /// It takes what is there, deletes some of the records, and says so.
+    case peerDeletesRecords
+    /// It retires this device, as it is now.
+    case peerRetires
+    /// This device retires it.
+    case retirePeer
+    /// It writes without having heard that it was retired, says so, and hears of it: it comes back
+    /// under another name.
+    case peerReturns
+    /// This device asks what may be forgotten.
+    case forget
+    /// All have agreed so often, and so many devices are retired.
+    case expectCuts(Int, retired: Int)
+    /// This device has another name than it had when it was opened first.
+    case expectRenamed
+    /// So many records are in the trash, in so many files.
+    case expectTrash(Int, files: Int)
+    /// All of the trash is inserted again, one commit.
+    case restoreTrash
+    case emptyTrash
     case refresh
     /// One that hears of the delete of a datastore.
     case refreshDeleting(String)
@@ -63,6 +85,16 @@ struct SharedScenario: Scenario {
     steps.contains { step in
       switch step {
       case .delete, .deleteLocal, .uncache, .migrate, .peerDeletes: true
+      default: false
+      }
+    }
+  }
+
+  /// What is in the trash shows as well: what others have deleted has to be there or in it.
+  var hasTrash: Bool {
+    steps.contains { step in
+      switch step {
+      case .expectTrash, .restoreTrash, .emptyTrash: true
       default: false
       }
     }
@@ -110,6 +142,16 @@ struct SharedScenario: Scenario {
     return content &* (isLocal ? 3 : 1) &+ UInt64(id.utf8.reduce(0) { $0 &* 31 &+ Int($1) })
   }
 
+  /// What a datastore shows: its content, how many devices are retired in it, and its trash.
+  func shown(_ datastore: Datastore) throws -> UInt64 {
+    var content = try ContentHash(datastore).value
+    content &+= UInt64(datastore.core.retired.count) &* 0xD6E8_FEB8_6659_FD93
+    if hasTrash {
+      for record in try datastore.trash.list() { content &+= ContentHash(record).value &* 31 }
+    }
+    return content
+  }
+
   // MARK: looking
 
   func begin(_ place: Place, _ recorder: Recorder) throws -> any Life {
@@ -133,7 +175,7 @@ struct SharedScenario: Scenario {
       defer { try? manager.shutDown() }
       for info in try manager.listDatastores() where info.isOnDevice {
         let datastore = try manager.openDatastore(info.id)
-        let content = try ContentHash(datastore).value
+        let content = try shown(datastore)
         let key = SharedScenario.key(info.id, isLocal: manager.isLocal)
         parts[key] = SharedScenario.part(info.id, isLocal: manager.isLocal, content)
         if !datastore.recoveryNotes.isEmpty { hasMended = true }
@@ -183,15 +225,15 @@ struct SharedScenario: Scenario {
     recorder.acknowledge()
     let manager = manager(place)
     let datastore = try manager.openOrCreateDatastore("n")
-    let content = try ContentHash(datastore).value
+    let content = try shown(datastore)
     try datastore.table("after").insert(["a": 1], id: RecordID("r\(place.random.next())"))
     let rest = before.content &- SharedScenario.part("n", isLocal: false, content)
     recorder.begin(
-      rest &+ SharedScenario.part("n", isLocal: false, try ContentHash(datastore).value))
+      rest &+ SharedScenario.part("n", isLocal: false, try shown(datastore)))
     // What was fetched before shows now, too.
     try datastore.sync()
     recorder.begin(
-      rest &+ SharedScenario.part("n", isLocal: false, try ContentHash(datastore).value))
+      rest &+ SharedScenario.part("n", isLocal: false, try shown(datastore)))
     if options.durability == .full { recorder.acknowledge() }
     try datastore.close()
     if options.durability != .none { recorder.acknowledge() }

@@ -1,6 +1,18 @@
 /// The kinds of steps that work with datastores has: each run has to cut the power before each of
-/// them. One that is never taken any more was renamed, or is not tested any more.
+/// them, and to let each of them fail. One that is never taken any more was renamed, or is not
+/// tested any more; one that is not here is new, and belongs here.
 extension Site {
+  /// Throws if there are steps that nobody expects: these lists are to be whole.
+  static func checkListed(_ hit: Set<String>, _ listed: [String]) throws(TortureFailure) {
+    let unlisted = hit.subtracting(listed).sorted()
+    guard unlisted.isEmpty else {
+      throw TortureFailure("steps that no list has: \(unlisted.joined(separator: ", "))")
+    }
+  }
+
+  /// What is read; only `errors` has them fail.
+  static let expectedReads: [String] = []
+
   static let expected: [String] = [
     "create *.tmp",
     "create datastore/*.tmp",

@@ -11,6 +11,11 @@ enum Site {
     return "\(prefix)\(operation.verb) \(path) to \(role(target))"
   }
 
+  /// The same of what has failed, reads among it. A rename goes by what it was called before.
+  static func name(_ strike: MemoryDiskStrike, isHome: Bool) -> String {
+    "\(isHome ? "" : "folder: ")\(strike.verb) \(role(strike.path))"
+  }
+
   private static func role(_ path: String) -> String {
     let parts = path.split(separator: "/").map(String.init)
     let roles = parts.dropFirst().map(part)
