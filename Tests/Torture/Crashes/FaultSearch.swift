@@ -30,8 +30,7 @@ struct FaultSearch {
   /// What one disk has to do in a run without faults.
   private struct Work {
     var operations: [MemoryDiskOperation]
-    /// By their numbers.
-    var reads: [Int]
+    var reads: [MemoryDiskRead]
   }
 
   /// What a run without faults is like.
@@ -54,11 +53,12 @@ struct FaultSearch {
     var read: Int?
     var isForever: Bool
     var fault: Fault
-    var call = ""
+    /// Which kind of call it is.
+    var site: String
 
     var description: String {
-      let place = operation.map { "step \($0) (\(call))" } ?? "read \(read ?? 0)"
-      return "\(isHome ? "" : "in the folder, ")\(place) fails with \(fault.name)"
+      let place = operation.map { "step \($0)" } ?? "read \(read ?? 0)"
+      return "\(place) (\(site)) fails with \(fault.name)"
         + (isForever ? " from there on" : "")
     }
   }
@@ -72,7 +72,8 @@ struct FaultSearch {
       for fault in faults {
         for call in Self.calls(isHome ? plain.home : plain.folder, fault, isHome: isHome) {
           number += 1
-          if number % stride != 0 { continue }
+          // The first one of its kind comes whatever the stride.
+          if number % stride != 0, hit.contains(call.site) { continue }
           try await run(scenario, call, plain, variant)
         }
       }
@@ -87,15 +88,17 @@ struct FaultSearch {
       for operation in work.operations {
         let makes = ["create", "lock", "make the directory"].contains(operation.verb)
         if fault.isForCreating, !makes { continue }
-        var call = Call(
-          isHome: isHome, operation: operation.number, isForever: isForever, fault: fault)
-        call.call = Site.name(operation, isHome: isHome)
-        result.append(call)
+        result.append(
+          Call(
+            isHome: isHome, operation: operation.number, isForever: isForever, fault: fault,
+            site: Site.name(operation, isHome: isHome)))
       }
       // Reads fail with errors of the medium, and because handles ran out.
       guard fault.name == "EIO" || fault.isForCreating else { continue }
       result += work.reads.map {
-        Call(isHome: isHome, read: $0, isForever: isForever, fault: fault)
+        Call(
+          isHome: isHome, read: $0.number, isForever: isForever, fault: fault,
+          site: Site.name($0, isHome: isHome))
       }
     }
     return result
@@ -114,6 +117,8 @@ struct FaultSearch {
       if !recorder.isPaused { folder.withLock { $0.append(operation) } }
       return nil
     }
+    place.home.logReads()
+    place.folder.logReads()
     var floors: [Int] = []
     var ceilings: [Int] = []
     let life = try scenario.begin(place, recorder)
@@ -128,7 +133,7 @@ struct FaultSearch {
     try life.close()
     place.home.intercept(nil)
     place.folder.intercept(nil)
-    let (homeReads, folderReads) = (place.home.reads, place.folder.reads)
+    let (homeReads, folderReads) = (place.home.readLog, place.folder.readLog)
     var left = place
     left.peers = recorder.peers
     let final = try scenario.look(left).content
@@ -136,14 +141,11 @@ struct FaultSearch {
       throw TortureFailure("\(scenario.name): in the end there is not what was committed last")
     }
     let others = recorder.othersReads
-    let reads = Array(1..<(folderReads + 1))
     return Plain(
-      home: Work(
-        operations: home.withLock { $0 },
-        reads: Array(1..<(homeReads + 1))),
+      home: Work(operations: home.withLock { $0 }, reads: homeReads),
       folder: Work(
         operations: folder.withLock { $0 },
-        reads: reads.filter { read in !others.contains { $0.contains(read) } }),
+        reads: folderReads.filter { read in !others.contains { $0.contains(read.number) } }),
       contents: recorder.contents, floors: floors, ceilings: ceilings, final: final)
   }
 
@@ -184,13 +186,12 @@ struct FaultSearch {
   /// The disk says what has failed. Until then all is as in the run without faults, so the call
   /// comes.
   private mutating func count(_ call: Call, _ disk: MemoryDisk) throws {
-    guard let strike = disk.strikes.first else {
+    guard disk.strikeCount > 0 else {
       throw TortureFailure("the call that was to fail never came")
     }
     ledger.took((call.isHome ? "" : "folder: ") + call.fault.name)
-    let site = call.read == nil ? call.call : Site.name(strike, isHome: call.isHome)
-    ledger.took(site)
-    hit.insert(site)
+    ledger.took(call.site)
+    hit.insert(call.site)
   }
 
   /// One step until it is done. Returns how many errors there were.

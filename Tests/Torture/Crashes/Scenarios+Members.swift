@@ -36,6 +36,14 @@ extension Scenarios {
 
   static let trash: [SharedScenario] = [
     SharedScenario(
+      "trash of datastores",
+      [
+        .open("n"), .commit, .exchange, .refresh, .peer, .exchange, .incorporate, .close,
+        .peerDeletes, .refreshDeleting("n"), .expectCopies(1), .restoreCopy, .open("n"), .commit,
+        .exchange, .refresh, .close, .emptyCopies, .expectCopies(0), .open("n"), .commit,
+        .exchange,
+      ]),
+    SharedScenario(
       "trash",
       [
         .open("n"), .commit, .commit, .commit, .exchange, .peer, .exchange, .incorporate,

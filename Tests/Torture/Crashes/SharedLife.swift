@@ -88,12 +88,8 @@ final class SharedLife: Life {
     case .retirePeer, .forget, .restoreTrash, .emptyTrash: try act(scenario.steps[step])
     case .expectCuts, .expectRenamed, .expectTrash: try expect(scenario.steps[step])
     case .refresh: try await refresh()
-    case .refreshDeleting(let id):
-      var rest = parts
-      rest[key(id, isLocal: false)] = nil
-      recorder.begin(rest.values.reduce(0, &+))
-      try await refresh()
-      forget(id, isLocal: false)
+    case .refreshDeleting(let id): try await refresh(deleting: id)
+    case .expectCopies, .restoreCopy, .emptyCopies: try handleCopies(scenario.steps[step])
     case .delete(let id): try remove(id, isLocal: false) { try manager.deleteDatastore(id) }
     case .uncache(let id): try remove(id, isLocal: false) { try manager.uncacheDatastore(id) }
     case .deleteLocal(let id): try remove(id, isLocal: true) { try local.deleteDatastore(id) }
@@ -201,6 +197,17 @@ final class SharedLife: Life {
     throw TortureFailure("the exchange does not get over an error of the folder's disk")
   }
 
+  private func refresh(deleting id: String) async throws {
+    // The copy is in the trash from then on.
+    let copies = scenario.hasCopies ? SharedScenario.copies(1) : 0
+    var rest = parts
+    rest[key(id, isLocal: false)] = nil
+    recorder.begin(rest.values.reduce(copies, &+))
+    try await refresh()
+    if scenario.hasCopies { parts[SharedScenario.copies] = copies }
+    forget(id, isLocal: false)
+  }
+
   private func refresh() async throws {
     let before = place.folder.strikeCount
     let report = try await manager.refresh()
@@ -281,6 +288,11 @@ final class SharedLife: Life {
     if local.isShutDown { local = scenario.local(place) }
     try local.migrate(to: manager)
     local = scenario.local(place)
+    try noteAll()
+  }
+
+  /// What is there now is safe.
+  private func noteAll() throws {
     recorder.pause()
     defer { recorder.resume() }
     var left = Place(
@@ -289,6 +301,31 @@ final class SharedLife: Life {
     parts = try scenario.found(left).parts
     recorder.begin(parts.values.reduce(0, &+))
     recorder.acknowledge()
+  }
+
+  private func handleCopies(_ step: SharedScenario.Step) throws {
+    switch step {
+    case .restoreCopy:
+      try close()
+      guard let copy = try manager.trashedDatastores().last else {
+        throw TortureFailure("the trash has no datastore")
+      }
+      try manager.restore(copy)
+      try noteAll()
+    case .emptyCopies:
+      var rest = parts
+      rest[SharedScenario.copies] = nil
+      recorder.begin(rest.values.reduce(0, &+))
+      try manager.emptyTrash()
+      parts = rest
+      recorder.acknowledge()
+    case .expectCopies(let count):
+      let found = try manager.trashedDatastores().count
+      guard found == count else {
+        throw TortureFailure("\(found) datastores are in the trash")
+      }
+    default: break
+    }
   }
 
   private func reopen() throws {

@@ -53,6 +53,11 @@ struct SharedScenario: Scenario {
     /// All of the trash is inserted again, one commit.
     case restoreTrash
     case emptyTrash
+    /// So many copies of datastores are in the trash.
+    case expectCopies(Int)
+    /// The datastore of the copy that came last is there again.
+    case restoreCopy
+    case emptyCopies
     case refresh
     /// One that hears of the delete of a datastore.
     case refreshDeleting(String)
@@ -99,6 +104,20 @@ struct SharedScenario: Scenario {
       }
     }
   }
+
+  /// The copies of datastores that are in the trash show as well.
+  var hasCopies: Bool {
+    steps.contains { step in
+      switch step {
+      case .expectCopies, .restoreCopy, .emptyCopies: true
+      default: false
+      }
+    }
+  }
+
+  /// The key of these copies among what datastores show, and what they are there.
+  static let copies = "trash"
+  static func copies(_ count: Int) -> UInt64 { UInt64(count) &* 0xA076_1D64_78BD_642F }
 
   /// How much longer than others it takes, roughly.
   var weight: Int {
@@ -181,6 +200,9 @@ struct SharedScenario: Scenario {
         if !datastore.recoveryNotes.isEmpty { hasMended = true }
         if !manager.isLocal { try checkFolder(place, datastore) }
         try datastore.close()
+      }
+      if hasCopies, !manager.isLocal {
+        parts[Self.copies] = Self.copies(try manager.trashedDatastores().count)
       }
     }
     return (parts, hasMended)

@@ -11,9 +11,9 @@ enum Site {
     return "\(prefix)\(operation.verb) \(path) to \(role(target))"
   }
 
-  /// The same of what has failed, reads among it. A rename goes by what it was called before.
-  static func name(_ strike: MemoryDiskStrike, isHome: Bool) -> String {
-    "\(isHome ? "" : "folder: ")\(strike.verb) \(role(strike.path))"
+  /// The same of what is read.
+  static func name(_ read: MemoryDiskRead, isHome: Bool) -> String {
+    "\(isHome ? "" : "folder: ")\(read.verb) \(role(read.path))"
   }
 
   private static func role(_ path: String) -> String {
@@ -31,6 +31,7 @@ enum Site {
     if FileName.sharedSnapshot(name) != nil { return "shared.snap" }
     if FileName.catalogueInstallation(name) != nil { return "*.cat" }
     if FileName.stagingToken(name) != nil { return "staging" }
+    if FileName.outboxNumber(name) != nil { return "outbox" }
     if FileName.generation(directory: name) != nil { return "datastore" }
     if name.allSatisfy(\.isNumber) { return "time" }
     if let dot = name.lastIndex(of: "."), dot > name.startIndex { return "*" + name[dot...] }
