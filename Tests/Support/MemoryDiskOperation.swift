@@ -18,6 +18,10 @@ package struct MemoryDiskRead: Equatable, Sendable {
   /// As in `DiskError`.
   package var verb: String
   package var path: String
+
+  package init(number: Int, verb: String, path: String) {
+    (self.number, self.verb, self.path) = (number, verb, path)
+  }
 }
 
 /// A step or a read that failed because that was ordered.
