@@ -19,7 +19,8 @@ extension SharedLife {
       }
       try commit()
     case .forget:
-      try datastore.askToForget()
+      // Asked already, if this is another try.
+      if !datastore.core.cuts.hasOpen { try datastore.askToForget() }
       try commit()
     case .restoreTrash:
       try datastore.trash.restoreAll()

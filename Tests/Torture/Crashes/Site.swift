@@ -33,6 +33,7 @@ enum Site {
     if FileName.stagingToken(name) != nil { return "staging" }
     if FileName.outboxNumber(name) != nil { return "outbox" }
     if FileName.generation(directory: name) != nil { return "datastore" }
+    if name.hasPrefix("b-") { return "contents" }
     if name.allSatisfy(\.isNumber) { return "time" }
     if let dot = name.lastIndex(of: "."), dot > name.startIndex { return "*" + name[dot...] }
     return name
