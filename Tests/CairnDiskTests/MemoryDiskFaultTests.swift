@@ -71,6 +71,21 @@ struct MemoryDiskFaultTests {
     try disk.createDirectory("/d")
   }
 
+  @Test func `what is read is kept for whoever asks for it, failed reads among it`() throws {
+    try disk.setBytes("/f", [1])
+    _ = try disk.list("/")
+    #expect(disk.readLog == [])
+    disk.logReads()
+    disk.failAt(read: 3, reason: .io(errno: 5))
+    let file = try disk.open("/f", .read)
+    disk.fails(.io(errno: 5)) { _ in _ = try file.read(at: 0, count: 1) }
+    #expect(
+      disk.readLog == [
+        MemoryDiskRead(number: 2, verb: "open", path: "/f"),
+        MemoryDiskRead(number: 3, verb: "read", path: "/f"),
+      ])
+  }
+
   @Test func `what was ordered is a strike once it has come to pass`() throws {
     try disk.setBytes("/f", [1])
     disk.failAt(operation: 1, reason: .denied)

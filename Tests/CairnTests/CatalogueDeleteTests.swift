@@ -38,6 +38,18 @@ import Testing
     for manager in [a, b] { #expect(try await manager.refresh().requests == 1) }
   }
 
+  @Test func `a trash that was emptied stays so after a power cut`() async throws {
+    let (a, b) = try await pair()
+    try a.deleteDatastore("n")
+    try await a.refresh()
+    #expect(try await b.refresh().deleted == ["n"])
+    #expect(try b.trashedDatastores().map(\.id) == ["n"])
+    try b.emptyTrash()
+    bench.crash(.nothingUnsynced)
+    #expect(bench.files("/b/trash") == [])
+    #expect(try bench.manager("b").trashedDatastores() == [])
+  }
+
   @Test func `a datastore that is not on the device can be deleted`() async throws {
     let (_, b) = try await pair()
     let c = bench.manager("c")

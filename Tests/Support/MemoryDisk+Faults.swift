@@ -8,6 +8,11 @@ extension MemoryDisk {
   /// How many times something was read, listed, looked up, measured or opened.
   package var reads: Int { state.withLock { $0.reads } }
 
+  /// From now on what is read is kept for `readLog`.
+  package func logReads() { state.withLock { $0.readLog = [] } }
+
+  package var readLog: [MemoryDiskRead] { state.withLock { $0.readLog ?? [] } }
+
   /// Bytes of files that were read.
   package var bytesRead: Int { state.withLock { $0.bytesRead } }
 

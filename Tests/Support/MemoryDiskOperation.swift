@@ -11,6 +11,19 @@ package struct MemoryDiskOperation: Equatable, Sendable {
   package var target: String?
 }
 
+/// Something that was read, listed, looked up, measured or opened on a simulated disk.
+package struct MemoryDiskRead: Equatable, Sendable {
+  /// 1 for the first since the disk was made.
+  package var number: Int
+  /// As in `DiskError`.
+  package var verb: String
+  package var path: String
+
+  package init(number: Int, verb: String, path: String) {
+    (self.number, self.verb, self.path) = (number, verb, path)
+  }
+}
+
 /// A step or a read that failed because that was ordered.
 package struct MemoryDiskStrike: Equatable, Sendable {
   /// Of the disk's steps, or of its reads.

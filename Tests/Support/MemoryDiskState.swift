@@ -26,6 +26,8 @@ struct MemoryDiskState {
   var readFaults: [MemoryDiskFault] = []
   /// What has failed as ordered so far.
   var strikes: [MemoryDiskStrike] = []
+  /// What was read since somebody asked for that; nil if nobody has.
+  var readLog: [MemoryDiskRead]?
   var powerOffBefore: Int?
   var isOff = false
   var interceptor: (@Sendable (MemoryDiskOperation) -> DiskError.Reason?)?
@@ -65,6 +67,7 @@ struct MemoryDiskState {
   mutating func beginReading(_ verb: String, _ path: String) throws(DiskError) {
     try requirePower(verb, path)
     reads += 1
+    readLog?.append(MemoryDiskRead(number: reads, verb: verb, path: path))
     if let fault = readFaults.first(where: { $0.strikes(reads) }) {
       strikes.append(MemoryDiskStrike(number: reads, isRead: true, verb: verb, path: path))
       throw DiskError(reason: fault.reason, operation: verb, path: path)

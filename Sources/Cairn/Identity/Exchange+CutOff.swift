@@ -65,7 +65,7 @@ extension Exchange {
     if !hasAll {
       let have: UInt64
       (plan.carried, have) = try carried(ownFiles, after: through)
-      guard hasOwnDeltas(after: have, through: last) else {
+      guard try findsOwnDeltas(after: have, through: last) else {
         wait("its own deltas \(have + 1) to \(last) are in its log or in the folder")
         return nil
       }

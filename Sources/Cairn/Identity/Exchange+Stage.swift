@@ -186,7 +186,7 @@ extension Exchange {
     if !hasOwnDeltas(after: common, through: own.last) {
       let have: UInt64
       (plan.carried, have) = try carried(ownFiles, after: common)
-      guard hasOwnDeltas(after: have, through: own.last) else {
+      guard try findsOwnDeltas(after: have, through: own.last) else {
         report.problems.append(
           ExchangeReport.Problem(
             name: name,
@@ -246,11 +246,27 @@ extension Exchange {
     return branch
   }
 
+  /// What can't be read here may be in the folder.
   func hasOwnDeltas(after sequence: UInt64, through last: UInt64) -> Bool {
+    do throws(CairnError) {
+      return try findsOwnDeltas(after: sequence, through: last)
+    } catch { return false }
+  }
+
+  /// The same where the folder has no more: then an error of the disk is no reason to wait, as what
+  /// it hides need not come.
+  func findsOwnDeltas(
+    after sequence: UInt64, through last: UInt64
+  ) throws(CairnError) -> Bool {
     do throws(StoreError) {
       let found = try store.ownPack(after: sequence, through: last, limit: 1)
       return found != nil || last <= sequence
-    } catch { return false }
+    } catch {
+      if case .disk(let disk)? = error.log?.reason, disk.reason != .notFound {
+        throw CairnError(error)
+      }
+      return false
+    }
   }
 
   /// Own deltas that are in the folder only, under files that the other copy's head does not name,

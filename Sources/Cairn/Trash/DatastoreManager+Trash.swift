@@ -134,13 +134,17 @@ extension DatastoreManager {
     }
   }
 
-  /// Removes copies from the trash for good: all of them, or one.
+  /// Removes copies from the trash for good: all of them, or one. After this no power cut brings
+  /// them back.
   public func emptyTrash(of deleted: DeletedDatastore? = nil) throws(CairnError) {
-    for copy in try trashedDatastores()
-    where deleted == nil || copy.directory == deleted?.directory {
-      do throws(DiskError) { try machine.disk.removeTree(parent(of: copy)) } catch {
-        throw CairnError(error)
-      }
+    let copies = try trashedDatastores().filter {
+      deleted == nil || $0.directory == deleted?.directory
     }
+    do throws(DiskError) {
+      for copy in copies { try machine.disk.removeTree(parent(of: copy)) }
+      // Also if they were removed before, and an error kept that from becoming durable.
+      let trash = root + "/" + FileName.trash
+      if try machine.disk.info(trash) != nil { try machine.disk.syncDirectory(trash) }
+    } catch { throw CairnError(error) }
   }
 }

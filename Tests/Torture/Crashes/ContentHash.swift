@@ -57,6 +57,13 @@ struct ContentHash {
     }
   }
 
+  /// Of a record that was deleted.
+  init(_ record: DeletedRecord) {
+    var sum: UInt64 = 0
+    for (field, value) in record.fields { sum &+= ContentHash.hash(field, value) }
+    value = XXH3.hash64(record.table + "/" + record.id.description, seed: sum)
+  }
+
   private static func hash(_ field: String, _ value: FieldValue) -> UInt64 {
     XXH3.hash64(field, seed: hash(value))
   }

@@ -60,6 +60,7 @@ final class CrashTally: Sendable {
     var isOver = false
     var states: Set<UInt64> = []
     var deep: Set<UInt64> = []
+    var sites: Set<String> = []
     var ledgers: [(job: Int, ledger: Ledger)] = []
   }
 
@@ -91,11 +92,15 @@ final class CrashTally: Sendable {
     state.withLock { state in
       state.states.formUnion(search.states)
       state.deep.formUnion(search.deepStates)
+      state.sites.formUnion(search.sites)
       state.ledgers.append((number, search.ledger))
     }
   }
 
   var states: Int { state.withLock { $0.states.count } }
+
+  /// The kinds of steps before which the power was cut.
+  var sites: Set<String> { state.withLock { $0.sites } }
 
   /// Everything, in the order of the plan.
   func merge(into ledger: inout Ledger) {

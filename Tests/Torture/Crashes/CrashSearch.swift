@@ -24,6 +24,8 @@ struct CrashSearch {
   }
 
   private(set) var ledger: Ledger
+  /// The kinds of steps before which the power was cut.
+  private(set) var sites: Set<String> = []
   private let effort: Effort
   private let seed: UInt64
   /// Images that were recovered, and what they showed.
@@ -57,7 +59,10 @@ struct CrashSearch {
       }
       ledger.count("power cuts")
     }
-    for site in recorder.sites { ledger.took(site.name, site.count) }
+    for site in recorder.sites {
+      ledger.took(site.name, site.count)
+      sites.insert(site.name)
+    }
     ledger.count("scenarios")
   }
 
@@ -238,6 +243,8 @@ struct CrashSearch {
   }
 
   private static func hash(_ place: Place) -> UInt64 {
-    place.home.imageHash() &* 31 &+ place.folder.imageHash()
+    // What is in the trash goes by the month.
+    let months = UInt64(place.clock.now() / Scenarios.month)
+    return (place.home.imageHash() &* 31 &+ place.folder.imageHash()) ^ months
   }
 }

@@ -44,6 +44,7 @@ struct Crashes: AsyncParsableCommand {
     }
     tally.merge(into: &ledger)
     try ledger.close(rates: ["states", "images"])
+    try Site.checkListed(tally.sites, Site.expected)
     guard only != nil || ledger["states"] >= goal && ledger["states at depth 2"] >= 10_000 else {
       throw TortureFailure("the scenarios have become too few")
     }

@@ -4,8 +4,9 @@ import CairnStore
 import Synchronization
 import TestSupport
 
-/// Lets a scenario happen once for every call of the disk, which fails there: once, or from there
-/// on until the error has been seen. Then it is tried again, until all is done.
+/// Lets a scenario happen once for every call of the device's disk, and of the one that the folder
+/// is on, which fails there: once, or from there on until the error has been seen. Then it is tried
+/// again, until all is done.
 struct FaultSearch {
   /// Where it fails, and with what.
   struct Fault: Sendable {
@@ -18,16 +19,25 @@ struct FaultSearch {
   private(set) var ledger: Ledger
   private let seed: UInt64
   private(set) var sites = 0
+  /// Steps and reads that have failed, by what they are.
+  private(set) var hit: Set<String> = []
 
   init(_ ledger: Ledger, seed: UInt64) {
     self.ledger = ledger
     self.seed = seed
   }
 
+  /// What one disk has to do in a run without faults.
+  private struct Work {
+    var operations: [MemoryDiskOperation]
+    var reads: [MemoryDiskRead]
+  }
+
   /// What a run without faults is like.
   private struct Plain {
-    var operations: [MemoryDiskOperation]
-    var reads: Int
+    var home: Work
+    /// Without what other devices do there.
+    var folder: Work
     var contents: [UInt64]
     var floors: [Int]
     var ceilings: [Int]
@@ -36,16 +46,20 @@ struct FaultSearch {
 
   /// One call that fails.
   private struct Call {
+    /// Of which disk: the device's own, or the one that the folder is on.
+    var isHome: Bool
     /// Of the disk's steps, or of its reads.
     var operation: Int?
     var read: Int?
     var isForever: Bool
     var fault: Fault
-    var call = ""
+    /// Which kind of call it is.
+    var site: String
 
     var description: String {
-      let place = operation.map { "step \($0) (\(call))" } ?? "read \(read ?? 0)"
-      return "\(place) fails with \(fault.name)\(isForever ? " from there on" : "")"
+      let place = operation.map { "step \($0)" } ?? "read \(read ?? 0)"
+      return "\(place) (\(site)) fails with \(fault.name)"
+        + (isForever ? " from there on" : "")
     }
   }
 
@@ -54,71 +68,101 @@ struct FaultSearch {
   ) async throws {
     let plain = try await plain(scenario, variant)
     var number = 0
-    for fault in faults {
-      for isForever in [false, true] {
-        for operation in plain.operations {
-          if fault.isForCreating, !["create", "lock", "make the directory"].contains(operation.verb)
-          {
-            continue
-          }
+    for isHome in [true, false] {
+      for fault in faults {
+        for call in Self.calls(isHome ? plain.home : plain.folder, fault, isHome: isHome) {
           number += 1
-          if number % stride != 0 { continue }
-          var site = Call(operation: operation.number, isForever: isForever, fault: fault)
-          site.call = Site.name(operation, isHome: true)
-          try await run(scenario, site, plain, variant)
-        }
-        // Reads fail with errors of the medium, and because handles ran out.
-        guard fault.name == "EIO" || fault.isForCreating else { continue }
-        for read in 1...max(1, plain.reads) {
-          number += 1
-          if number % stride != 0 { continue }
-          let site = Call(read: read, isForever: isForever, fault: fault)
-          try await run(scenario, site, plain, variant)
+          // The first one of its kind comes whatever the stride.
+          if number % stride != 0, hit.contains(call.site) { continue }
+          try await run(scenario, call, plain, variant)
         }
       }
     }
     ledger.count("scenarios")
   }
 
+  /// Everything that can fail in one way, once and for good.
+  private static func calls(_ work: Work, _ fault: Fault, isHome: Bool) -> [Call] {
+    var result: [Call] = []
+    for isForever in [false, true] {
+      for operation in work.operations {
+        let makes = ["create", "lock", "make the directory"].contains(operation.verb)
+        if fault.isForCreating, !makes { continue }
+        result.append(
+          Call(
+            isHome: isHome, operation: operation.number, isForever: isForever, fault: fault,
+            site: Site.name(operation, isHome: isHome)))
+      }
+      // Reads fail with errors of the medium, and because handles ran out.
+      guard fault.name == "EIO" || fault.isForCreating else { continue }
+      result += work.reads.map {
+        Call(
+          isHome: isHome, read: $0.number, isForever: isForever, fault: fault,
+          site: Site.name($0, isHome: isHome))
+      }
+    }
+    return result
+  }
+
   private func plain(_ scenario: some Scenario, _ variant: UInt64) async throws -> Plain {
     let place = Place(seed: seed &+ variant, variant: variant)
     let recorder = Recorder(place)
-    let operations = Lock<[MemoryDiskOperation]>([])
+    let home = Lock<[MemoryDiskOperation]>([])
+    let folder = Lock<[MemoryDiskOperation]>([])
     place.home.intercept { operation in
-      operations.withLock { $0.append(operation) }
+      home.withLock { $0.append(operation) }
       return nil
     }
+    place.folder.intercept { operation in
+      if !recorder.isPaused { folder.withLock { $0.append(operation) } }
+      return nil
+    }
+    place.home.logReads()
+    place.folder.logReads()
     var floors: [Int] = []
     var ceilings: [Int] = []
     let life = try scenario.begin(place, recorder)
     for step in life.stepNames.indices {
       floors.append(recorder.contents.count - 1)
-      try await life.perform(step)
+      do { try await life.perform(step) } catch {
+        throw TortureFailure(
+          "\(scenario.name), step \(step) (\(life.stepNames[step])) fails by itself: \(error)")
+      }
       ceilings.append(recorder.contents.count)
     }
-    let final = try life.content()
     try life.close()
     place.home.intercept(nil)
+    place.folder.intercept(nil)
+    let (homeReads, folderReads) = (place.home.readLog, place.folder.readLog)
+    var left = place
+    left.peers = recorder.peers
+    let final = try scenario.look(left).content
+    guard final == recorder.contents.last else {
+      throw TortureFailure("\(scenario.name): in the end there is not what was committed last")
+    }
+    let others = recorder.othersReads
     return Plain(
-      operations: operations.withLock { $0 }, reads: place.home.reads,
+      home: Work(operations: home.withLock { $0 }, reads: homeReads),
+      folder: Work(
+        operations: folder.withLock { $0 },
+        reads: folderReads.filter { read in !others.contains { $0.contains(read.number) } }),
       contents: recorder.contents, floors: floors, ceilings: ceilings, final: final)
   }
 
   private mutating func run(
-    _ scenario: some Scenario, _ site: Call, _ plain: Plain, _ variant: UInt64
+    _ scenario: some Scenario, _ call: Call, _ plain: Plain, _ variant: UInt64
   ) async throws {
     let place = Place(seed: seed &+ variant, variant: variant)
     let recorder = Recorder(place)
-    place.home.tearFailedWrites(seed: seed &+ UInt64(sites))
-    if let operation = site.operation {
-      place.home.failAt(
-        operation: operation, reason: site.fault.reason, forever: site.isForever)
+    let disk = call.isHome ? place.home : place.folder
+    disk.tearFailedWrites(seed: seed &+ UInt64(sites))
+    if let operation = call.operation {
+      disk.failAt(operation: operation, reason: call.fault.reason, forever: call.isForever)
     }
-    if let read = site.read {
-      place.home.failAt(read: read, reason: site.fault.reason, forever: site.isForever)
+    if let read = call.read {
+      disk.failAt(read: read, reason: call.fault.reason, forever: call.isForever)
     }
     sites += 1
-    ledger.took(site.fault.name)
     do {
       let life = try scenario.begin(place, recorder)
       var errors = 0
@@ -127,11 +171,27 @@ struct FaultSearch {
         errors += try await insist(life, step, place, plain, &isAcknowledged)
       }
       ledger.count(errors == 0 ? "survived unnoticed" : "errors seen", max(1, errors))
-      try await settle(scenario, life, place, plain, recorder, isAcknowledged: isAcknowledged)
+      try await settle(
+        scenario, life, place, plain, recorder, isAcknowledged: isAcknowledged,
+        isHome: call.isHome)
+      try count(call, disk)
     } catch {
+      let strike = disk.strikes.first.map { " (\($0.verb) \($0.path))" } ?? ""
       throw TortureFailure(
-        "\(scenario.name), variant \(variant), seed \(seed): \(site.description): \(error)")
+        "\(scenario.name), variant \(variant), seed \(seed): \(call.description)\(strike): "
+          + "\(error)")
     }
+  }
+
+  /// The disk says what has failed. Until then all is as in the run without faults, so the call
+  /// comes.
+  private mutating func count(_ call: Call, _ disk: MemoryDisk) throws {
+    guard disk.strikeCount > 0 else {
+      throw TortureFailure("the call that was to fail never came")
+    }
+    ledger.took((call.isHome ? "" : "folder: ") + call.fault.name)
+    ledger.took(call.site)
+    hit.insert(call.site)
   }
 
   /// One step until it is done. Returns how many errors there were.
@@ -143,9 +203,15 @@ struct FaultSearch {
         try await life.perform(step)
         return attempt
       } catch {
-        guard error is StoreError || error is CairnError || error is DiskError else { throw error }
-        if attempt == 3 { throw error }
+        guard
+          error is StoreError || error is CairnError || error is DiskError || error is ToldFault
+        else { throw error }
+        if attempt == 3 {
+          throw TortureFailure(
+            "step \(step) (\(life.stepNames[step])) does not get over it: \(error)")
+        }
         place.home.heal()
+        place.folder.heal()
         try life.mend(error)
         // Nothing half done: what shows is what did before, or what it was to be.
         let shown = try life.content()
@@ -168,7 +234,7 @@ struct FaultSearch {
   /// In the end all is there, and nothing is held.
   private func settle(
     _ scenario: some Scenario, _ life: any Life, _ place: Place, _ plain: Plain,
-    _ recorder: Recorder, isAcknowledged: Bool
+    _ recorder: Recorder, isAcknowledged: Bool, isHome: Bool
   ) async throws {
     do {
       try life.close()
@@ -177,9 +243,10 @@ struct FaultSearch {
       guard error is StoreError || error is CairnError else { throw error }
     }
     place.home.heal()
-    guard place.home.openFiles == 0, place.home.heldLocks == 0 else {
+    place.folder.heal()
+    for disk in [place.home, place.folder] where disk.openFiles > 0 || disk.heldLocks > 0 {
       throw TortureFailure(
-        "\(place.home.openFiles) files and \(place.home.heldLocks) locks are never given back")
+        "\(disk.openFiles) files and \(disk.heldLocks) locks are never given back")
     }
     var place = place
     place.peers = recorder.peers
@@ -200,5 +267,7 @@ struct FaultSearch {
     guard try scenario.look(left).content == after else {
       throw TortureFailure("in the end something is not durable")
     }
+    // What is in the folder is whole, too, for others.
+    if !isHome { try await scenario.goOn(place) }
   }
 }

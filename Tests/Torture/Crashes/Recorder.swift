@@ -25,6 +25,9 @@ final class Recorder: Sendable {
     var contents: [UInt64] = [0]
     var acknowledged = 0
     var pauses = 0
+    /// Reads of the folder's disk that others have done, by their numbers.
+    var othersReads: [ClosedRange<Int>] = []
+    var readsAtPause = 0
     var sites: [(name: String, count: Int)] = []
     var peers: Set<UInt64> = []
     var failure: TortureFailure?
@@ -92,8 +95,26 @@ final class Recorder: Sendable {
   }
 
   /// What others do meanwhile is no step of ours.
-  func pause() { state.withLock { $0.pauses += 1 } }
-  func resume() { state.withLock { $0.pauses -= 1 } }
+  func pause() {
+    let reads = place.folder.reads
+    state.withLock { state in
+      if state.pauses == 0 { state.readsAtPause = reads }
+      state.pauses += 1
+    }
+  }
+
+  func resume() {
+    let reads = place.folder.reads
+    state.withLock { state in
+      state.pauses -= 1
+      if state.pauses == 0, reads > state.readsAtPause {
+        state.othersReads.append(state.readsAtPause + 1...reads)
+      }
+    }
+  }
+
+  var isPaused: Bool { state.withLock { $0.pauses > 0 } }
+  var othersReads: [ClosedRange<Int>] { state.withLock { $0.othersReads } }
 
   // MARK: contents
 

@@ -67,6 +67,7 @@ struct RecoveryFaults {
       } else {
         place.home.failAt(operation: number + 1, reason: fault.reason, forever: isForever)
       }
+      let disk = place.home
       do {
         let look = try scenario.look(place)
         ledger.count("recoveries that went on all the same")
@@ -77,6 +78,10 @@ struct RecoveryFaults {
         guard error is StoreError || error is CairnError else { throw error }
         ledger.count("recoveries that failed")
       }
+      guard disk.strikeCount > 0 else {
+        throw TortureFailure("call \(number) of the recovery, which was to fail, never came")
+      }
+      ledger.took("in a recovery: " + fault.name)
       place.home.heal()
       place.process?.kill()
       place.process = ProcessDisk(place.home)

@@ -142,5 +142,5 @@ enum Scenarios {
         .peer, .open("n"), .exchange, .commit, .exchange, .openLocal("n"), .commit, .commit,
         .migrate, .open("n"), .exchange, .incorporate, .close,
       ]),
-  ]
+  ] + members + trash
 }

@@ -6,9 +6,9 @@ import TestSupport
 
 /// A shared scenario under way.
 final class SharedLife: Life {
-  private let scenario: SharedScenario
-  private var place: Place
-  private let recorder: Recorder
+  let scenario: SharedScenario
+  var place: Place
+  let recorder: Recorder
   private var manager: DatastoreManager
   private var local: DatastoreManager
   /// The one that is worked with.
@@ -18,6 +18,12 @@ final class SharedLife: Life {
   /// The one that was opened last, also if it is closed by now.
   private var last: (id: String, isLocal: Bool)?
   private var peer: Datastore?
+  /// The name that this device had in the datastore that was opened first, and the one of now.
+  var firstName: String?
+  var name: String?
+  /// In the last round of the folder something failed.
+  private var hasMetFault = false
+  private static let roundsAfterFault = 12
   /// What each datastore showed last, by place and id.
   private var parts: [String: UInt64] = [:]
 
@@ -36,7 +42,7 @@ final class SharedLife: Life {
   func content() throws -> UInt64 {
     if let open {
       parts[key(open.id, isLocal: open.manager.isLocal)] = SharedScenario.part(
-        open.id, isLocal: open.manager.isLocal, try ContentHash(open).value)
+        open.id, isLocal: open.manager.isLocal, try scenario.shown(open))
     }
     return parts.values.reduce(0, &+)
   }
@@ -45,7 +51,7 @@ final class SharedLife: Life {
     SharedScenario.key(id, isLocal: isLocal)
   }
 
-  private func opened() throws -> Datastore {
+  func opened() throws -> Datastore {
     guard let open else { throw TortureFailure("\(scenario.name): nothing is open") }
     return open
   }
@@ -67,7 +73,7 @@ final class SharedLife: Life {
     case .load(let count, let bytes):
       try load(try opened(), step, count, bytes)
       try commit()
-    case .exchange: try await opened().exchange()
+    case .exchange: try await exchange()
     case .incorporate: try incorporate()
     case .compact: try opened().compact()
     case .close: try close()
@@ -77,18 +83,18 @@ final class SharedLife: Life {
     case .peerLoad(let count, let bytes):
       try await others { try await peerLoads(step, count, bytes) }
     case .peerDeletes: try await others { try await peerDeletes() }
-    case .refresh: try await manager.refresh()
-    case .refreshDeleting(let id):
-      var rest = parts
-      rest[key(id, isLocal: false)] = nil
-      recorder.begin(rest.values.reduce(0, &+))
-      try await manager.refresh()
-      forget(id, isLocal: false)
+    case .peerMeets, .peerDeletesRecords, .peerRetires, .peerReturns:
+      try await others { try await peerActs(scenario.steps[step]) }
+    case .retirePeer, .forget, .restoreTrash, .emptyTrash: try act(scenario.steps[step])
+    case .expectCuts, .expectRenamed, .expectTrash: try expect(scenario.steps[step])
+    case .refresh: try await refresh()
+    case .refreshDeleting(let id): try await refresh(deleting: id)
+    case .expectCopies, .restoreCopy, .emptyCopies: try handleCopies(scenario.steps[step])
     case .delete(let id): try remove(id, isLocal: false) { try manager.deleteDatastore(id) }
     case .uncache(let id): try remove(id, isLocal: false) { try manager.uncacheDatastore(id) }
     case .deleteLocal(let id): try remove(id, isLocal: true) { try local.deleteDatastore(id) }
     case .migrate: try migrate()
-    case .advance(let milliseconds): place.clock.advance(by: milliseconds)
+    case .advance(let milliseconds): try advance(by: milliseconds)
     }
   }
 
@@ -100,14 +106,20 @@ final class SharedLife: Life {
 
   // MARK: changes
 
-  private func commit() throws {
+  func commit() throws {
     recorder.begin(try content())
     try incorporate()
   }
 
   /// What was fetched shows afterwards, too; on the way there the commit alone may.
   private func incorporate() throws {
-    _ = try opened().sync()
+    let datastore = try opened()
+    if !datastore.manager.isLocal {
+      name = datastore.device
+      firstName = firstName ?? name
+    }
+    _ = try datastore.sync()
+    if let name { noteName(datastore, before: name) }
     recorder.begin(try content())
     if scenario.options.durability == .full { recorder.acknowledge() }
   }
@@ -130,7 +142,7 @@ final class SharedLife: Life {
     try insertOnce(table, RecordID("new\(step)"), ["bulk": .bytes(bulk)])
   }
 
-  private func insertOnce(
+  func insertOnce(
     _ table: Table, _ id: RecordID, _ fields: [String: Value]
   ) throws {
     if try table.record(id) == nil { try table.insert(fields: fields, id: id) }
@@ -161,6 +173,51 @@ final class SharedLife: Life {
     }
   }
 
+  // MARK: the folder
+
+  /// A round in which nothing has failed; or else it is to be gone through again. What was read
+  /// badly once is read again some rounds later.
+  private func exchange() async throws {
+    let datastore = try opened()
+    let before = place.folder.strikeCount
+    for _ in 0..<Self.roundsAfterFault {
+      let report = try await datastore.exchange()
+      if let name { noteName(datastore, before: name) }
+      guard place.folder.strikeCount == before else {
+        hasMetFault = true
+        throw ToldFault(
+          description: "a round in which the folder's disk failed: \(report.problems), "
+            + "\(report.waiting)")
+      }
+      if !hasMetFault || report.problems.isEmpty && report.waiting.isEmpty {
+        hasMetFault = false
+        return
+      }
+    }
+    throw TortureFailure("the exchange does not get over an error of the folder's disk")
+  }
+
+  private func refresh(deleting id: String) async throws {
+    // The copy is in the trash from then on.
+    let copies = scenario.hasCopies ? SharedScenario.copies(1) : 0
+    var rest = parts
+    rest[key(id, isLocal: false)] = nil
+    recorder.begin(rest.values.reduce(copies, &+))
+    try await refresh()
+    if scenario.hasCopies { parts[SharedScenario.copies] = copies }
+    forget(id, isLocal: false)
+  }
+
+  private func refresh() async throws {
+    let before = place.folder.strikeCount
+    let report = try await manager.refresh()
+    guard place.folder.strikeCount == before else {
+      throw ToldFault(
+        description: "a refresh in which the folder's disk failed: \(report.problems), "
+          + "\(report.waiting)")
+    }
+  }
+
   // MARK: others
 
   private func others(_ body: () async throws -> Void) async throws {
@@ -169,7 +226,7 @@ final class SharedLife: Life {
     try await body()
   }
 
-  private func joined() throws -> Datastore {
+  func joined() throws -> Datastore {
     if let peer { return peer }
     let other = Place(
       home: MemoryDisk(clock: place.clock), folder: place.folder, clock: place.clock, seed: 991)
@@ -231,6 +288,11 @@ final class SharedLife: Life {
     if local.isShutDown { local = scenario.local(place) }
     try local.migrate(to: manager)
     local = scenario.local(place)
+    try noteAll()
+  }
+
+  /// What is there now is safe.
+  private func noteAll() throws {
     recorder.pause()
     defer { recorder.resume() }
     var left = Place(
@@ -239,6 +301,31 @@ final class SharedLife: Life {
     parts = try scenario.found(left).parts
     recorder.begin(parts.values.reduce(0, &+))
     recorder.acknowledge()
+  }
+
+  private func handleCopies(_ step: SharedScenario.Step) throws {
+    switch step {
+    case .restoreCopy:
+      try close()
+      guard let copy = try manager.trashedDatastores().last else {
+        throw TortureFailure("the trash has no datastore")
+      }
+      try manager.restore(copy)
+      try noteAll()
+    case .emptyCopies:
+      var rest = parts
+      rest[SharedScenario.copies] = nil
+      recorder.begin(rest.values.reduce(0, &+))
+      try manager.emptyTrash()
+      parts = rest
+      recorder.acknowledge()
+    case .expectCopies(let count):
+      let found = try manager.trashedDatastores().count
+      guard found == count else {
+        throw TortureFailure("\(found) datastores are in the trash")
+      }
+    default: break
+    }
   }
 
   private func reopen() throws {

@@ -31,6 +31,33 @@ struct SharedScenario: Scenario {
     case peerLoad(Int, Int)
     /// The other device deletes the datastore, and says so.
     case peerDeletes
+    /// Another device's side of a meeting, three times.
+    case peerMeets
+    /// It takes what is there, deletes some of the records, and says so.
+    case peerDeletesRecords
+    /// It retires this device, as it is now.
+    case peerRetires
+    /// This device retires it.
+    case retirePeer
+    /// It writes without having heard that it was retired, says so, and hears of it: it comes back
+    /// under another name.
+    case peerReturns
+    /// This device asks what may be forgotten.
+    case forget
+    /// All have agreed so often, and so many devices are retired.
+    case expectCuts(Int, retired: Int)
+    /// This device has another name than it had when it was opened first.
+    case expectRenamed
+    /// So many records are in the trash, in so many files.
+    case expectTrash(Int, files: Int)
+    /// All of the trash is inserted again, one commit.
+    case restoreTrash
+    case emptyTrash
+    /// So many copies of datastores are in the trash.
+    case expectCopies(Int)
+    /// The datastore of the copy that came last is there again.
+    case restoreCopy
+    case emptyCopies
     case refresh
     /// One that hears of the delete of a datastore.
     case refreshDeleting(String)
@@ -68,12 +95,38 @@ struct SharedScenario: Scenario {
     }
   }
 
+  /// What is in the trash shows as well: what others have deleted has to be there or in it.
+  var hasTrash: Bool {
+    steps.contains { step in
+      switch step {
+      case .expectTrash, .restoreTrash, .emptyTrash: true
+      default: false
+      }
+    }
+  }
+
+  /// The copies of datastores that are in the trash show as well.
+  var hasCopies: Bool {
+    steps.contains { step in
+      switch step {
+      case .expectCopies, .restoreCopy, .emptyCopies: true
+      default: false
+      }
+    }
+  }
+
+  /// The key of these copies among what datastores show, and what they are there.
+  static let copies = "trash"
+  static func copies(_ count: Int) -> UInt64 { UInt64(count) &* 0xA076_1D64_78BD_642F }
+
   /// How much longer than others it takes, roughly.
   var weight: Int {
     let hasLoads = steps.contains { step in
       if case .peerLoad = step { true } else { false }
     }
-    return hasLoads ? 20 : 1
+    if hasLoads { return 20 }
+    // Each call that fails takes the whole script.
+    return steps.count > 24 ? 3 : 1
   }
 
   // MARK: managers
@@ -110,6 +163,16 @@ struct SharedScenario: Scenario {
     return content &* (isLocal ? 3 : 1) &+ UInt64(id.utf8.reduce(0) { $0 &* 31 &+ Int($1) })
   }
 
+  /// What a datastore shows: its content, how many devices are retired in it, and its trash.
+  func shown(_ datastore: Datastore) throws -> UInt64 {
+    var content = try ContentHash(datastore).value
+    content &+= UInt64(datastore.core.retired.count) &* 0xD6E8_FEB8_6659_FD93
+    if hasTrash {
+      for record in try datastore.trash.list() { content &+= ContentHash(record).value &* 31 }
+    }
+    return content
+  }
+
   // MARK: looking
 
   func begin(_ place: Place, _ recorder: Recorder) throws -> any Life {
@@ -133,12 +196,17 @@ struct SharedScenario: Scenario {
       defer { try? manager.shutDown() }
       for info in try manager.listDatastores() where info.isOnDevice {
         let datastore = try manager.openDatastore(info.id)
-        let content = try ContentHash(datastore).value
+        let content = try shown(datastore)
         let key = SharedScenario.key(info.id, isLocal: manager.isLocal)
         parts[key] = SharedScenario.part(info.id, isLocal: manager.isLocal, content)
         if !datastore.recoveryNotes.isEmpty { hasMended = true }
         if !manager.isLocal { try checkFolder(place, datastore) }
         try datastore.close()
+      }
+      if hasCopies, !manager.isLocal {
+        // One that is deleted, and was not moved there yet, counts with them.
+        let copies = try manager.trashedDatastores().count + stores(place).count
+        parts[Self.copies] = Self.copies(copies - parts.count)
       }
     }
     return (parts, hasMended)
@@ -183,15 +251,15 @@ struct SharedScenario: Scenario {
     recorder.acknowledge()
     let manager = manager(place)
     let datastore = try manager.openOrCreateDatastore("n")
-    let content = try ContentHash(datastore).value
+    let content = try shown(datastore)
     try datastore.table("after").insert(["a": 1], id: RecordID("r\(place.random.next())"))
     let rest = before.content &- SharedScenario.part("n", isLocal: false, content)
     recorder.begin(
-      rest &+ SharedScenario.part("n", isLocal: false, try ContentHash(datastore).value))
+      rest &+ SharedScenario.part("n", isLocal: false, try shown(datastore)))
     // What was fetched before shows now, too.
     try datastore.sync()
     recorder.begin(
-      rest &+ SharedScenario.part("n", isLocal: false, try ContentHash(datastore).value))
+      rest &+ SharedScenario.part("n", isLocal: false, try shown(datastore)))
     if options.durability == .full { recorder.acknowledge() }
     try datastore.close()
     if options.durability != .none { recorder.acknowledge() }
@@ -242,7 +310,11 @@ struct SharedScenario: Scenario {
 
   private func stores(_ place: Place) -> [String] {
     place.home.paths().filter { $0.hasSuffix("/" + FileName.current) }.map(WriteOrder.parent)
-      .filter { WriteOrder.parent($0) == SharedScenario.root }
+      .filter { path in
+        let name = WriteOrder.last(path)
+        return WriteOrder.parent(path) == SharedScenario.root && !FileName.isTemporary(name)
+          && FileName.stagingToken(name) == nil
+      }
   }
 
   /// One that joins now gets everything.

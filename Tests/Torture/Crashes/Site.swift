@@ -11,6 +11,11 @@ enum Site {
     return "\(prefix)\(operation.verb) \(path) to \(role(target))"
   }
 
+  /// The same of what is read.
+  static func name(_ read: MemoryDiskRead, isHome: Bool) -> String {
+    "\(isHome ? "" : "folder: ")\(read.verb) \(role(read.path))"
+  }
+
   private static func role(_ path: String) -> String {
     let parts = path.split(separator: "/").map(String.init)
     let roles = parts.dropFirst().map(part)
@@ -26,7 +31,9 @@ enum Site {
     if FileName.sharedSnapshot(name) != nil { return "shared.snap" }
     if FileName.catalogueInstallation(name) != nil { return "*.cat" }
     if FileName.stagingToken(name) != nil { return "staging" }
+    if FileName.outboxNumber(name) != nil { return "outbox" }
     if FileName.generation(directory: name) != nil { return "datastore" }
+    if name.hasPrefix("b-") { return "contents" }
     if name.allSatisfy(\.isNumber) { return "time" }
     if let dot = name.lastIndex(of: "."), dot > name.startIndex { return "*" + name[dot...] }
     return name

@@ -62,6 +62,10 @@ struct WriteOrder: Sendable {
     // A directory that has lost its name is removed in any order.
     if FileName.isTemporary(WriteOrder.last(directory)) { return nil }
     if FileName.stagingToken(WriteOrder.last(directory)) != nil { return nil }
+    // Nor is a copy in the trash that somebody wanted to be gone.
+    if directory.contains("/" + FileName.trash + "/") { return nil }
+    // Nor is what a device takes over gone on with: the next opening removes the rest.
+    if WriteOrder.last(directory) == FileName.rejoining { return nil }
     let currentPath = directory + "/" + FileName.current
     guard let bytes = place.home.durableBytes(currentPath),
       // As above.

@@ -1,0 +1,7 @@
+import Cairn
+
+/// A round with the folder went on although something failed in it, and has said so, or not: it has
+/// to be gone through again before what it did counts.
+struct ToldFault: Error, CustomStringConvertible {
+  var description: String
+}
