@@ -21,10 +21,6 @@
         try files.createDirectory(
           atPath: scratch.path(directory), withIntermediateDirectories: true)
       }
-      for (name, script) in [("CairnTorture", Self.programme), ("fuzzer", Self.fuzzer)] {
-        let path = try scratch.write(name, "#!/bin/bash\nhere=\(scratch.path(""))\n" + script)
-        try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
-      }
       // What Tools/setup would try to install.
       for name in ["strace", "mkfs.ext4", "mkfs.xfs", "nbdfuse", "fusermount3", "gcc"] {
         try files.createSymbolicLink(
@@ -38,6 +34,15 @@
       settings["CAIRN_FUZZ_CORPUS"] = scratch.path("corpus")
       settings["CAIRN_TEST_CLOCK"] = nil
       environment = settings
+      try install("CairnTorture", Self.programme)
+      try install("fuzzer", Self.fuzzer)
+    }
+
+    /// Makes a program of a script, which finds this directory as `$here`.
+    func install(_ name: String, _ script: String) throws {
+      let path = try scratch.write(name, "#!/bin/bash\nhere=\(scratch.path(""))\n" + script)
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o755], ofItemAtPath: path)
     }
 
     /// What a programme or a target is to do instead of passing.
