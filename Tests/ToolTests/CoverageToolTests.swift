@@ -89,6 +89,29 @@
       #expect(try bench.run("coverage", ["--demand"]).status == 0)
     }
 
+    @Test func `places that no test reaches are listed`() throws {
+      try whole()
+      _ = try bench.scratch.write(
+        "show",
+        """
+        \(ProjectFile.path("Sources/CairnBytes/One.swift")):
+            1|       |struct A {
+            3|     10|    guard n > 0 else { return 1 }
+                                           ^0
+            5|      0|      print("large")
+            6|  1.20k|  }
+
+        """)
+      let outcome = try bench.run("coverage", ["--list"])
+      #expect(outcome.status == 0)
+      let places = outcome.output.split(separator: "\n").filter { $0.hasPrefix("Sources/") }
+      #expect(
+        places == [
+          "Sources/CairnBytes/One.swift:3: a part of it is never reached",
+          "Sources/CairnBytes/One.swift:5|      0|      print(\"large\")",
+        ])
+    }
+
     @Test func `nothing is measured where tests fail, or a module is not there`() throws {
       try report(("CairnBytes/One.swift", [1, 0, 1, 0, 1, 0]))
       let outcome = try bench.run("coverage", [])
