@@ -160,6 +160,7 @@
         echo "$name: done 2000000000 (12 a second)"
         echo "$name: memory MiB 7"
         echo "$name: points of workload a 4"
+        echo "$name: $name 3"
         if [ "$does" = "takes none" ]; then rain=0; else rain=3; fi
         echo "$name: fault rain $rain"
         echo "$name: seconds $seconds"

@@ -67,6 +67,8 @@
       #expect(outcome.output.contains("\n| kills | seconds | 5400 |  |\n"))
       #expect(outcome.output.contains("\n| kills | done | 6000000000 | 1111111.1 a second |\n"))
       #expect(outcome.output.contains("\n| kills | fault rain | 9 |  |\n"))
+      // The first table has one row of each.
+      #expect(outcome.output.contains("\n| kills | 9 kills |  | 3 passed, 0 failed, 5400 s |\n"))
       // Of what there is the most.
       #expect(outcome.output.contains("\n| kills | memory MiB | 7 |  |\n"))
       #expect(outcome.output.contains("\n| kills | points of workload a | 4 |  |\n"))
@@ -80,8 +82,8 @@
       try bench.tell("races", "takes none")
       let outcome = try soak("--minutes", "0", "races", "full")
       #expect(outcome.status == 1)
-      #expect(
-        outcome.output.contains("\nraces failed: never taken in all of its runs: fault rain \n"))
+      let words = "\nraces failed: never taken in all of its runs (were they too few?): fault rain \n"
+      #expect(outcome.output.contains(words))
       #expect(outcome.last == "2 runs passed, 1 failed, 0 skipped")
     }
 
