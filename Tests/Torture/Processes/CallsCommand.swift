@@ -61,7 +61,7 @@ struct CallsCommand: AsyncParsableCommand {
       var ledger = Ledger("calls")
       let scratch = place.path("lane\(lane)")
       try TextFile.makeDirectory(scratch)
-      while let turn = turns.take() {
+      while !deck.isEmpty, let turn = turns.take() {
         // One that is not reached is none: the next of its kind takes its place.
         while let point = deck.draw(turn) {
           if try await CallsCommand.kill(at: point, shim, scratch, &ledger) { break }

@@ -27,6 +27,9 @@ final class Deck<Card: Sendable>: Sendable {
     self.cards = cards.count
   }
 
+  /// Whether all cards were drawn.
+  var isEmpty: Bool { piles.withLock { $0.allSatisfy(\.isEmpty) } }
+
   /// A card of the pile whose turn it is, of the next if that is used up; nil if all are.
   func draw(_ turn: Int) -> Card? {
     piles.withLock { piles in

@@ -50,7 +50,7 @@ struct FailuresCommand: AsyncParsableCommand {
       let scratch = place.path("lane\(lane)")
       try TextFile.makeDirectory(scratch)
       var runner = FaultRunner(scratch: scratch, shim: shim)
-      while let turn = turns.take() {
+      while !deck.isEmpty, let turn = turns.take() {
         // One that does not strike is none: the next of its kind takes its place.
         while let card = deck.draw(turn) {
           if try await runner.run(card.workload, card.fault) { break }

@@ -89,7 +89,7 @@ struct SimulationTally {
     if isComplete { ledger.expect(expected) }
     // An hour of use has ten commits and two exchanges, and a device is used six hours a day.
     let actions = ledger["commits"] + ledger["exchanges"]
-    print("simulate: device-years of use \(actions / 26_280) (26280 commits and exchanges each)")
+    print("simulate: device-years of use (26280 commits and exchanges each) \(actions / 26_280)")
     print("simulate: device-years of the clocks \(ledger["simulated hours"] / 8760)")
     print(
       "simulate: rounds to rest at most \(roundsToRest.first), then \(roundsToRest.second) (limits "

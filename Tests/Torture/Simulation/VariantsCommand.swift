@@ -8,30 +8,34 @@ struct VariantsCommand: AsyncParsableCommand {
     abstract: "The same operations under many sets of options: all must come to the same.")
 
   @Option(help: "The first seed.") var seed: UInt64 = 1
-  @Option(help: "How many runs, each a seed in one way.") var runs = 200
+  @Option(help: "How many runs, each a seed in one way (default: 200, or what the time allows).")
+  var runs: Int?
   @Option(help: "Operations of a run.") var operations = 5000
-  @Option(help: "How many seconds at most.") var seconds: Double = 600
+  @Option(help: "How many seconds at most (default: 600); runs that are asked for have to fit.")
+  var seconds: Double?
 
   func run() async throws {
     print("variants: seed \(seed)")
-    guard operations > 0, runs > 0, VariantOptions.neverVaried.isEmpty else {
+    let wanted = runs ?? (seconds == nil ? 200 : 1)
+    guard operations > 0, wanted > 0, VariantOptions.neverVaried.isEmpty else {
       throw TortureFailure(
         "nothing to do, or options that no variant varies: \(VariantOptions.neverVaried)")
     }
     var ledger = Ledger("variants")
     ledger.expect(VariantOptions.all.map(\.name))
-    let start = ContinuousClock.now
+    let (start, limit) = (ContinuousClock.now, Duration.seconds(seconds ?? 600))
     var next = seed
-    while ledger["runs"] < runs, ContinuousClock.now - start < .seconds(seconds) {
+    let isOpen = runs == nil && seconds != nil
+    while isOpen || ledger["runs"] < wanted, ContinuousClock.now - start < limit {
       try await run(next, &ledger)
       next += 1
     }
     ledger.count("option sets", VariantOptions.all.count)
     try ledger.close(rates: ["operations"])
-    guard ledger["runs"] >= runs, ledger["operations"] == ledger["runs"] * operations else {
+    guard ledger["runs"] >= wanted, ledger["operations"] == ledger["runs"] * operations else {
       throw TortureFailure(
         "\(ledger["runs"]) runs of \(ledger["operations"]) operations together were made, of "
-          + "\(runs) with \(operations) each: the time was over")
+          + "\(wanted) with \(operations) each: the time was over")
     }
   }
 

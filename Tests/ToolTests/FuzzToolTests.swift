@@ -1,0 +1,117 @@
+#if os(Linux)
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Tools/fuzz with a fuzzer that does nothing but what it is told to say.
+  @Suite struct FuzzToolTests {
+    private let bench: FakeBench
+
+    init() throws { bench = try FakeBench() }
+
+    private static let targets = [
+      "frame", "segment", "snapshot", "block", "files", "names", "lz4", "delta", "packs", "store",
+      "folder", "text", "cdb", "blob",
+    ]
+
+    private func figures(_ output: String) -> [Substring] {
+      output.split(separator: "\n").filter { $0.hasPrefix("fuzz: executions ") }
+    }
+
+    @Test func `all targets share the time, after a replay of each`() throws {
+      let outcome = try bench.run("fuzz", ["--minutes", "2", "--jobs", "1"], clock: 0)
+      #expect(outcome.status == 0, "\(outcome)")
+      let asked = try bench.fuzzed()
+      #expect(asked.map(\.name) == Self.targets.flatMap { [$0, $0] })
+      for (index, asked) in asked.enumerated() {
+        #expect(asked.arguments.contains(" -runs=0 ") == (index % 2 == 0))
+      }
+      let times = asked.compactMap { asked in
+        asked.arguments.firstMatch(of: /-max_total_time=([0-9]+)/).flatMap { Int($0.1) }
+      }
+      #expect(times.count == 14 && times.allSatisfy { (7...8).contains($0) })
+      // Of which each replay takes a second.
+      #expect((119...121).contains(times.reduce(14, +)))
+      #expect(outcome.output.contains("\nfuzz: seconds \(times.reduce(14, +))\n"))
+    }
+
+    @Test func `figures of each target and of all are whole numbers`() throws {
+      let outcome = try bench.run("fuzz", ["--seconds", "1"])
+      #expect(outcome.status == 0)
+      let figures = figures(outcome.output)
+      #expect(figures.count == 15)
+      for (figure, target) in zip(figures, Self.targets) {
+        #expect(figure.hasPrefix("fuzz: executions of \(target) 6000000000 ("))
+      }
+      #expect(figures.last?.hasPrefix("fuzz: executions 84000000000 (") == true)
+      #expect(
+        outcome.last == "fuzz: 84000000000 executions of 14 targets, 0 with findings, 0 never run")
+    }
+
+    @Test func `a finding is kept, and ends its own target only`() throws {
+      try bench.tell("lz4", "finds")
+      let outcome = try bench.run("fuzz", ["--seconds", "1"])
+      #expect(outcome.status == 1)
+      #expect(Set(try bench.fuzzed().map(\.name)) == Set(Self.targets))
+      let kept = try bench.scratch.files(below: "corpus")
+      #expect(kept.count == 1)
+      #expect(kept.first?.hasPrefix("lz4/finding-") == true)
+      #expect(outcome.output.contains("fuzz: lz4: finding kept as \(kept.first ?? "?")\n"))
+      #expect(outcome.output.contains("\nfinding in lz4: it does not hold\n"))
+      #expect(outcome.last.hasSuffix(" 1 with findings, 0 never run"))
+      // From now on the replay finds it, and it is not kept twice.
+      let again = try bench.run("fuzz", ["--seconds", "1", "lz4"])
+      #expect(again.status == 1)
+      #expect(again.output.contains("fuzz: lz4: in the corpus as \(kept.first ?? "?")\n"))
+      #expect(try bench.scratch.files(below: "corpus") == kept)
+    }
+
+    @Test func `a target that was never run is a failure`() throws {
+      try bench.tell("text", "says nothing")
+      let outcome = try bench.run("fuzz", ["--seconds", "1", "text", "cdb"])
+      #expect(outcome.status == 1)
+      #expect(outcome.output.contains("fuzz: text was never run:\n"))
+      #expect(outcome.last.hasSuffix(" of 2 targets, 0 with findings, 1 never run"))
+    }
+
+    @Test func `who interrupts it ends the fuzzer`() async throws {
+      try bench.tell("text", "hangs")
+      let process = try bench.start("fuzz", ["--minutes", "1", "text", "cdb"])
+      while try bench.fuzzed().count < 3 { try await Task.sleep(for: .milliseconds(5)) }
+      process.terminate()
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 130)
+      #expect(bench.scratch.exists("ended"))
+      #expect(try bench.scratch.text("said").contains("\nfuzz: executions of cdb "))
+    }
+
+    @Test func `building only says where the fuzzer is`() throws {
+      let outcome = try bench.run("fuzz", ["--build"])
+      #expect(outcome.status == 0)
+      #expect(outcome.output == bench.scratch.path("fuzzer") + "\n")
+      #expect(try bench.fuzzed().isEmpty)
+    }
+
+    @Test(
+      arguments: [
+        ["--seconds"], ["--seconds", "x"], ["--minutes", "1.5"], ["--jobs", "0"], ["--what"],
+        ["nonsense"],
+      ])
+    func `what is used wrongly ends with 2, and runs nothing`(arguments: [String]) throws {
+      let outcome = try bench.run("fuzz", arguments)
+      #expect(outcome.status == 2)
+      #expect(outcome.output.isEmpty && !outcome.errors.isEmpty)
+      #expect(try bench.fuzzed().isEmpty)
+    }
+
+    @Test func `it has all targets`() throws {
+      let path = "Tests/Fuzz/Entries/FuzzTarget.swift"
+      let source = String(decoding: try ProjectFile.bytes(path), as: UTF8.self)
+      let cases = source.matches(of: /\n  case ([a-z0-9]+)\n/).map { String($0.1) }
+      #expect(Set(cases) == Set(Self.targets))
+      let error = try bench.run("fuzz", ["nonsense"]).errors
+      let names = error.split { $0 == " " || $0 == "\n" }.map(String.init)
+      #expect(Set(cases).isSubset(of: names))
+    }
+  }
+#endif
