@@ -189,14 +189,14 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async -> Result<Head.Segment, CairnError> {
     do throws(CairnError) {
-      return .success(try await put(segment, need, there: listing, &report))
+      return .success(try await put(segment, need: need, there: listing, &report))
     } catch { return .failure(error) }
   }
 
   /// Writes a segment, unless it is `there`: then a round has written it that did not come to its
   /// head. Nobody else has files of that name, which says what is in them.
   func put(
-    _ segment: PublishedSegment, _ need: BudgetNeed = .waits,
+    _ segment: PublishedSegment, need: BudgetNeed = .waits,
     there: [String: FolderEntry] = [:], _ report: inout ExchangeReport
   ) async throws(CairnError) -> Head.Segment {
     var segment = segment
