@@ -256,6 +256,48 @@ import Testing
     }
   }
 
+  /// A copy of this installation may have written it.
+  @Test(arguments: [403, 423, 500])
+  func `the own list of datastores that is not given is waited for, and then written again`(
+    _ status: Int
+  ) async throws {
+    let place = try Place(isBucket: true, status)
+    func manager(_ device: String) throws -> DatastoreManager {
+      try DatastoreManager(
+        root: place.bench.place.path + "/" + device,
+        account: Account(user: "ann", folder: place.bench.location))
+    }
+    func publish(_ device: String, _ title: String) async throws {
+      let manager = try manager(device)
+      let datastore = try manager.openOrCreateDatastore("of-" + device)
+      try datastore.setTitle(title)
+      try datastore.sync()
+      for _ in 0..<2 { try await datastore.exchange() }
+      try datastore.close()
+    }
+    try await publish("a", "first")
+    try await manager("a").refresh()
+    let own = try #require(place.files(".cat").first)
+    try await publish("a", "second")
+    try await publish("c", "others")
+    try await manager("c").refresh()
+    place.refused.value = [own]
+    // A process that has never seen its file.
+    let a = try manager("a")
+    for round in 1...3 {
+      let report = try await a.refresh()
+      #expect(report.problems.map(\.name) == [own])
+      #expect(try #require(report.problems.first).reason.contains("\(status)"))
+      #expect(report.hasPublished == (round == 3))
+      #expect(try a.listDatastores().map(\.id).sorted() == ["of-a", "of-c"])
+    }
+    #expect(place.refused.value.isEmpty)
+    #expect(try await a.refresh().problems == [])
+    let late = try manager("late")
+    try await late.refresh()
+    #expect(try late.listDatastores().compactMap(\.title).sorted() == ["others", "second"])
+  }
+
   @Test(arguments: [403, 423])
   func `a list of datastores that is not given hides no other one`(_ status: Int) async throws {
     let refused = Shared("")
