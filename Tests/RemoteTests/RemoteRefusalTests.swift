@@ -298,6 +298,51 @@ import Testing
     #expect(try late.listDatastores().compactMap(\.title).sorted() == ["others", "second"])
   }
 
+  @Test(arguments: [(403, CairnError.Code.auth), (423, .retryLater), (500, .server)])
+  func `a list that is not given ends no pull, and nobody subscribes by the others alone`(
+    _ answer: (status: Int, code: CairnError.Code)
+  ) async throws {
+    let place = try Place(isBucket: true, answer.status)
+    let root = place.bench.place.path
+    func publish(_ device: String, _ id: String) async throws {
+      let manager = try DatastoreManager(
+        root: root + "/" + device, account: Account(user: "ann", folder: place.bench.location))
+      let datastore = try manager.openOrCreateDatastore(id)
+      try datastore.add("of-" + device)
+      try await datastore.exchange()
+      try datastore.close()
+      try await manager.refresh()
+    }
+    func subscribe(_ id: String, _ name: String) async throws(CairnError) -> DatastoreFollower {
+      try await DatastoreFollower.subscribe(
+        to: id, in: place.bench.location, root: root + "/" + name)
+    }
+    func refusal(_ id: String) async -> CairnError.Code? {
+      do throws(CairnError) {
+        try await subscribe(id, "refused-" + id).close()
+        return nil
+      } catch { return error.code }
+    }
+    try await publish("a", "notes")
+    let list = try #require(place.files(".cat").first)
+    try await publish("c", "others")
+    let follower = try await subscribe("notes", "follower")
+    place.refused.value = [list]
+    for _ in 0..<2 { #expect(try await follower.pull().problems.map(\.name) == [list]) }
+    #expect(try follower.datastore.ids() == ["of-a"])
+    // Its devices are there, but of which generation they are the list says.
+    #expect(await refusal("notes") == answer.code)
+    #expect(await refusal("nowhere") == answer.code)
+    let other = try await subscribe("others", "other")
+    try await other.pull()
+    #expect(try other.datastore.ids() == ["of-c"])
+    place.refused.value = []
+    for _ in 0..<4 { try await follower.pull() }
+    #expect(try await follower.pull().problems == [])
+    #expect(await refusal("nowhere") == .notFound)
+    #expect(await refusal("notes") == nil)
+  }
+
   @Test(arguments: [403, 423])
   func `a list of datastores that is not given hides no other one`(_ status: Int) async throws {
     let refused = Shared("")
