@@ -256,6 +256,44 @@ import Testing
     }
   }
 
+  @Test(arguments: [423, 503])
+  func `of a content that is not given just now no other copy is asked for in that round`(
+    _ status: Int
+  ) async throws {
+    let place = try Place(isBucket: true, status)
+    let bytes = SeededRandom(1).bytes(100)
+    for name in ["a", "c"] {
+      let device = try place.bench.open(name)
+      let content = try device.attach(bytes)
+      try device.table("t").insert(["file": content.value], id: RecordID(name))
+      try device.sync()
+      try await device.exchange()
+    }
+    let copies = place.files(".blob").sorted()
+    try #require(copies.count == 2)
+    let b = try place.bench.open("b")
+    func asked() -> [Bool] {
+      copies.map { copy in
+        place.server.log.contains { $0.hasPrefix("GET") && $0.hasSuffix("/" + copy) }
+      }
+    }
+    place.refused.value = [copies[0]]
+    let first = try await b.pull()
+    #expect(first.fetchedAttachments == 0 && first.problems.count == 1)
+    #expect(asked() == [true, false])
+    // Then with another one.
+    place.refused.value = Set(copies)
+    place.server.clearLog()
+    let second = try await b.pull()
+    #expect(second.fetchedAttachments == 0 && second.problems.count == 1)
+    #expect(asked() == [false, true])
+    // The listing that tells whether the server is busy is counted, too.
+    let log = place.server.log
+    #expect(second.requests == log.count { !$0.hasSuffix(".blob") }, "\(log)")
+    place.refused.value = []
+    #expect(try await b.pull().fetchedAttachments == 1)
+  }
+
   /// A copy of this installation may have written it.
   @Test(arguments: [403, 423, 500])
   func `the own list of datastores that is not given is waited for, and then written again`(

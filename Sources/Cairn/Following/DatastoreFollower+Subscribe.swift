@@ -21,9 +21,10 @@ extension DatastoreFollower {
   ///     matter here.
   /// - Throws: `notFound` if there is no such folder, or no such datastore in it; `retryLater` if
   ///   the folder's cairn.json is only half there; errors of the folder (of a server, that it can't
-  ///   be reached or refuses), also of a file of its list of datastores, if no other one has it. `exists` if another datastore is followed in `root`, or if other
-  ///   datastores are there; `alreadyOpen` if it is open here or in another process, or somebody
-  ///   subscribes there just now; `parent` if root and folder lie inside one another;
+  ///   be reached or refuses), also of a file of its list of datastores, if no other one has it.
+  ///   `exists` if another datastore is followed in `root`, or if other datastores are there;
+  ///   `alreadyOpen` if it is open here or in another process, or somebody subscribes there just
+  ///   now; `parent` if root and folder lie inside one another;
   ///   `illegalArgument` for ids and addresses that can't be; `corrupt` and `needsNewerVersion` for
   ///   files at home; errors of the disk.
   public static func subscribe(
