@@ -1,5 +1,6 @@
-/// A folder of which it is noted whether it answers. What it says of one file, or what a budget
-/// has no room for, says nothing of that: a listing comes before, and after, if it goes on so.
+/// A folder of which it is noted whether it answers. What it says of one file says nothing of that:
+/// a listing comes before, and after, if it goes on so. Nor does what a budget has no room for, be it
+/// a listing: then nobody was asked, and a server that has no room itself has answered.
 struct ObservedFolder: Folder {
   let base: any Folder
   let condition: ExchangeCondition
@@ -63,7 +64,7 @@ struct ObservedFolder: Folder {
   }
 
   private func failed(_ error: CairnError, isOfFile: Bool = false) -> CairnError {
-    if ExchangeCondition.saysNothing(error) { return error }
+    if ExchangeCondition.saysNothing(error) || error.code == .quota { return error }
     if isOfFile, ObservedFolder.mayBeOfFile(error) { return error }
     condition.update { $0.isAnswering = false }
     return error
@@ -71,6 +72,6 @@ struct ObservedFolder: Folder {
 
   private static func mayBeOfFile(_ error: CairnError) -> Bool {
     Exchange.mayBeOfOne(error)
-      || [.fileIO, .notFound, .corrupt, .readOnly, .sizeLimit, .quota].contains(error.code)
+      || [.fileIO, .notFound, .corrupt, .readOnly, .sizeLimit].contains(error.code)
   }
 }

@@ -73,6 +73,7 @@ package final class HTTPSession: Sendable {
     var hasRefreshed = false
     var hasSetClock = false
     var used = Signing()
+    var first: HTTPFailure?
     while true {
       tries += 1
       do throws(HTTPFailure) {
@@ -80,6 +81,8 @@ package final class HTTPSession: Sendable {
         meter.note(isStalled: false)
         return answer
       } catch {
+        // What was sent in vain has used up the hour. That is not what went wrong.
+        if error.kind == .budget, request.need == .indivisible, let first { throw first }
         if error.kind == .stalled { meter.note(isStalled: true) }
         if !hasSetClock, setClock(error, after: used) {
           hasSetClock = true
@@ -100,6 +103,7 @@ package final class HTTPSession: Sendable {
           ledger.leave(request.origin, alone: seconds)
         }
         guard isPassing, tries < most, !isTooLong else { throw error }
+        first = first ?? error
         do { try await self.pause(wait(error, tries)) } catch {
           throw HTTPFailure(.cancelled, request.label, "it was cancelled")
         }

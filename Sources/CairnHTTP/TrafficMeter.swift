@@ -59,11 +59,19 @@ package final class BudgetLedger: Sendable {
     var number: Int64 = -1
     var requests = 0
     var bytes: UInt64 = 0
-    /// Something has gone for which no hour has room.
-    var isExceeded = false
+    /// Requests that have gone although no hour has room for them.
+    var exceeding = 0
   }
 
   private let minutes = Lock([Minute](repeating: Minute(), count: 60))
+
+  /// A write that can't be made smaller, and was refused: how long it is, and when that was last.
+  private struct Waiting {
+    var bytes: UInt64
+    var minute: Int64
+  }
+
+  private let waiting = Lock<Waiting?>(nil)
   private let clock: any WallClock
   /// From when until when, in milliseconds, by origin.
   private let pauses = Lock<[String: Range<Int64>]>([:])
@@ -96,10 +104,13 @@ package final class BudgetLedger: Sendable {
   package final class Reservation: Sendable {
     fileprivate let minute: Int64
     fileprivate let bytes: Lock<UInt64>
+    /// No hour has room for it.
+    fileprivate let exceeds: Bool
 
-    fileprivate init(_ minute: Int64, _ bytes: UInt64) {
+    fileprivate init(_ minute: Int64, _ bytes: UInt64, exceeds: Bool) {
       self.minute = minute
       self.bytes = Lock(bytes)
+      self.exceeds = exceeds
     }
   }
 
@@ -115,30 +126,62 @@ package final class BudgetLedger: Sendable {
     _ label: String
   ) throws(HTTPFailure) -> Reservation {
     let number = clock.now() / 60_000
-    let objection = minutes.withLock { minutes -> String? in
+    let keep = need == .waits ? keptForWaiting(in: budget, number) : 0
+    let (objection, exceeds) = minutes.withLock { minutes -> (String?, Bool) in
       let used = BudgetLedger.used(minutes, number)
       var exceeds = false
-      if let budget, !isBegun, need != .naming || !used.isExceeded {
+      if let budget, !isBegun, need != .naming || used.exceeding == 0 {
         if let most = budget.requestsPerHour, used.requests >= most {
-          return "the budget of \(most) requests an hour is used up"
+          return ("the budget of \(most) requests an hour is used up", false)
         }
-        if let objection = BudgetLedger.objection(budget, bytes, used.bytes) {
-          guard need == .indivisible, BudgetLedger.isTooLarge(bytes, for: budget) else {
-            return objection
-          }
+        if let objection = BudgetLedger.objection(budget, bytes, used.bytes, keeping: keep) {
+          guard need == .indivisible else { return (objection, false) }
+          note(waiting: bytes, number)
+          guard BudgetLedger.isTooLarge(bytes, for: budget) else { return (objection, false) }
           exceeds = used.bytes <= (budget.bytesPerHour ?? 0) / 2
-          if !exceeds { return objection + "; it goes when half of the hour is unused" }
+          if !exceeds { return (objection + "; it goes when half of the hour is unused", false) }
         }
       }
       let place = BudgetLedger.place(number)
       if minutes[place].number != number { minutes[place] = Minute(number: number) }
-      if exceeds { minutes[place].isExceeded = true }
+      if exceeds { minutes[place].exceeding += 1 }
       minutes[place].requests += 1
       minutes[place].bytes &+= bytes
-      return nil
+      return (nil, exceeds)
     }
     if let objection { throw HTTPFailure(.budget, label, objection) }
-    return Reservation(number, bytes)
+    if need == .indivisible { noteGoing(bytes) }
+    return Reservation(number, bytes, exceeds: exceeds)
+  }
+
+  private func note(waiting bytes: UInt64, _ now: Int64) {
+    waiting.withLock { waiting in
+      // A smaller one finds room beside it.
+      if let known = waiting, known.bytes > bytes, BudgetLedger.isFresh(known, now) { return }
+      waiting = Waiting(bytes: bytes, minute: now)
+    }
+  }
+
+  /// A write that can't be made smaller has found its room.
+  private func noteGoing(_ bytes: UInt64) {
+    waiting.withLock { waiting in
+      if let known = waiting, known.bytes <= bytes { waiting = nil }
+    }
+  }
+
+  /// Nobody who still waits has not asked for so long.
+  private static func isFresh(_ waiting: Waiting, _ now: Int64) -> Bool {
+    waiting.minute > now - 60 && waiting.minute < now + 60
+  }
+
+  /// What long files leave of a budget to a write that waits: a download that takes many hours
+  /// would never let it find as much unused.
+  private func keptForWaiting(in budget: TransferBudget?, _ now: Int64) -> UInt64 {
+    guard let budget, let most = budget.bytesPerHour, let known = waiting.withLock({ $0 }),
+      BudgetLedger.isFresh(known, now)
+    else { return 0 }
+    if BudgetLedger.isTooLarge(known.bytes, for: budget) { return most - most / 2 }
+    return min(most, known.bytes &+ BudgetLedger.kept(of: most))
   }
 
   /// Takes what an answer that has begun says that it is longer than was known. Short ones are not
@@ -147,12 +190,15 @@ package final class BudgetLedger: Sendable {
     _ reservation: Reservation, to bytes: UInt64, of budget: TransferBudget?, _ label: String
   ) throws(HTTPFailure) {
     let now = clock.now() / 60_000
+    let keep = keptForWaiting(in: budget, now)
     let objection = minutes.withLock { minutes in
       reservation.bytes.withLock { reserved -> String? in
         guard bytes > max(reserved, BudgetLedger.longBytes) else { return nil }
         let more = bytes - reserved
         let used = BudgetLedger.used(minutes, now).bytes
-        if let budget, let objection = BudgetLedger.objection(budget, more, used) {
+        if let budget,
+          let objection = BudgetLedger.objection(budget, more, used, keeping: keep)
+        {
           return objection
         }
         let place = BudgetLedger.place(reservation.minute)
@@ -165,7 +211,7 @@ package final class BudgetLedger: Sendable {
     if let objection { throw HTTPFailure(.budget, label, objection) }
   }
 
-  /// What it did cost.
+  /// What it did cost. What was not sent at all has exceeded nothing.
   package func settle(_ reservation: Reservation, bytes: UInt64) {
     minutes.withLock { minutes in
       let place = BudgetLedger.place(reservation.minute)
@@ -173,17 +219,20 @@ package final class BudgetLedger: Sendable {
       let reserved = reservation.bytes.withLock { $0 }
       let others = minutes[place].bytes - min(minutes[place].bytes, reserved)
       minutes[place].bytes = others &+ bytes
+      if bytes == 0, reservation.exceeds { minutes[place].exceeding -= 1 }
     }
   }
 
   /// Bytes that a budget has left in this hour for parts of long files; nil if it does not limit
-  /// them. The last sixteenth, or 64 KiB of it, is for listings and changes: a file that takes
-  /// hours does not keep them waiting.
+  /// them. The last sixteenth, or 64 KiB of it, is for listings and changes, and as much as it takes
+  /// for a write that waits and can't be made smaller: a file that takes hours does not keep them
+  /// waiting.
   package func roomForParts(in budget: TransferBudget?) -> UInt64? {
     guard let most = budget?.bytesPerHour else { return nil }
     let number = clock.now() / 60_000
     let used = minutes.withLock { BudgetLedger.used($0, number).bytes }
-    return most - min(most, used &+ BudgetLedger.kept(of: most))
+    let top = most - keptForWaiting(in: budget, number)
+    return top - min(top, used &+ BudgetLedger.kept(of: most))
   }
 
   /// Longer bodies leave the last of a budget to listings and changes.
@@ -198,7 +247,7 @@ package final class BudgetLedger: Sendable {
       guard minute.number >= 0, minute.number > now - 60, minute.number < now + 60 else { return }
       sum.requests += minute.requests
       sum.bytes &+= minute.bytes
-      sum.isExceeded = sum.isExceeded || minute.isExceeded
+      sum.exceeding += minute.exceeding
     }
   }
 
@@ -210,14 +259,19 @@ package final class BudgetLedger: Sendable {
   private static func place(_ minute: Int64) -> Int { Int(((minute % 60) + 60) % 60) }
 
   /// What stands against so many bytes more; nil if nothing does.
+  ///
+  /// - Parameter waiting: What long files leave to a write that waits.
   private static func objection(
-    _ budget: TransferBudget, _ upcoming: UInt64, _ used: UInt64
+    _ budget: TransferBudget, _ upcoming: UInt64, _ used: UInt64, keeping waiting: UInt64 = 0
   ) -> String? {
     guard let most = budget.bytesPerHour else { return nil }
     if used >= most { return "the budget of \(most) bytes an hour is used up" }
-    let kept = upcoming > longBytes ? kept(of: most) : 0
-    guard upcoming <= most - min(most, used &+ kept) else {
+    let isLong = upcoming > longBytes
+    let kept = isLong ? kept(of: most) : 0
+    let top = isLong ? most - min(most, waiting) : most
+    guard upcoming <= top - min(top, used &+ kept) else {
       return "the budget of \(most) bytes an hour has no room for \(upcoming) more"
+        + (top < most ? ", while a change waits that needs much of it" : "")
     }
     return nil
   }

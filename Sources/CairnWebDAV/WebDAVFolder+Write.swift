@@ -128,8 +128,13 @@ extension WebDAVFolder {
       do throws(CairnError) { try await makeDirectory(directory) } catch {
         throw HTTPFailure(.settings(error), request.label, error.message)
       }
-      let answer = try await session.send(request)
-      return (answer.reply, answer.tries + 1)
+      do throws(HTTPFailure) {
+        let answer = try await session.send(request)
+        return (answer.reply, answer.tries + 1)
+      } catch let second {
+        // What was sent in vain may have used up the hour.
+        throw second.kind == .budget && need == .indivisible ? error : second
+      }
     }
   }
 

@@ -149,6 +149,19 @@ import Testing
     #expect(seen.all.count > 3 && seen.all.dropFirst().allSatisfy { $0 })
   }
 
+  @Test func `what a budget refuses says nothing of the folder, be it a listing`() async throws {
+    bench.options.pollSeconds = 0.01...0.01
+    let a = try bench.open("a", hook)
+    let updates = a.statusChanges
+    try a.startExchanging()
+    try await until(updates) { $0.connected && !$0.downloading }
+    hook.fail([.list, .read, .write], .quota)
+    try await until(updates) { $0.anyError?.code == .quota }
+    #expect(a.status.connected)
+    a.stopExchanging()
+    try await until(updates) { !$0.connected }
+  }
+
   @Test func `in the background connected lasts, until the folder fails or it is stopped`()
     async throws
   {

@@ -75,6 +75,92 @@ import Testing
     #expect(await put(60_000, .naming)?.kind == .budget)
   }
 
+  @Test(arguments: [true, false])
+  func `what went in vain, and used up the hour, is told of by what went wrong`(
+    _ isCut: Bool
+  ) async throws {
+    let bench = try Bench({ $0.budget = TransferBudget(bytesPerHour: 100_000) }) { _ in
+      isCut ? .hangUp : .answer(503)
+    }
+    func put() async -> HTTPFailure.Kind? {
+      var request = HTTPRequest("PUT", bench.server.origin, "/0", accepted: [200])
+      request.body = .bytes([UInt8](repeating: 1, count: 200_000))
+      request.need = .indivisible
+      do throws(HTTPFailure) { _ = try await bench.session.send(request) } catch {
+        return error.kind
+      }
+      return nil
+    }
+    #expect(await put() == (isCut ? .cut : .status(503)))
+    #expect(bench.session.meter.traffic.requests == 1)
+    // By the next round the hour is over, or not.
+    #expect(await put() == .budget)
+    bench.clock.advance(by: 3_600_000)
+    bench.server.handle { _ in .answer(200) }
+    #expect(await put() == nil)
+  }
+
+  /// A ledger, and whether it lets so much go.
+  private struct Ledger {
+    let clock = ManualClock(1_800_000_000_000)
+    let ledger: BudgetLedger
+    let budget = TransferBudget(bytesPerHour: 1_000_000)
+
+    init() { ledger = BudgetLedger(clock: clock) }
+
+    var room: UInt64? { ledger.roomForParts(in: budget) }
+
+    func reserve(
+      _ bytes: UInt64, _ need: BudgetNeed = .waits
+    ) -> BudgetLedger.Reservation? {
+      do throws(HTTPFailure) {
+        return try ledger.reserve(bytes, of: budget, need: need, isBegun: false, "it")
+      } catch { return nil }
+    }
+
+    func takes(_ bytes: UInt64, _ need: BudgetNeed = .waits) -> Bool {
+      reserve(bytes, need) != nil
+    }
+  }
+
+  @Test func `long files leave as much of an hour as a write needs that waits for it`() {
+    let ledger = Ledger()
+    #expect(ledger.takes(600_000))
+    #expect(ledger.room == 337_500)
+    #expect(!ledger.takes(2_000_000, .indivisible))
+    #expect(ledger.room == 0)
+    #expect(!ledger.takes(100_000))
+    // What is short finds its room.
+    #expect(ledger.takes(1000) && ledger.takes(1000, .indivisible))
+    ledger.clock.advance(by: 1_800_000)
+    #expect(!ledger.takes(2_000_000, .indivisible))
+    ledger.clock.advance(by: 1_800_000)
+    // Half an hour's, of which the last sixteenth is kept as always.
+    #expect(ledger.room == 437_500)
+    #expect(ledger.takes(400_000) && !ledger.takes(100_000))
+    #expect(ledger.takes(2_000_000, .indivisible))
+    #expect(ledger.room == 0)
+    ledger.clock.advance(by: 3_600_000)
+    #expect(ledger.room == 937_500)
+    // What some hour has room for.
+    #expect(ledger.takes(200_000) && !ledger.takes(800_000, .indivisible))
+    #expect(ledger.room == 0)
+    // Nobody asks for it any more.
+    ledger.clock.advance(by: 3_600_000)
+    #expect(ledger.room == 937_500)
+  }
+
+  @Test func `what was not sent has exceeded no budget`() throws {
+    let ledger = Ledger()
+    let unsent = try #require(ledger.reserve(2_000_000, .indivisible))
+    #expect(ledger.takes(10, .naming) && !ledger.takes(10))
+    ledger.ledger.settle(unsent, bytes: 0)
+    #expect(!ledger.takes(2_000_000, .naming) && ledger.room == 937_490)
+    let sent = try #require(ledger.reserve(2_000_000, .indivisible))
+    ledger.ledger.settle(sent, bytes: 1_500_000)
+    #expect(ledger.takes(10, .naming) && !ledger.takes(10))
+  }
+
   @Test func `a budget of nothing lets nothing go, divisible or not`() async throws {
     let bench = try bench(TransferBudget(bytesPerHour: 0))
     for need in [BudgetNeed.waits, .indivisible, .naming] {

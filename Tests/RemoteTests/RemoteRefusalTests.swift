@@ -256,6 +256,131 @@ import Testing
     }
   }
 
+  @Test(arguments: [423, 503])
+  func `of a content that is not given just now no other copy is asked for in that round`(
+    _ status: Int
+  ) async throws {
+    let place = try Place(isBucket: true, status)
+    let bytes = SeededRandom(1).bytes(100)
+    for name in ["a", "c"] {
+      let device = try place.bench.open(name)
+      let content = try device.attach(bytes)
+      try device.table("t").insert(["file": content.value], id: RecordID(name))
+      try device.sync()
+      try await device.exchange()
+    }
+    let copies = place.files(".blob").sorted()
+    try #require(copies.count == 2)
+    let b = try place.bench.open("b")
+    func asked() -> [Bool] {
+      copies.map { copy in
+        place.server.log.contains { $0.hasPrefix("GET") && $0.hasSuffix("/" + copy) }
+      }
+    }
+    place.refused.value = [copies[0]]
+    let first = try await b.pull()
+    #expect(first.fetchedAttachments == 0 && first.problems.count == 1)
+    #expect(asked() == [true, false])
+    // Then with another one.
+    place.refused.value = Set(copies)
+    place.server.clearLog()
+    let second = try await b.pull()
+    #expect(second.fetchedAttachments == 0 && second.problems.count == 1)
+    #expect(asked() == [false, true])
+    // The listing that tells whether the server is busy is counted, too.
+    let log = place.server.log
+    #expect(second.requests == log.count { !$0.hasSuffix(".blob") }, "\(log)")
+    place.refused.value = []
+    #expect(try await b.pull().fetchedAttachments == 1)
+  }
+
+  /// A copy of this installation may have written it.
+  @Test(arguments: [403, 423, 500])
+  func `the own list of datastores that is not given is waited for, and then written again`(
+    _ status: Int
+  ) async throws {
+    let place = try Place(isBucket: true, status)
+    func manager(_ device: String) throws -> DatastoreManager {
+      try DatastoreManager(
+        root: place.bench.place.path + "/" + device,
+        account: Account(user: "ann", folder: place.bench.location))
+    }
+    func publish(_ device: String, _ title: String) async throws {
+      let manager = try manager(device)
+      let datastore = try manager.openOrCreateDatastore("of-" + device)
+      try datastore.setTitle(title)
+      try datastore.sync()
+      for _ in 0..<2 { try await datastore.exchange() }
+      try datastore.close()
+    }
+    try await publish("a", "first")
+    try await manager("a").refresh()
+    let own = try #require(place.files(".cat").first)
+    try await publish("a", "second")
+    try await publish("c", "others")
+    try await manager("c").refresh()
+    place.refused.value = [own]
+    // A process that has never seen its file.
+    let a = try manager("a")
+    for round in 1...3 {
+      let report = try await a.refresh()
+      #expect(report.problems.map(\.name) == [own])
+      #expect(try #require(report.problems.first).reason.contains("\(status)"))
+      #expect(report.hasPublished == (round == 3))
+      #expect(try a.listDatastores().map(\.id).sorted() == ["of-a", "of-c"])
+    }
+    #expect(place.refused.value.isEmpty)
+    #expect(try await a.refresh().problems == [])
+    let late = try manager("late")
+    try await late.refresh()
+    #expect(try late.listDatastores().compactMap(\.title).sorted() == ["others", "second"])
+  }
+
+  @Test(arguments: [(403, CairnError.Code.auth), (423, .retryLater), (500, .server)])
+  func `a list that is not given ends no pull, and nobody subscribes by the others alone`(
+    _ answer: (status: Int, code: CairnError.Code)
+  ) async throws {
+    let place = try Place(isBucket: true, answer.status)
+    let root = place.bench.place.path
+    func publish(_ device: String, _ id: String) async throws {
+      let manager = try DatastoreManager(
+        root: root + "/" + device, account: Account(user: "ann", folder: place.bench.location))
+      let datastore = try manager.openOrCreateDatastore(id)
+      try datastore.add("of-" + device)
+      try await datastore.exchange()
+      try datastore.close()
+      try await manager.refresh()
+    }
+    func subscribe(_ id: String, _ name: String) async throws(CairnError) -> DatastoreFollower {
+      try await DatastoreFollower.subscribe(
+        to: id, in: place.bench.location, root: root + "/" + name)
+    }
+    func refusal(_ id: String) async -> CairnError.Code? {
+      do throws(CairnError) {
+        try await subscribe(id, "refused-" + id).close()
+        return nil
+      } catch { return error.code }
+    }
+    try await publish("a", "notes")
+    let list = try #require(place.files(".cat").first)
+    try await publish("c", "others")
+    let follower = try await subscribe("notes", "follower")
+    place.refused.value = [list]
+    for _ in 0..<2 { #expect(try await follower.pull().problems.map(\.name) == [list]) }
+    #expect(try follower.datastore.ids() == ["of-a"])
+    // Its devices are there, but of which generation they are the list says.
+    #expect(await refusal("notes") == answer.code)
+    #expect(await refusal("nowhere") == answer.code)
+    let other = try await subscribe("others", "other")
+    try await other.pull()
+    #expect(try other.datastore.ids() == ["of-c"])
+    place.refused.value = []
+    for _ in 0..<4 { try await follower.pull() }
+    #expect(try await follower.pull().problems == [])
+    #expect(await refusal("nowhere") == .notFound)
+    #expect(await refusal("notes") == nil)
+  }
+
   @Test(arguments: [403, 423])
   func `a list of datastores that is not given hides no other one`(_ status: Int) async throws {
     let refused = Shared("")

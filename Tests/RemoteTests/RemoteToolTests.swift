@@ -241,6 +241,39 @@ import Testing
     #expect(try run("b", "get", "t", "r99999").output.contains("99999"))
   }
 
+  @Test func `a sync takes no more than its budget, and the next process begins anew`() throws {
+    #expect(try run("a", "sync", "--folder", address, environment: user).status == 0)
+    for options in [["--requests-per-hour", "1"], ["--metered", "--requests-per-hour", "1"]] {
+      server.clearLog()
+      let few = try sync("a", options)
+      #expect(few.status == 1 && server.log.count == 1, "\(few)")
+      #expect(few.errors.contains("the budget of 1 requests an hour is used up"))
+    }
+    let short = try sync("a", ["--bytes-per-hour", "1"])
+    #expect(short.status == 1)
+    #expect(short.errors.contains("the budget of 1 bytes an hour"))
+    for options in [["--metered"], ["--requests-per-hour", "99", "--bytes-per-hour", "99999"], []] {
+      let enough = try sync("a", options)
+      #expect(enough.status == 0, "\(enough.errors)")
+    }
+    #expect(try sync("a", ["--requests-per-hour", "0"]).status == 2)
+    for command in ["sync", "watch"] {
+      let plain = try run(
+        "b", command, "--folder", "dir:\(place.path)/shared", "--bytes-per-hour", "1000")
+      #expect(plain.status == 2 && plain.errors.contains("for folders on servers"))
+      let help = try run("b", command, "--help").output
+      for option in ["--metered", "--requests-per-hour <n>", "--bytes-per-hour <n>"] {
+        #expect(help.contains(option), "\(help)")
+      }
+    }
+  }
+
+  private func sync(_ root: String, _ options: [String]) throws -> Tool.Outcome {
+    try Tool.run(
+      ["sync", "--root", place.path + "/" + root] + options,
+      environment: ["PATH": "/usr/bin:/bin"].merging(user) { $1 })
+  }
+
   @Test func `dir is a directory`() throws {
     #expect(try run("a", "sync", "--folder", "dir:\(place.path)/shared").status == 0)
     #expect(FileManager.default.fileExists(atPath: place.path + "/shared/cairn.json"))

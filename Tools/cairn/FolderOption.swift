@@ -29,7 +29,7 @@ enum FolderOption {
   }
 
   /// `scheme://`: no path that anybody means looks like that.
-  private static func isAddress(_ text: String) -> Bool {
+  static func isAddress(_ text: String) -> Bool {
     guard let mark = text.firstRange(of: "://") else { return false }
     return text[..<mark.lowerBound].allSatisfy {
       $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0))
@@ -41,11 +41,15 @@ enum FolderOption {
   /// - Parameters:
   ///   - credentials: The file of credentials; nil: they are in the environment.
   ///   - certificates: A file of certificates that are trusted besides the system's.
-  static func kinds(credentials: String?, certificates: String?) -> [FolderKind] {
+  ///   - budget: What this process may use; nil: anything.
+  static func kinds(
+    credentials: String?, certificates: String?, budget: ServerBudget? = nil
+  ) -> [FolderKind] {
     #if CAIRN_SERVERS
       var settings = ServerSettings()
       if let credentials { settings.credentials = .file(credentials) }
       settings.certificateFile = certificates
+      budget?.apply(to: &settings)
       return [.webDAV(settings), .s3(settings)]
     #else
       return []

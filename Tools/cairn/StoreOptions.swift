@@ -93,9 +93,9 @@ struct StoreOptions: ParsableArguments {
   }
 
   /// The open datastore, for commands that wait for something.
-  func open(_ access: Access) throws -> Datastore {
-    if isFollowed { return try openFollowed(access).datastore }
-    let manager = try manager(access)
+  func open(_ access: Access, _ budget: ServerBudget? = nil) throws -> Datastore {
+    if isFollowed { return try openFollowed(access, budget).datastore }
+    let manager = try manager(access, budget)
     let datastore =
       access == .creating
       ? try manager.openOrCreateDatastore(datastore) : try manager.openDatastore(datastore)
@@ -104,25 +104,27 @@ struct StoreOptions: ParsableArguments {
     return datastore
   }
 
-  func manager(_ access: Access) throws -> DatastoreManager {
+  func manager(_ access: Access, _ budget: ServerBudget? = nil) throws -> DatastoreManager {
     guard access == .creating || Descriptor.isDirectory(rootPath) else {
       throw ToolError.notFound("there are no datastores in \(rootPath); see --root")
     }
     try FollowedRoot.refuse(rootPath)
     let settings = try settings()
-    let options = options(access, settings)
+    let options = options(access, settings, budget)
     let account = settings.folder.map {
       Account(user: settings.user ?? "me", folder: FolderOption.location($0))
     }
     return try DatastoreManager(root: rootPath, account: account, options: options)
   }
 
-  private func options(_ access: Access, _ settings: Settings) -> Options {
+  private func options(
+    _ access: Access, _ settings: Settings, _ budget: ServerBudget? = nil
+  ) -> Options {
     var options = Options()
     options.limits = (settings.limits ?? .standard).limits
     options.compactsAutomatically = access != .reading
     options.folderKinds = FolderOption.kinds(
-      credentials: settings.credentials, certificates: settings.certificates)
+      credentials: settings.credentials, certificates: settings.certificates, budget: budget)
     return options
   }
 
@@ -133,11 +135,11 @@ struct StoreOptions: ParsableArguments {
 
   /// The follower of this root, with the tables that were chosen.
   func openFollowed(
-    _ access: Access, attachments: AttachmentPolicy = .onDemand
+    _ access: Access, _ budget: ServerBudget? = nil, attachments: AttachmentPolicy = .onDemand
   ) throws -> DatastoreFollower {
     let follower = try DatastoreFollower(
       root: rootPath, folder: try followedFolder(), attachments: attachments,
-      options: options(access, try settings()))
+      options: options(access, try settings(), budget))
     do {
       if datastore != "default", datastore != follower.id {
         throw ToolError.notFound("\(follower.id) is followed in \(rootPath), not \(datastore)")

@@ -17,14 +17,15 @@ struct SyncCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Take what other devices sent, however much of it they delete.")
   var allowMassDelete = false
 
+  @OptionGroup var budget: BudgetOptions
   @OptionGroup var store: StoreOptions
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    guard try store.settings().folder != nil else {
+    guard let folder = try store.settings().folder else {
       throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
     }
-    let datastore = try store.open(.creating)
+    let datastore = try store.open(.creating, try budget.budget(for: folder))
     let summary: SyncSummary
     do {
       defer { noteTraffic(datastore) }

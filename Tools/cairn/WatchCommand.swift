@@ -18,16 +18,17 @@ struct WatchCommand: AsyncParsableCommand {
   @Option(name: .long, help: "Only this table; may be repeated.")
   var table: [String] = []
 
+  @OptionGroup var budget: BudgetOptions
   @OptionGroup var store: StoreOptions
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    guard try store.settings().folder != nil else {
+    guard let folder = try store.settings().folder else {
       throw ToolError.usage(
         "nobody else changes these datastores: they have no shared folder yet; link one with "
           + "--folder")
     }
-    let datastore = try store.open(.creating)
+    let datastore = try store.open(.creating, try budget.budget(for: folder))
     do {
       try await follow(datastore)
     } catch {

@@ -52,7 +52,7 @@ extension BlobExchange {
     switch await read(copy) {
     case .success(let bytes): found = bytes
     case .failure(let error):
-      if try await stopsOthers(error, &refusals) { throw error }
+      if try await stopsOthers(error, &refusals, &report) { throw error }
       audit?.problems.append("\(copy.entry.name) was not checked: \(error.message)")
       return nil
     }
@@ -95,7 +95,7 @@ extension BlobExchange {
     }
     let before = report.publishedAttachments
     do throws(CairnError) { try await upload(file.reference, file, &report) } catch {
-      if try await stopsOthers(error, &refusals) { throw error }
+      if try await stopsOthers(error, &refusals, &report) { throw error }
       audit?.problems.append("\(reason), and it can't be written again: \(error.message)")
       return
     }

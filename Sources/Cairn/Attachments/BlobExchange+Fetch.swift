@@ -82,8 +82,7 @@ extension BlobExchange {
     for attempt in 0..<2 {
       // What was listed before may be old.
       if attempt > 0 || known == nil { known = try await list() }
-      for copy in BlobExchange.copies(of: reference, in: known ?? [:])
-      where copy.entry.isPresent {
+      for copy in copiesToTry(reference, known ?? [:]) {
         do throws(CairnError) {
           switch try await take(reference, copy, job) {
           case .whole: return
@@ -94,6 +93,9 @@ extension BlobExchange {
           // Another device may have written one that can be had.
           guard Exchange.mayBeOfOne(error) || error.code == .readOnly else { throw error }
           memory.withLock { Retry.fail(copy.entry, in: &$0.refused) }
+          // But not from a server that is busy; if only this one is locked, the next try begins
+          // with another one.
+          if error.code == .retryLater { throw error }
           failure = error
         }
       }
@@ -110,6 +112,18 @@ extension BlobExchange {
     throw CairnError(
       .corrupt, "attachment \(id) can't be fetched: \(problems.joined(separator: "; ")). A device "
         + "that has it writes it again when its folder is repaired", file: directory, id: id)
+  }
+
+  /// Copies that are there, those last that were of no use before.
+  private func copiesToTry(
+    _ reference: BlobReference, _ listing: [ContentHash: [Copy]]
+  ) -> [Copy] {
+    let refused = memory.withLock { $0.refused }
+    let copies = BlobExchange.copies(of: reference, in: listing).filter { $0.entry.isPresent }
+    func isRefused(_ copy: Copy) -> Bool {
+      refused[copy.entry.name]?.version == copy.entry.version
+    }
+    return copies.filter { !isRefused($0) } + copies.filter { isRefused($0) }
   }
 
   /// From what was deleted before, if that is still there.
@@ -233,7 +247,7 @@ extension BlobExchange {
         report.fetchedAttachments += 1
         report.fetchedAttachmentBytes += reference.length
       case .failure(let error):
-        let stopsOthers = try await stopsOthers(error, &refusals)
+        let stopsOthers = try await stopsOthers(error, &refusals, &report)
         if stopsOthers, !BlobExchange.saysFull(error) { throw error }
         report.problems.append(
           ExchangeReport.Problem(
@@ -251,11 +265,12 @@ extension BlobExchange {
   /// second time, and each time that it may be busy, the directory is listed once more, so that a
   /// server that is out of order, or a log-in page before it, is not asked for all of them.
   func stopsOthers(
-    _ error: CairnError, _ refusals: inout Int
+    _ error: CairnError, _ refusals: inout Int, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
     let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
     refusals = isRefused ? refusals + 1 : 0
     if isRefused, Exchange.mustListAgain(after: error, refusals: refusals) {
+      report.requests += 1
       _ = try await list()
     }
     return !isRefused && !BlobExchange.isOfOne(error)

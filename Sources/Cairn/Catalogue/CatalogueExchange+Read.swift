@@ -204,27 +204,35 @@ extension CatalogueExchange {
   /// The own file must be what we wrote. One that somebody else wrote under our name was written by
   /// a copy of this installation (a cloned or restored root): from now on it is that one's, and we
   /// take another name.
+  ///
+  /// - Returns: Whether anything may be published: not over a file that nobody has seen yet.
   func checkOwn(
     _ manager: DatastoreManager, _ entries: [FolderEntry], _ report: inout CatalogueReport
-  ) async throws(CairnError) {
+  ) async throws(CairnError) -> Bool {
     let installation = manager.installation
     let file = try installation.read()
-    guard file.installation != 0 else { return }
+    guard file.installation != 0 else { return true }
     let name = FileName.catalogue(installation: file.installation)
     guard let entry = entries.first(where: { $0.name == name }) else {
       memory.withLock { $0.ownVersion = nil }
-      guard file.own.revision > 0 else { return }
+      guard file.own.revision > 0 else { return true }
       // Before it is written again: is this still the folder that it was written to?
       memory.withLock { $0.folderIdentity = nil }
       try await checkFolder(manager, &report)
       try installation.update { $0.isPublished = false }
-      return
+      return true
     }
-    if memory.withLock({ $0.ownVersion == entry.version }) { return }
+    if memory.withLock({ $0.ownVersion == entry.version }) { return true }
     memory.withLock { $0.ownVersion = nil }
     report.requests += 1
     let path = FileName.catalogue + "/" + name
-    guard let bytes = try await folder.read(path, limit: CatalogueFile.bytesMax) else { return }
+    let bytes: [UInt8]
+    do throws(CairnError) {
+      let read = try await folder.read(path, limit: CatalogueFile.bytesMax)
+      memory.withLock { $0.ownRefusals = 0 }
+      guard let read else { return true }
+      bytes = read
+    } catch { return try await noteOwnUnread(name, error, installation, &report) }
     let found: CatalogueFile
     do { found = try CatalogueFile(bytes, name: name) } catch {
       if case .needsNewerVersion = error.reason { throw CairnError(error) }
@@ -232,12 +240,12 @@ extension CatalogueExchange {
       report.problems.append(
         ExchangeReport.Problem(name: name, reason: "\(error); it will be written again"))
       try installation.update { $0.isPublished = false }
-      return
+      return true
     }
     if isOurs(found, file) {
       memory.withLock { $0.ownVersion = entry.version }
       if found.nonce != file.own.nonce { try installation.update { $0.isPublished = false } }
-      return
+      return true
     }
     try installation.update { file in
       file.others[file.installation] = InstallationFile.Other(version: entry.version, file: found)
@@ -246,6 +254,30 @@ extension CatalogueExchange {
       (file.own.revision, file.own.nonce) = (0, 0)
       file.isPublished = false
     }
+    return true
+  }
+
+  /// The folder does not give the own file. As with the head of a datastore's device nothing is
+  /// published for some rounds, since a copy of this root may have written it; and then it is
+  /// written again.
+  private func noteOwnUnread(
+    _ name: String, _ error: CairnError, _ installation: Installation,
+    _ report: inout CatalogueReport
+  ) async throws(CairnError) -> Bool {
+    guard Exchange.mayBeOfOne(error) else { throw error }
+    // A server that is out of order, or busy, does not list it either.
+    report.requests += 1
+    _ = try await folder.list(FileName.catalogue)
+    let refusals = memory.withLock { memory in
+      memory.ownRefusals += 1
+      return memory.ownRefusals
+    }
+    let mustWrite = refusals >= Exchange.patience
+    let what = mustWrite ? "it will be written again" : "until it is given nothing is published"
+    report.problems.append(
+      ExchangeReport.Problem(name: name, reason: "\(error.message); \(what)"))
+    if mustWrite { try installation.update { $0.isPublished = false } }
+    return mustWrite
   }
 
   // MARK: the others'

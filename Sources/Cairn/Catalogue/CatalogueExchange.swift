@@ -20,6 +20,8 @@ final class CatalogueExchange: Sendable {
     var hasSwept = false
     /// Version of the own file in the folder that is known to be what was last written.
     var ownVersion: String?
+    /// How often in a row the folder has not given that file.
+    var ownRefusals = 0
     /// Verdicts on files that can't be used, by name.
     var refused: [String: (version: String, verdict: Verdict)] = [:]
     /// When those that may only have been damaged on their way are read again, by name.
@@ -103,7 +105,7 @@ final class CatalogueExchange: Sendable {
     try await checkFolder(manager, &report)
     report.requests += 1
     let entries = try await folder.list(FileName.catalogue)
-    try await checkOwn(manager, entries, &report)
+    let mayPublish = try await checkOwn(manager, entries, &report)
     var found = try await readOthers(try installation.read(), entries, &report)
     let views = try publishedViews(manager)
     let before = try installation.read()
@@ -121,7 +123,7 @@ final class CatalogueExchange: Sendable {
       CatalogueExchange.adopt(views, &file)
     }
     report.deleted = try manager.sweep()
-    try await publish(installation, &report)
+    if mayPublish { try await publish(installation, &report) }
     try await removeDeadFiles(installation, &report)
     let after = try installation.read()
     if !report.isIdle || before != after { manager.noteList() }
@@ -191,7 +193,7 @@ final class CatalogueExchange: Sendable {
       throw CairnError(
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
-    memory.withLock { $0.ownVersion = entry.version }
+    memory.withLock { ($0.ownVersion, $0.ownRefusals) = (entry.version, 0) }
     report.hasPublished = true
   }
 

@@ -21,9 +21,10 @@ extension DatastoreFollower {
   ///     matter here.
   /// - Throws: `notFound` if there is no such folder, or no such datastore in it; `retryLater` if
   ///   the folder's cairn.json is only half there; errors of the folder (of a server, that it can't
-  ///   be reached or refuses). `exists` if another datastore is followed in `root`, or if other
-  ///   datastores are there; `alreadyOpen` if it is open here or in another process, or somebody
-  ///   subscribes there just now; `parent` if root and folder lie inside one another;
+  ///   be reached or refuses), also of a file of its list of datastores, if no other one has it.
+  ///   `exists` if another datastore is followed in `root`, or if other datastores are there;
+  ///   `alreadyOpen` if it is open here or in another process, or somebody subscribes there just
+  ///   now; `parent` if root and folder lie inside one another;
   ///   `illegalArgument` for ids and addresses that can't be; `corrupt` and `needsNewerVersion` for
   ///   files at home; errors of the disk.
   public static func subscribe(
@@ -72,12 +73,14 @@ extension DatastoreFollower {
   ) async throws(CairnError) -> FollowFile {
     let identity = try await FollowedSource.identity(of: folder, id: id)
     var report = ExchangeReport()
-    let entries = try await FollowedCatalogue().entries(
-      in: folder, identity: identity, &report)
+    let found = try await FollowedCatalogue().entries(in: folder, identity: identity, &report)
+    let entries = found.entries
     let entry = entries[id] ?? .nothing
     let file = FollowFile(
       id: id, generation: entry.generation, folder: identity, tables: tables)
     if entry.view != nil { return file }
+    // It may be in there, and of which generation it is.
+    if let error = found.withheld { throw error }
     // Devices of which no app has ever exchanged the list are there all the same.
     let directory = FileName.directory(datastore: id, generation: entry.generation)
     let names = try await folder.list(directory).map(\.name)

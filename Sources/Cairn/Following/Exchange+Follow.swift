@@ -27,8 +27,8 @@ extension Exchange {
       }
       memory.withLock { $0.folderIdentity = identity }
     }
-    let entries = try await source.catalogue.entries(in: folder, identity: identity, &report)
-    let entry = entries[datastoreID] ?? .nothing
+    let found = try await source.catalogue.entries(in: folder, identity: identity, &report)
+    let entry = found.entries[datastoreID] ?? .nothing
     if entry.generation > file.generation {
       throw CairnError(
         .deleted,

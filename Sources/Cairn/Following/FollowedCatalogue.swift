@@ -20,6 +20,16 @@ final class FollowedCatalogue: Sendable {
   private enum Verdict {
     case waiting(String)
     case problem(String)
+    /// The folder lists it, and does not give it.
+    case withheld(CairnError)
+  }
+
+  /// What the files say.
+  struct Found {
+    var entries: [String: CatalogueEntry] = [:]
+    /// Why one of them was not given, of which nothing is known from before either: what is not
+    /// among the entries may be in it.
+    var withheld: CairnError?
   }
 
   init(quarantine: Quarantine? = nil) { self.quarantine = quarantine }
@@ -27,8 +37,9 @@ final class FollowedCatalogue: Sendable {
   /// What all files together say, as far as they can be read; the others are in the report.
   func entries(
     in folder: any Folder, identity: UInt128, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> [String: CatalogueEntry] {
+  ) async throws(CairnError) -> Found {
     report.requests += 1
+    var found = Found()
     var files: [CatalogueFile] = []
     for entry in try await folder.list(FileName.catalogue) where !entry.isElsewhere {
       guard let installation = FileName.catalogueInstallation(entry.name) else { continue }
@@ -41,9 +52,22 @@ final class FollowedCatalogue: Sendable {
       } else if let before {
         // What an installation said before still holds.
         files.append(before.file)
+      } else if found.withheld == nil {
+        found.withheld = refusal(of: entry)
       }
     }
-    return Catalogue.merged(files.filter { $0.folder == identity })
+    found.entries = Catalogue.merged(files.filter { $0.folder == identity })
+    return found
+  }
+
+  /// What the folder says instead of giving a file.
+  private func refusal(of entry: FolderEntry) -> CairnError? {
+    memory.withLock { memory in
+      guard let known = memory.refused[entry.name], known.version == entry.version,
+        case .withheld(let error) = known.verdict
+      else { return nil }
+      return error
+    }
   }
 
   private func read(
@@ -68,12 +92,8 @@ final class FollowedCatalogue: Sendable {
       }
       bytes = found
     } catch {
-      switch error.code {
-      case .fileIO, .notFound, .corrupt, .readOnly:
-        FollowedCatalogue.tell(.problem(error.message), entry, &report)
-        return nil
-      default: throw error
-      }
+      try await withhold(entry, error, folder, &report)
+      return nil
     }
     do throws(LogError) {
       let file = try CatalogueFile(bytes, name: entry.name)
@@ -89,6 +109,23 @@ final class FollowedCatalogue: Sendable {
     }
   }
 
+  /// The others' files go on without it. A server that is out of order, or busy, is not asked for
+  /// all of them: it does not list them either.
+  private func withhold(
+    _ entry: FolderEntry, _ error: CairnError, _ folder: any Folder,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    switch error.code {
+    case .fileIO, .notFound, .corrupt, .readOnly: break
+    case _ where Exchange.mayBeOfOne(error):
+      report.requests += 1
+      _ = try await folder.list(FileName.catalogue)
+    default: throw error
+    }
+    refuse(entry, .withheld(error))
+    FollowedCatalogue.tell(.withheld(error), entry, &report)
+  }
+
   private static func tell(
     _ verdict: Verdict, _ entry: FolderEntry, _ report: inout ExchangeReport
   ) {
@@ -98,6 +135,8 @@ final class FollowedCatalogue: Sendable {
         ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: reason))
     case .problem(let reason):
       report.problems.append(ExchangeReport.Problem(name: entry.name, reason: reason))
+    case .withheld(let error):
+      report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
     }
   }
 
@@ -124,10 +163,14 @@ final class FollowedCatalogue: Sendable {
       verdict = .problem(
         error.description + "; it is read again later, and when it changes")
     }
+    refuse(entry, verdict)
+    return verdict
+  }
+
+  private func refuse(_ entry: FolderEntry, _ verdict: Verdict) {
     memory.withLock { memory in
       memory.refused[entry.name] = (entry.version, verdict)
       Retry.fail(entry, in: &memory.retries)
     }
-    return verdict
   }
 }
