@@ -137,14 +137,21 @@ extension DatastoreManager {
   /// Removes copies from the trash for good: all of them, or one. After this no power cut brings
   /// them back.
   public func emptyTrash(of deleted: DeletedDatastore? = nil) throws(CairnError) {
-    let copies = try trashedDatastores().filter {
-      deleted == nil || $0.directory == deleted?.directory
-    }
+    let trash = root + "/" + FileName.trash
     do throws(DiskError) {
-      for copy in copies { try machine.disk.removeTree(parent(of: copy)) }
-      // Also if they were removed before, and an error kept that from becoming durable.
-      let trash = root + "/" + FileName.trash
-      if try machine.disk.info(trash) != nil { try machine.disk.syncDirectory(trash) }
+      if try machine.disk.info(trash) == nil { return }
+      if let deleted {
+        // Not one of another root.
+        guard deleted.directory.hasPrefix(parent(of: deleted) + "/") else { return }
+        try machine.disk.removeTree(parent(of: deleted))
+      } else {
+        // Also what an earlier removal that failed has left of one.
+        for entry in try machine.disk.list(trash)
+        where entry.info.kind == .directory && Int64(entry.name) != nil {
+          try machine.disk.removeTree(trash + "/" + entry.name)
+        }
+      }
+      try machine.disk.syncDirectory(trash)
     } catch { throw CairnError(error) }
   }
 }
