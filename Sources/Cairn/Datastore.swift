@@ -205,13 +205,13 @@ public final class Datastore: Sendable {
   ///   close the datastore and open it again.
   @discardableResult
   public func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncResult {
-    let outcome: SyncOutcome
+    var outcome = SyncOutcome()
     // Also if it throws half-way: some of it is visible then.
     defer { observers.tell(remote: true) }
     if let exchanger {
-      outcome = try exchanger.sync(allowingMassDelete: allowingMassDelete)
+      try exchanger.sync(allowingMassDelete: allowingMassDelete, into: &outcome)
     } else {
-      outcome = try wrapped { () throws(StoreError) in try store.sync() }
+      do throws(StoreError) { try store.sync(into: &outcome) } catch { throw CairnError(error) }
     }
     roleNote?.note(effectiveRole)
     if outcome.committed != nil || outcome.newDevice != nil { background.withLock { $0?.hint() } }
@@ -220,10 +220,14 @@ public final class Datastore: Sendable {
     {
       manager.noteList()
     }
-    var result = SyncResult(outcome) { [store] table, field in
-      ResolutionRule(store.rule(table: table, field: field))
+    var result = SyncResult(
+      committed: outcome.committed != nil, incorporated: outcome.appliedCount,
+      newDevice: outcome.newDevice?.description, massDelete: exchanger?.condition.massDelete)
+    if !outcome.changed.isEmpty || !outcome.conflicts.isEmpty || outcome.arrived != nil {
+      result.add(outcome) { [store] table, field in
+        ResolutionRule(store.rule(table: table, field: field))
+      }
     }
-    result.massDelete = exchanger?.condition.massDelete
     return result
   }
 

@@ -83,14 +83,17 @@ public struct SyncResult: Sendable {
     return result
   }
 
-  init(_ outcome: SyncOutcome, rule: (String, String) -> ResolutionRule) {
-    committed = outcome.committed != nil
-    incorporated = outcome.appliedCount
-    newDevice = outcome.newDevice?.description
+  /// What a sync says that made nothing of other devices visible.
+  init(committed: Bool, incorporated: Int, newDevice: String?, massDelete: MassDelete?) {
+    self.committed = committed
+    self.incorporated = incorporated
+    self.newDevice = newDevice
+    self.massDelete = massDelete
     (listed, conflicts) = ([], [])
+  }
+
+  mutating func add(_ outcome: SyncOutcome, rule: (String, String) -> ResolutionRule) {
     arrived = outcome.arrived
-    // The rule while somebody types.
-    if outcome.changed.isEmpty, outcome.conflicts.isEmpty { return }
     listed = outcome.changed.map {
       Change(table: $0.table, id: RecordID($0.id), isDeleted: $0.isDeleted)
     }

@@ -35,6 +35,15 @@ struct SnapshotSlots: Sendable {
     return (page, slot, (hash &* 0x9E37_79B9_7F4A_7C15) >> tagShift)
   }
 
+  /// Puts the place of a record, block << 32 | row, into the slots of its page.
+  @inline(__always)
+  func insert(_ hash: UInt64, _ place: UInt64, into slots: inout [UInt64]) {
+    var (_, slot, tag) = self.place(hash)
+    while slots[slot] != 0 { slot = slot + 1 == slots.count ? 0 : slot + 1 }
+    let locator = (place >> 32) << rowBits | (place & 0xFFFF_FFFF)
+    slots[slot] = tag << locatorBits | (locator + 1)
+  }
+
   /// The same as the beginning of a look-up.
   @inline(__always)
   func probe(_ hash: UInt64) -> SnapshotProbe {

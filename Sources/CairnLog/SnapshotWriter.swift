@@ -40,10 +40,8 @@ package final class SnapshotWriter {
     let number = blockCount
     blockCount += 1
     batch.append(bytes)
-    for (row, hash) in rowHashes.enumerated() {
-      hashes.append(hash)
-      places.append(UInt64(number) << 32 | UInt64(row))
-    }
+    hashes.append(contentsOf: rowHashes)
+    places.append(contentsOf: rowHashes.indices.map { UInt64(number) << 32 | UInt64($0) })
     rowMax = max(rowMax, rowHashes.count)
     if batch.count >= SnapshotWriter.batchBlocks { try sendBatch() }
   }
@@ -109,22 +107,23 @@ package final class SnapshotWriter {
     var start = 0
     while start < values.count {
       let end = min(start + perPage, values.count)
-      putPage(values[start..<end], number: page, width: width)
+      putPage(Array(values[start..<end]), number: page, width: width)
       if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
       page += 1
       start = end
     }
   }
 
-  private func putPage(_ values: ArraySlice<UInt64>, number: Int, width: Int) {
-    let start = buffer.count
-    buffer.put(UInt64(0))
-    for value in values { buffer.put(value, width: width) }
-    let missing = SnapshotHeader.pageSize - (buffer.count - start)
-    buffer.append(contentsOf: repeatElement(0, count: missing))
-    let sum = XXH3.hash64(
-      buffer, (start + 8)..<(start + SnapshotHeader.pageSize), seed: UInt64(number))
-    buffer.set(sum, at: start)
+  /// Made in an array of its own: what belongs to the object is asked for with each access whether
+  /// somebody else uses it.
+  private func putPage(_ values: [UInt64], number: Int, width: Int) {
+    var page: [UInt8] = []
+    page.reserveCapacity(SnapshotHeader.pageSize)
+    page.put(UInt64(0))
+    page.put(values, less: 0, width: width)
+    page.append(contentsOf: repeatElement(0, count: SnapshotHeader.pageSize - page.count))
+    page.set(XXH3.hash64(page, 8..<page.count, seed: UInt64(number)), at: 0)
+    buffer.append(contentsOf: page)
   }
 
   private func putIndex() throws(LogError) {
@@ -145,13 +144,17 @@ package final class SnapshotWriter {
       order = pageOrder(pages)
     }
     header.indexPages = UInt32(pages)
+    let layout = SnapshotSlots(header)
+    let (hashes, places) = (self.hashes, self.places)
     var slots = [UInt64](repeating: 0, count: perPage)
     var next = 0
     for page in 0..<pages {
       for index in slots.indices { slots[index] = 0 }
-      for record in order.records[next..<(next + order.counts[page])] { insert(record, &slots) }
+      for record in order.records[next..<(next + order.counts[page])] {
+        layout.insert(hashes[record], places[record], into: &slots)
+      }
       next += order.counts[page]
-      putPage(slots[...], number: page, width: Int(header.slotBytes))
+      putPage(slots, number: page, width: Int(header.slotBytes))
       if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
     }
   }
@@ -169,13 +172,5 @@ package final class SnapshotWriter {
       starts[page] += 1
     }
     return (records, counts)
-  }
-
-  private func insert(_ record: Int, _ slots: inout [UInt64]) {
-    var (_, slot, tag) = header.probe(hashes[record])
-    while slots[slot] != 0 { slot = slot + 1 == slots.count ? 0 : slot + 1 }
-    let place = places[record]
-    let locator = (place >> 32) << UInt64(header.rowBits) | (place & 0xFFFF_FFFF)
-    slots[slot] = tag << UInt64(header.locatorBits) | (locator + 1)
   }
 }

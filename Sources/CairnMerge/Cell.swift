@@ -3,12 +3,14 @@ import CairnBytes
 /// A stored value without an object: a type byte and a word. Small values sit in the word; text,
 /// bytes and lists sit in a heap (an array of bytes owned by whoever owns the cell), and the word
 /// says where: 40 bits of offset, 24 bits of length.
+@frozen
+@usableFromInline
 package struct Cell: Hashable, Sendable {
-  package var tag: UInt8
-  package var word: UInt64
+  @usableFromInline package var tag: UInt8
+  @usableFromInline package var word: UInt64
 
   /// The longest text, bytes value or encoded list that any format can hold (16 MiB − 1).
-  package static let heapLengthMax = 1 << 24 - 1
+  @inlinable package static var heapLengthMax: Int { 1 << 24 - 1 }
 
   @inlinable @inline(always)
   package init(tag: UInt8, word: UInt64 = 0) {
@@ -16,8 +18,8 @@ package struct Cell: Hashable, Sendable {
     self.word = word
   }
 
-  package static let none = Cell(tag: CellTag.none)
-  package static let absent = Cell(tag: CellTag.absent)
+  @inlinable package static var none: Cell { Cell(tag: CellTag.none) }
+  @inlinable package static var absent: Cell { Cell(tag: CellTag.absent) }
 
   @inlinable @inline(always)
   package static func heapWord(_ range: Range<Int>) -> UInt64 {

@@ -1,23 +1,26 @@
 /// The type byte of a stored value. Embedded in every format: DO NOT CHANGE THESE NUMBERS.
+///
+/// Computed and inlinable: other modules would call a function for each stored constant.
+@usableFromInline
 package enum CellTag {
   /// No cell: the field was never written here (a column of an overlay: look below it).
-  package static let none: UInt8 = 0
+  @inlinable package static var none: UInt8 { 0 }
   /// An explicit absent: the field was removed.
-  package static let absent: UInt8 = 1
-  package static let no: UInt8 = 2
-  package static let yes: UInt8 = 3
-  package static let int: UInt8 = 4
-  package static let double: UInt8 = 5
-  package static let date: UInt8 = 6
-  package static let string: UInt8 = 7
-  package static let bytes: UInt8 = 8
-  package static let list: UInt8 = 9
+  @inlinable package static var absent: UInt8 { 1 }
+  @inlinable package static var no: UInt8 { 2 }
+  @inlinable package static var yes: UInt8 { 3 }
+  @inlinable package static var int: UInt8 { 4 }
+  @inlinable package static var double: UInt8 { 5 }
+  @inlinable package static var date: UInt8 { 6 }
+  @inlinable package static var string: UInt8 { 7 }
+  @inlinable package static var bytes: UInt8 { 8 }
+  @inlinable package static var list: UInt8 { 9 }
   /// A list that came to be by editing an absent field: those of several devices are one list.
-  package static let createdList: UInt8 = 10
+  @inlinable package static var createdList: UInt8 { 10 }
   /// The largest tag that is defined.
-  package static let last: UInt8 = 10
+  @inlinable package static var last: UInt8 { 10 }
   /// A list that is being edited: the word says where it is. In memory only, never stored.
-  package static let editedList: UInt8 = 0xFE
+  @inlinable package static var editedList: UInt8 { 0xFE }
 
   /// Whether the word of such a cell refers to bytes in a heap.
   @inlinable @inline(always)

@@ -2,6 +2,7 @@
 /// only where the division gives back the same 64 bits. After "ALP: Adaptive Lossless
 /// floating-Point Compression" (Afroozeh, Kuffó, Boncz, SIGMOD 2023), section 3, with one exponent
 /// a column and no exceptions.
+@usableFromInline
 package enum Decimal10 {
   /// The exponent byte that says: 8 bytes each, as they are.
   package static let raw: UInt8 = 0xFF

@@ -174,7 +174,7 @@ package struct DeltaEncoder: Sendable {
       for cell in cells {
         // Looked at where it lies: a copy counts the references of all its parts.
         if let index = delta.edits.index(cell) {
-          put(delta.edits.values[index], dot: delta.dot, into: &out)
+          put(delta.edits.values.span[index], dot: delta.dot, into: &out)
         } else {
           put(ListEdit(), dot: delta.dot, into: &out)
         }

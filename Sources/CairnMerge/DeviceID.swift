@@ -1,10 +1,16 @@
 /// One installation's copy of one datastore: a random number, never used again after a restore.
 ///
 /// Zero is kept for `Stamp.settled` and belongs to no device.
+@frozen
+@usableFromInline
 package struct DeviceID: RawRepresentable, Hashable, Sendable {
-  package var rawValue: UInt64
+  @usableFromInline package var rawValue: UInt64
 
+  @inlinable
   package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+  @inlinable
+  package static func == (a: DeviceID, b: DeviceID) -> Bool { a.rawValue == b.rawValue }
 
   /// Reads exactly what `description` writes: 16 lower-case hexadecimal digits.
   package init?(hex: String) {
@@ -25,11 +31,12 @@ package struct DeviceID: RawRepresentable, Hashable, Sendable {
 }
 
 extension DeviceID: Comparable {
+  @inlinable
   package static func < (a: DeviceID, b: DeviceID) -> Bool { a.rawValue < b.rawValue }
 }
 
 extension DeviceID: CustomStringConvertible {
-  package var description: String {
+  @usableFromInline package var description: String {
     let digits = String(rawValue, radix: 16)
     return String(repeating: "0", count: 16 - digits.utf8.count) + digits
   }

@@ -20,11 +20,18 @@ package struct VersionVector: Hashable, Sendable {
   /// The highest sequence seen of a device, 0 if none. Setting 0 forgets the device.
   package subscript(device: DeviceID) -> UInt64 {
     get {
+      // Mostly there is one device, or it is the last that is asked about.
+      if let last = entries.last, last.device == device { return last.sequence }
       let index = lowerBound(device)
       guard index < entries.count, entries[index].device == device else { return 0 }
       return entries[index].sequence
     }
     set {
+      let end = entries.count - 1
+      if end >= 0, newValue > 0, entries[end].device == device {
+        entries[end].sequence = newValue
+        return
+      }
       let index = lowerBound(device)
       let isKnown = index < entries.count && entries[index].device == device
       switch (isKnown, newValue) {

@@ -20,7 +20,8 @@ struct BlockBuilder: Sendable {
   /// A row on its way into a snapshot.
   struct Row {
     var name = RecordName.packed(0, 0)
-    var hash: UInt64 = 0
+    /// Whether it is to be written; not for what nothing is left of.
+    var isThere = false
     var presence = Stamp.settled
     var cells: [RowCell] = []
     /// The whole state of a record in conflict, instead of cells.
@@ -58,19 +59,19 @@ struct BlockBuilder: Sendable {
   }
 
   /// Whether a new block begins before this row.
-  func mustCut(before row: Row) -> Bool {
+  func mustCut(before row: Row, hash: UInt64) -> Bool {
     guard let last = names.last else { return false }
     if names.count == BlockFormat.rowsMax { return true }
     if last.isPacked != row.name.isPacked { return true }
     if estimate + BlockBuilder.estimate(row) > BlockFormat.cutAt { return true }
-    return estimate >= BlockFormat.cutFrom && row.hash & BlockFormat.cutMask == 0
+    return estimate >= BlockFormat.cutFrom && hash & BlockFormat.cutMask == 0
   }
 
-  mutating func add(_ row: Row, heap: [UInt8], baseHeap: [UInt8]) {
+  mutating func add(_ row: Row, hash: UInt64, heap: [UInt8], baseHeap: [UInt8]) {
     estimate += BlockBuilder.estimate(row)
     let number = names.count
     names.append(row.name)
-    hashes.append(row.hash)
+    hashes.append(hash)
     presences.append(stampNumber(row.presence))
     if let state = row.state { complex.append((number, state)) }
     for cell in row.cells {

@@ -16,7 +16,7 @@ struct LogTail {
   var segments: [SegmentInfo] = []
   var scratch: [UInt8] = []
   /// The memory of the delta that was committed last.
-  var draft: Delta?
+  var draft = Delta()
   static let draftCellsKept = 1024
   static let scratchKept = 4 << 20
   /// This process has written to the log.

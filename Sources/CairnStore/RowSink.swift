@@ -24,11 +24,11 @@ struct RowSink {
 
   /// Cells refer to `heap`, or to `baseHeap` where they say so.
   mutating func add(
-    _ row: inout BlockBuilder.Row, heap: [UInt8], baseHeap: [UInt8], _ fields: FieldNumbers
+    _ row: BlockBuilder.Row, heap: [UInt8], baseHeap: [UInt8], _ fields: FieldNumbers
   ) throws(StoreError) {
-    row.hash = BaseSnapshot.hash(row.name, salt: salt)
-    if builder.mustCut(before: row) { try flush(fields) }
-    builder.add(row, heap: heap, baseHeap: baseHeap)
+    let hash = BaseSnapshot.hash(row.name, salt: salt)
+    if builder.mustCut(before: row, hash: hash) { try flush(fields) }
+    builder.add(row, hash: hash, heap: heap, baseHeap: baseHeap)
     rows += 1
   }
 

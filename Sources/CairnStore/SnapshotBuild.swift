@@ -36,8 +36,7 @@ struct SnapshotBuild {
       sink.begin(table.name)
       var rows = SnapshotRows(table, of: source, &fields)
       while try rows.next(&fields) {
-        var row = rows.row
-        try sink.add(&row, heap: rows.heap, baseHeap: rows.baseHeap, fields)
+        try sink.add(rows.row, heap: rows.heap, baseHeap: rows.baseHeap, fields)
       }
       try sink.end(table.name, fields)
     }

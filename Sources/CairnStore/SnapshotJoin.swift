@@ -258,7 +258,7 @@ struct SnapshotJoin {
       }
       count(size, exists: true, scope)
     }
-    try sink.add(&row, heap: heap, baseHeap: baseHeap, fields)
+    try sink.add(row, heap: heap, baseHeap: baseHeap, fields)
   }
 
   private mutating func write(
@@ -267,7 +267,7 @@ struct SnapshotJoin {
     scratch.removeAll(keepingCapacity: true)
     guard row.fill(name, state, settlesAll: false, heap: &scratch, &fields) else { return }
     count(state.size(rule: scope.rule), exists: state.exists, scope)
-    try sink.add(&row, heap: [], baseHeap: scratch, fields)
+    try sink.add(row, heap: [], baseHeap: scratch, fields)
   }
 
   private mutating func count(_ size: Int, exists: Bool, _ scope: Scope) {

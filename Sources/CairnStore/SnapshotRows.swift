@@ -44,14 +44,14 @@ struct SnapshotRows {
   /// Goes on to the next row; false after the last. `fields` numbers the fields of its cells.
   mutating func next(_ fields: inout FieldNumbers) throws(StoreError) -> Bool {
     while try step(&fields) {
-      if row.hash != 0 { return true }
+      if row.isThere { return true }
     }
     return false
   }
 
   /// Makes the row of the next record, which may turn out to be none.
   private mutating func step(_ fields: inout FieldNumbers) throws(StoreError) -> Bool {
-    row.hash = 0
+    row.isThere = false
     if full != nil { full = nil }
     try openBlock(&fields)
     guard let below else {
@@ -211,8 +211,7 @@ struct SnapshotRows {
 extension BlockBuilder.Row {
   mutating func begin(_ name: RecordName, presence: Stamp) {
     self.name = name
-    // Marks a row that is to be written; the hash proper is set when it is.
-    hash = 1
+    isThere = true
     cells.removeAll(keepingCapacity: true)
     state = nil
     heapBytes = 0
@@ -232,7 +231,7 @@ extension BlockBuilder.Row {
     _ name: RecordName, _ full: RecordState, settlesAll: Bool, heap: inout [UInt8],
     _ fields: inout FieldNumbers
   ) -> Bool {
-    hash = 0
+    isThere = false
     if full.isEmpty { return false }
     guard let plain = full.plain else {
       begin(name, presence: .settled)

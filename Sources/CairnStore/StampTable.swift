@@ -13,7 +13,7 @@ struct StampTable {
   private var last: (stamp: Stamp, number: UInt32) = (.settled, 0)
 
   mutating func device(_ id: DeviceID) -> Int {
-    if let index = devices.firstIndex(of: id) { return index }
+    for index in devices.indices where devices[index].rawValue == id.rawValue { return index }
     devices.append(id)
     return devices.count - 1
   }

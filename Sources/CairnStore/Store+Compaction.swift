@@ -244,6 +244,7 @@ extension Store {
       // CURRENT names the new base already.
       throw endTorn(&guarded, error)
     }
+    guarded.overlayBegan = machine.clock.now()
     return dropSegments(next, &guarded)
   }
 
@@ -313,19 +314,28 @@ extension Store {
 
   // MARK: when
 
-  /// After a commit. One that comes while a compaction runs, and has seen much come since that
-  /// began, waits for it: what is in memory twice meanwhile would otherwise have no bound.
+  /// After a commit. Whoever fills the memory faster than it is folded waits: what is there twice
+  /// while a compaction runs would otherwise have no bound.
   func startCompactionIfDue() {
     guard options.compactsAutomatically else { return }
-    let (isLong, isDue, isFull) = state.withLock { guarded in
+    let (isLong, isDue, waits) = state.withLock { guarded in
       if let frozen = guarded.frozenBytes {
         return (false, false, guarded.store.overlayBytes - frozen > options.overlayBytes / 2)
       }
+      // The rule, which takes no copy of what is guarded: a short log, and no fence.
+      if guarded.tail.replayBytes <= options.compactFrom, guarded.store.cuts.cuts.isEmpty,
+        options.cutFrom > 0
+      {
+        return (false, false, false)
+      }
       let isLong = guarded.tail.replayBytes > threshold(guarded)
-      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)), false)
+      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)), isLoading(guarded))
     }
-    if isFull { compaction.withLock { $0.thread }?.join() }
-    guard isDue else { return }
+    if isDue { startCompaction(isLong: isLong) }
+    if waits { compaction.withLock { $0.thread }?.join() }
+  }
+
+  private func startCompaction(isLong: Bool) {
     if options.compactsInline { return compactNow(isLong: isLong) }
     compaction.withLock { running in
       if let thread = running.thread {
@@ -337,6 +347,15 @@ extension Store {
       }
     }
   }
+
+  /// So much has come in so little time that nobody can be sitting in front of it. Who waits before
+  /// it goes on has nothing copied that is being folded.
+  private func isLoading(_ guarded: Guarded) -> Bool {
+    guarded.store.overlayBytes > options.overlayBytes
+      && machine.clock.now() - guarded.overlayBegan < Store.loadingMilliseconds
+  }
+
+  private static let loadingMilliseconds: Int64 = 30_000
 
   /// A failure is kept: the next commit tries again. One that only follows a fence does not ask for
   /// the next one.
@@ -355,7 +374,7 @@ extension Store {
     let length = guarded.tail.replayBytes
     if length <= options.compactFrom { return options.compactFrom }
     let snapshot = Int(guarded.store.ground.base?.reader.fileLength ?? 0)
-    let isLarge = length > snapshot / 8 && guarded.store.overlayBytes > options.overlayBytes
+    let isLarge = length > snapshot / 8 && guarded.store.overlayBytes > options.overlayBytes * 2
     return max(options.compactFrom, isLarge ? snapshot / 8 : snapshot / 2)
   }
 

@@ -50,11 +50,19 @@ extension Store {
   /// both durable as the options say. If it throws before the disk took them, both are as before.
   @discardableResult
   package func sync(packs: [[UInt8]] = []) throws(StoreError) -> SyncOutcome {
+    var outcome = SyncOutcome()
+    try sync(packs: packs, into: &outcome)
+    return outcome
+  }
+
+  /// The same into an outcome that says nothing yet: returned it would be copied by each caller,
+  /// with every keystroke.
+  package func sync(
+    packs: [[UInt8]] = [], into outcome: inout SyncOutcome
+  ) throws(StoreError) {
     try checkPoison()
     let packs = options.followed.map { chosen(packs, $0) } ?? packs
     let mark = durableMark
-    // Not made in there, or it would be copied on its way out.
-    var outcome = SyncOutcome()
     let target = try withState { guarded throws(StoreError) -> LogPosition? in
       outcome.committed = try commit(&guarded)
       // What was recovered shows like everything else, and a power cut could still take it.
@@ -72,7 +80,6 @@ extension Store {
       try settleDurability(target)
       startCompactionIfDue()
     }
-    return outcome
   }
 
   /// The same packs with nothing of tables that are not kept. One whose bytes are wrong stays as it
@@ -128,22 +135,21 @@ extension Store {
   func commitPending(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.hasPending else { return nil }
     try prepareTail(&guarded, forCuts: guarded.store.hasPendingCuts)
-    var delta = guarded.tail.draft.take() ?? Delta()
-    let dot = try commit(&delta, &guarded)
-    // That of a large one is given back.
-    delta.splices.removeAll()
-    if guarded.tail.scratch.capacity > LogTail.scratchKept { guarded.tail.scratch = [] }
-    if delta.rows.count <= LogTail.draftCellsKept { guarded.tail.draft = consume delta }
-    return dot
+    defer {
+      // That of a large one is given back.
+      guarded.tail.draft.splices.removeAll()
+      if guarded.tail.scratch.capacity > LogTail.scratchKept { guarded.tail.scratch = [] }
+      if guarded.tail.draft.rows.count > LogTail.draftCellsKept { guarded.tail.draft = Delta() }
+    }
+    return try commitDraft(&guarded)
   }
 
-  private func commit(
-    _ delta: inout Delta, _ guarded: inout Guarded
-  ) throws(StoreError) -> Dot? {
+  /// The delta is made where it lies: moved to here and back it would be copied six times.
+  private func commitDraft(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     let collected: TableState.CommitScope?
     do throws(StoreError) {
       collected = try guarded.store.collect(
-        into: &delta, time: machine.clock.now(),
+        into: &guarded.tail.draft, time: machine.clock.now(),
         dictionaryCount: guarded.tail.encoder.recordCount)
     } catch {
       // Some records may have got numbers that the segment does not know.
@@ -156,22 +162,32 @@ extension Store {
       return nil
     }
     guarded.tail.scratch.removeAll(keepingCapacity: true)
-    guarded.tail.encoder.encode(
-      delta, heap: guarded.store.ground.heap, into: &guarded.tail.scratch)
+    Store.encode(
+      &guarded.tail.draft, by: &guarded.tail.encoder, heap: guarded.store.ground.heap,
+      into: &guarded.tail.scratch)
     guard guarded.tail.scratch.count <= FormatBounds.deltaBytes,
-      delta.tags.count <= FormatBounds.cellsInDelta
+      guarded.tail.draft.tags.count <= FormatBounds.cellsInDelta
     else {
       guarded.tail.mustRotate = true
       throw StoreError(
         .sizeLimit, "a commit of \(guarded.tail.scratch.count) bytes is beyond the format's bounds")
     }
-    try append(.delta, delta.dot, &guarded)
+    let dot = guarded.tail.draft.dot
+    try append(.delta, dot, &guarded)
     let last = guarded.tail.segments.count - 1
-    guarded.tail.segments[last].lastOwn = delta.dot.sequence
-    do throws(StoreError) { try guarded.store.commit(&delta, scope) } catch {
+    guarded.tail.segments[last].lastOwn = dot.sequence
+    do throws(StoreError) { try guarded.store.commit(&guarded.tail.draft, scope) } catch {
       throw endTorn(&guarded, error)
     }
-    return delta.dot
+    return dot
+  }
+
+  /// Each by itself: as parts of one thing they would be copied before one of them may change.
+  private static func encode(
+    _ delta: inout Delta, by encoder: inout DeltaEncoder, heap: [UInt8],
+    into out: inout [UInt8]
+  ) {
+    encoder.encode(delta, heap: heap, into: &out)
   }
 
   /// Writes the scratch as a frame. The encoder has moved on already, so a failure ends the

@@ -67,6 +67,8 @@ package final class Store: Sendable {
     /// While a compaction runs: what the overlay took when it froze the state. Never while a
     /// snapshot is joined: the thread that commits would wait for may be waiting for that.
     var frozenBytes: Int?
+    /// Since when what has changed since the snapshot is collected.
+    var overlayBegan: Int64
     /// The next commit may carry a cut, if so many deltas are outside of the fence.
     var wantsCut: UInt64?
     /// Cuts and seals that were fetched and could not be applied so far.
@@ -88,7 +90,10 @@ package final class Store: Sendable {
     durableWord = Atomic(Store.word(position))
     var opening = opened.state
     if options.followed != nil { opening.access = .followed }
-    state = Lock(Guarded(store: opening, tail: opened.tail, current: opened.current))
+    state = Lock(
+      Guarded(
+        store: opening, tail: opened.tail, current: opened.current,
+        overlayBegan: machine.clock.now()))
   }
 
   /// Who writes here. Another one after the store was rejoined to a folder under a new name.

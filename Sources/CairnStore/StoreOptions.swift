@@ -20,10 +20,10 @@ package struct StoreOptions: Sendable {
   package var segmentBytes = 8 << 20
   /// The log is compacted when it is larger than this and than half of the snapshot.
   package var compactFrom = 8 << 20
-  /// What has changed since the snapshot is folded into it sooner if it takes more memory than
-  /// this. It is there twice while that goes on, and a third time as far as it grows meanwhile,
-  /// which commits then keep below about half of this by waiting. Lists, records in conflict and
-  /// the bytes of ids are not counted.
+  /// Who has brought so much in a few seconds, by what it takes in memory, waits for the compaction
+  /// that folds it; twice as much is folded before the log is as long as it may be. What comes
+  /// while a compaction runs is there a second time; beyond half of this, commits wait for its end.
+  /// Lists, records in conflict and the bytes of ids are not counted.
   package var overlayBytes = 32 << 20
   /// A log of at most this size is left for the next open to replay.
   package var replayBytes = 128 << 10

@@ -83,26 +83,23 @@ extension StoreState {
       total: limits.datastoreBytes - totals.size,
       pending: limits.deltaBytes - Sizes.delta - pendingSize)
     let outcome = tables[number].withShownList(slot, column) { list, isContested -> Outcome in
-      let count = list.count
+      let (count, known) = list.standing()
       if let index = operation.badIndex(count) { return .badIndex(index, count: count) }
       var effect = list.effect(of: operation, rule)
       // A list that nobody has seen yet counts with what it holds.
       if isNew { effect.pending = effect.growth }
-      let pendingNumber = isNew ? nil : list.pendingNumber
+      let pendingNumber = isNew ? nil : known
       if !isNew, pendingNumber == nil { effect.pending += Sizes.field }
       effect.pending += changeSize
       guard room.fits(effect) else { return .noRoom(effect) }
       if effect.growth > 0, list.isTooLong(growing: effect.growth, rule) { return .tooLong }
       let sizeBefore = isContested && !isNew ? list.size(rule) : nil
       list.perform(operation)
-      if isNew {
-        return .done(effect, root: list.firstRoot, number: nil, sizeBefore: nil)
-      }
-      if pendingNumber == nil { list.pendingNumber = next }
+      let (number, root) = list.call(isNew ? nil : pendingNumber ?? next)
+      if isNew { return .done(effect, root: root, number: nil, sizeBefore: nil) }
       // Moving an item to where it is leaves nothing pending.
-      if list.pendingNumber == nil { effect.pending = changeSize }
-      return .done(
-        effect, root: list.firstRoot, number: list.pendingNumber, sizeBefore: sizeBefore)
+      if number == nil { effect.pending = changeSize }
+      return .done(effect, root: root, number: number, sizeBefore: sizeBefore)
     }
     return outcome ?? .badIndex(0, count: 0)
   }

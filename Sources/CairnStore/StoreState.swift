@@ -214,7 +214,8 @@ struct StoreState {
   }
 
   /// What was seen since the own last delta.
-  private func dependencies() -> [Dot] {
+  private mutating func dependencies() -> [Dot] {
+    if vector.entries.count == 1, vector.entries[0].device == device { return [] }
     if vector.entries.allSatisfy({ $0.device == device }) { return [] }
     let before = context(device)
     return vector.entries.filter { $0.device != device && !before.contains($0) }
@@ -228,12 +229,15 @@ struct StoreState {
     see(delta.dot, by: device)
     let stamp = Stamp(dot: delta.dot, time: delta.time)
     let number = isAlone ? StampTable.settled : ground.stamps.add(stamp)
+    var hasReserved = false
     for index in tables.indices where tables[index].hasPending {
+      if tables[index].isReserved { hasReserved = true }
       try tables[index].commit(
         &delta, stampNumber: number, stamp: stamp, seen: vector, scope, &ground, rules)
     }
     pendingSize = 0
     finish(delta.dot, time: delta.time)
+    if !hasReserved { return }
     var (changesRules, changesCuts) = (false, false)
     for section in delta.sections {
       if section.table == RuleBook.table { changesRules = true }

@@ -47,24 +47,22 @@ extension TableState {
     var included: [Int] = []
     included.reserveCapacity(undo.count)
     for index in undo.indices {
-      let old = undo[index]
-      let slot = Int(old.slot)
-      let column = Int(old.column)
+      let slot = Int(undo[index].slot)
+      let column = Int(undo[index].column)
       let mark = Int(pendingMarks[slot]) - 1
-      if mark >= 0 { pendingRecords[mark].hasCells = true }
+      if mark >= 0, !pendingRecords[mark].hasCells { pendingRecords[mark].hasCells = true }
       guard columns[column].stamp(slot) == StampTable.pending, exists(slot) else { continue }
-      let cell = columns[column].cell(slot)
       if pendingRecords[mark].inserted {
-        guard CellTag.isValue(cell.tag) else {
+        guard CellTag.isValue(columns[column].tag(slot)) else {
           // Removed from a record that nobody else has seen yet: the field was never written.
           columns[column].set(slot, .none, stamp: StampTable.settled)
           continue
         }
-      } else if try isUnchanged(old, cell, &ground) {
-        columns[column].set(slot, old.cell, stamp: old.stamp)
+      } else if try isUnchanged(undo[index], columns[column].cell(slot), &ground) {
+        columns[column].set(slot, undo[index].cell, stamp: undo[index].stamp)
         continue
       }
-      pendingRecords[mark].row = 0
+      if pendingRecords[mark].row != 0 { pendingRecords[mark].row = 0 }
       included.append(index)
     }
     return included
@@ -254,7 +252,7 @@ extension TableState {
     _ delta: inout Delta, stampNumber: UInt32, stamp: Stamp, seen: VersionVector,
     _ scope: CommitScope, _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
-    if !scope.isAlone, mayNeedStates(delta),
+    if !scope.isAlone, mayNeedStates(hasTotals: !delta.totals.isEmpty),
       let section = delta.sections.first(where: { $0.table == name })
     {
       try commitComplex(delta, section, stamp: stamp, seen: seen, &ground, rules)
@@ -272,22 +270,18 @@ extension TableState {
   }
 
   /// Records with a full state, other than those of which only lists were edited.
-  private func recordsToShow() -> [Int] {
+  private mutating func recordsToShow() -> [Int] {
     if complex.isEmpty { return [] }
-    var written: Set<Int> = []
-    for old in undo { written.insert(Int(old.slot)) }
     var slots: [Int] = []
     for pending in pendingRecords where isComplex(pending.slot) {
-      if pending.inserted || pending.deleted || written.contains(pending.slot) {
-        slots.append(pending.slot)
-      }
+      if pending.inserted || pending.deleted || pending.hasCells { slots.append(pending.slot) }
     }
     return slots
   }
 
   /// Whether the delta may have something for `commitComplex`.
-  private func mayNeedStates(_ delta: Delta) -> Bool {
-    if !delta.totals.isEmpty { return true }
+  private mutating func mayNeedStates(hasTotals: Bool) -> Bool {
+    if hasTotals { return true }
     for pending in pendingRecords {
       if pending.deleted || isComplex(pending.slot) && !hasOnlyLists(pending.slot) { return true }
     }

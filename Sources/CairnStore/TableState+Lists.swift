@@ -375,7 +375,7 @@ extension TableState {
         try splice(slot, target, splices, &ground, rules, &totals)
       } else if let place = delta.edits.index(index) {
         try edit(
-          slot, target, delta.edits.values[place], by: author, &ground, rules, &totals,
+          slot, target, delta.edits.values.span[place], by: author, &ground, rules, &totals,
           &refreshed)
       }
     }

@@ -14,8 +14,7 @@ extension TableState {
   }
 
   mutating func find(_ id: RecordName, _ ground: inout Ground) throws(StoreError) -> Place {
-    let hash = id.hash
-    if let slot = findSlot(id, hash: hash) { return .slot(slot) }
+    if let slot = findSlot(id) { return .slot(slot) }
     guard let baseTable, let place = try ground.base?.find(id, table: baseTable) else {
       return .nowhere
     }

@@ -7,6 +7,8 @@ struct TableState {
   let name: String
   /// Rules cost nothing in sizes and counts.
   let isCounted: Bool
+  /// Its name says that it is the library's own.
+  let isReserved: Bool
   /// Its number in the base snapshot.
   var baseTable: Int?
 
@@ -31,6 +33,8 @@ struct TableState {
   var references: [UInt32] = []
 
   var index = SlotIndex()
+  /// The slot that was found last: whoever types asks for one record again and again.
+  private var lastSlot = 0
   /// Records in conflict, deleted ones that are not forgotten yet, and those with sums.
   var complex = RecordStates()
   /// Lists that are being edited, by the word of their cells: those of records that keep a full
@@ -93,6 +97,7 @@ struct TableState {
   init(name: String, base: BaseSnapshot?) {
     self.name = name
     isCounted = TableState.isCounted(name)
+    isReserved = Identifier.isReserved(name)
     baseTable = base?.tableNumber(name)
   }
 
@@ -184,6 +189,15 @@ struct TableState {
   @inline(__always)
   func findSlot(_ id: RecordName, hash: UInt64) -> Int? {
     index.find(hash) { ids[$0] == id }
+  }
+
+  /// The same; the one that was found last takes no look at the index.
+  @inline(__always)
+  mutating func findSlot(_ id: RecordName) -> Int? {
+    if lastSlot < ids.count, ids[lastSlot] == id { return lastSlot }
+    guard let slot = findSlot(id, hash: id.hash) else { return nil }
+    lastSlot = slot
+    return slot
   }
 
   @inline(__always)

@@ -45,10 +45,13 @@ struct BlockSample {
 
   init(fields: [String] = []) { self.fields = fields }
 
-  mutating func row(_ row: SampleRow, table: String) -> BlockBuilder.Row {
+  static func hash(_ row: SampleRow, in table: String) -> UInt64 {
+    BaseSnapshot.hash(row.name, salt: BaseSnapshot.salt(table))
+  }
+
+  mutating func row(_ row: SampleRow) -> BlockBuilder.Row {
     var result = BlockBuilder.Row()
     result.name = row.name
-    result.hash = BaseSnapshot.hash(row.name, salt: BaseSnapshot.salt(table))
     result.presence = row.presence
     for (field, value, stamp) in row.fields {
       let cell = Cell(value, heap: &heap)
@@ -74,7 +77,10 @@ struct BlockSample {
   /// One block of these rows.
   mutating func block(_ rows: [SampleRow], table: Int = 0, name: String = "t") -> [UInt8] {
     var builder = BlockBuilder(table: table)
-    for row in rows { builder.add(self.row(row, table: name), heap: heap, baseHeap: []) }
+    for row in rows {
+      let made = self.row(row)
+      builder.add(made, hash: BlockSample.hash(row, in: name), heap: heap, baseHeap: [])
+    }
     return builder.finish(fields: fields)
   }
 
@@ -92,9 +98,12 @@ struct BlockSample {
       var builder = BlockBuilder(table: number)
       let first = writer.blockCount
       for row in table.rows {
-        let next = sample.row(row, table: table.name)
-        if builder.mustCut(before: next) { try flush(&builder, sample.fields, writer) }
-        builder.add(next, heap: sample.heap, baseHeap: [])
+        let next = sample.row(row)
+        let hash = BlockSample.hash(row, in: table.name)
+        if builder.mustCut(before: next, hash: hash) {
+          try flush(&builder, sample.fields, writer)
+        }
+        builder.add(next, hash: hash, heap: sample.heap, baseHeap: [])
       }
       if !builder.isEmpty { try flush(&builder, sample.fields, writer) }
       description.tables.append(

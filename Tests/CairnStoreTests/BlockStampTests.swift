@@ -59,7 +59,7 @@ struct BlockStampTests {
       row.cells.append(
         BlockBuilder.RowCell(field: index, cell: cell, stamp: stamp(1, index + 1), isBase: false))
     }
-    builder.add(row, heap: [], baseHeap: [])
+    builder.add(row, hash: 0, heap: [], baseHeap: [])
     var numbers = FieldNumbers()
     let block = try Block(builder.finish(fields: names), numbers: &numbers)
     #expect(block.columns.count == names.count)

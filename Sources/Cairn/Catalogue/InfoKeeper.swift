@@ -16,8 +16,24 @@ final class InfoKeeper: Sendable {
     var saved: InfoFile?
 
     mutating func notePublished(_ published: UInt64) {
-      guard let info, published >= info.ownDeltas else { return }
-      self.info?.published = info.view
+      guard let own = info?.ownDeltas, published >= own else { return }
+      let view = info?.view
+      info?.published = view
+    }
+
+    /// Takes in a summary with the title that is known; false if there is another.
+    mutating func note(_ summary: StoreSummary) -> Bool {
+      switch (info?.view.title, summary.title) {
+      case (nil, nil): if info == nil { return false }
+      case (let known?, let title?): if !known.hasSameUTF8(as: title) { return false }
+      default: return false
+      }
+      info?.view.modified = summary.modified
+      info?.view.deltas = summary.deltas
+      info?.view.records = UInt64(max(0, summary.records))
+      info?.view.size = UInt64(max(0, summary.size))
+      info?.ownDeltas = summary.ownDeltas
+      return true
     }
   }
 
@@ -41,9 +57,13 @@ final class InfoKeeper: Sendable {
   /// is another now.
   func note(_ summary: StoreSummary, published: UInt64?) -> Bool {
     let hasNewTitle = state.withLock { state in
-      let view = CatalogueView(summary)
       // Of two syncs at once the later one may be noted first.
-      if let info = state.info, info.view.deltas > view.deltas { return false }
+      if let known = state.info?.view.deltas, known > summary.deltas { return false }
+      if state.note(summary) {
+        if let published { state.notePublished(published) }
+        return false
+      }
+      let view = CatalogueView(summary)
       let hasNewTitle = state.info?.view.title != view.title
       state.info = InfoFile(
         view: view, ownDeltas: summary.ownDeltas, published: state.info?.published)

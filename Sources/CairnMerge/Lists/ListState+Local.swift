@@ -34,10 +34,19 @@ extension ListState {
     }
   }
 
-  /// What the caller calls the pending edits; nil if there are none.
-  package var pendingNumber: Int? {
-    get { pending.isActive ? pending.number : nil }
-    set { if let newValue, pending.isActive { pending.number = newValue } }
+  /// How many items there are, and what the caller calls the pending edits; nil if there are none.
+  ///
+  /// Mutating, as what follows, though nothing changes: a list is asked where it lies, and would
+  /// otherwise be copied for each question.
+  package mutating func standing() -> (count: Int, pendingNumber: Int?) {
+    (rope.visibleCount, pending.isActive ? pending.number : nil)
+  }
+
+  /// Gives the pending edits a number, if it is not nil and there are any. Returns what they are
+  /// called then, and the delta that the list began with.
+  package mutating func call(_ number: Int?) -> (pendingNumber: Int?, root: Dot) {
+    if let number, pending.isActive { pending.number = number }
+    return (pending.isActive ? pending.number : nil, firstRoot)
   }
 
   package var hasPending: Bool { pending.isActive }

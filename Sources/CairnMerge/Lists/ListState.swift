@@ -93,7 +93,7 @@ package struct ListState: Sendable {
   }
 
   /// Whether it would be more than the formats can hold: as a value, or with all its nodes.
-  package func isTooLong(growing: Int, _ rule: Rule) -> Bool {
+  package mutating func isTooLong(growing: Int, _ rule: Rule) -> Bool {
     items.count >= FormatBounds.cellsInDelta - 1 || size(rule) + growing >= Cell.heapLengthMax
   }
 
