@@ -1,6 +1,6 @@
 /// A folder of which it is noted whether it answers. What it says of one file says nothing of that:
-/// a listing comes before, and after, if it goes on so. Nor does what a budget has no room for, be it
-/// a listing: then nobody was asked, and a server that has no room itself has answered.
+/// a listing comes before, and after, if it goes on so. Nor does what a budget has no room for, a
+/// listing included: then nobody was asked, and a server that has no room itself has answered.
 struct ObservedFolder: Folder {
   let base: any Folder
   let condition: ExchangeCondition

@@ -224,9 +224,9 @@ package final class BudgetLedger: Sendable {
   }
 
   /// Bytes that a budget has left in this hour for parts of long files; nil if it does not limit
-  /// them. The last sixteenth, or 64 KiB of it, is for listings and changes, and as much as it takes
-  /// for a write that waits and can't be made smaller: a file that takes hours does not keep them
-  /// waiting.
+  /// them. The last sixteenth, or 64 KiB of it, is for listings and changes, and as much as it
+  /// takes for a write that waits and can't be made smaller: a file that takes hours does not keep
+  /// them waiting.
   package func roomForParts(in budget: TransferBudget?) -> UInt64? {
     guard let most = budget?.bytesPerHour else { return nil }
     let number = clock.now() / 60_000

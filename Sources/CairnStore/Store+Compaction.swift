@@ -329,10 +329,20 @@ extension Store {
         return (false, false, false)
       }
       let isLong = guarded.tail.replayBytes > threshold(guarded)
-      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)), isLoading(guarded))
+      let waits = !guarded.isTurnTaken && isLoading(guarded)
+      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)), waits)
     }
     if isDue { startCompaction(isLong: isLong) }
     if waits { compaction.withLock { $0.thread }?.join() }
+  }
+
+  /// For what makes another snapshot the base: one compaction or one of these at a time.
+  func withTurn<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    try compactionTurn.withLock { _ throws(StoreError) in
+      state.withLock { $0.isTurnTaken = true }
+      defer { state.withLock { $0.isTurnTaken = false } }
+      return try body()
+    }
   }
 
   private func startCompaction(isLong: Bool) {

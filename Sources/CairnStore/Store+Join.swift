@@ -58,7 +58,7 @@ extension Store {
   ) throws(StoreError) -> SyncOutcome? {
     var isRefused = false
     defer { if !isRefused { remove(temporary) } }
-    let outcome = try compactionTurn.withLock { _ throws(StoreError) -> SyncOutcome? in
+    let outcome = try withTurn { () throws(StoreError) -> SyncOutcome? in
       if let ending { throw ending }
       guard isLinked else { throw StoreError(.invalidOperation, Store.aloneMessage) }
       try checkPoison()

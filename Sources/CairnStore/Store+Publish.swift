@@ -121,7 +121,7 @@ extension Store {
   /// Makes a snapshot of another device the state of a blank store. The file at `temporary` (in
   /// the store's snapshot directory) is verified to the last byte first, and consumed.
   package func adopt(snapshot temporary: String) throws(StoreError) {
-    try compactionTurn.withLock { _ throws(StoreError) in
+    try withTurn { () throws(StoreError) in
       do throws(StoreError) {
         _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
       } catch {

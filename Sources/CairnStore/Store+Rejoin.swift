@@ -56,7 +56,7 @@ extension Store {
   package func rejoin(
     _ plan: Rejoining, keep: ([[UInt8]]) -> Void
   ) throws(StoreError) -> SyncOutcome? {
-    try compactionTurn.withLock { _ throws(StoreError) -> SyncOutcome? in
+    try withTurn { () throws(StoreError) -> SyncOutcome? in
       let switched = try withState { guarded throws(StoreError) in
         try switchOver(plan, keep: keep, &guarded)
       }

@@ -67,6 +67,8 @@ package final class Store: Sendable {
     /// While a compaction runs: what the overlay took when it froze the state. Never while a
     /// snapshot is joined: the thread that commits would wait for may be waiting for that.
     var frozenBytes: Int?
+    /// While a snapshot is taken in: commits wait for no compaction then, which waits for that.
+    var isTurnTaken = false
     /// Since when what has changed since the snapshot is collected.
     var overlayBegan: Int64
     /// The next commit may carry a cut, if so many deltas are outside of the fence.

@@ -272,7 +272,8 @@ struct StoreJoinTests {
     #expect(try a.store.count(table: "t") == 402)
   }
 
-  /// If the second commit waited for the compaction, which waits for the join, this would never end.
+  /// If the second commit waited for the compaction, which waits for the join, this would never
+  /// end.
   @Test(.timeLimit(.minutes(5)))
   func `a commit during a join does not wait for a compaction that waits for the join`() throws {
     let a = try StoreDevice(1) {
@@ -294,7 +295,7 @@ struct StoreJoinTests {
     a.disk.intercept { _ in
       guard isDone.raise() else { return nil }
       do {
-        try store.insert("large", ["s": .string(String(repeating: "x", count: 10_000))])
+        try store.insert("large", ["s": .string(SeededRandom(1).text(10_000))])
         try store.sync()
       } catch { Issue.record(error) }
       return nil

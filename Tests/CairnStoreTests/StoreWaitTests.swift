@@ -79,7 +79,7 @@ struct StoreWaitTests {
       writer.withLock { $0 = thread }
       return reason
     }
-    try store.insert("r", ["s": .string(String(repeating: "x", count: 2000))])
+    try store.insert("r", ["s": .string(SeededRandom(1).text(2000))])
     try store.sync()
     while writer.withLock({ $0 == nil }) {}
     writer.withLock { $0 }?.join()

@@ -84,7 +84,9 @@ import Testing
     let bench = try RemoteBench(
       location(server, bytesPerHour: 100_000, clock), keeping: server)
     let a = try bench.open("a")
-    try a.table("t").insert(["bytes": .bytes(SeededRandom(8).bytes(200_000))], id: "large")
+    for id in ["large", "larger"] {
+      try a.table("t").insert(["bytes": .bytes(SeededRandom(8).bytes(99_000))], id: id)
+    }
     try a.sync()
     try a.add("small")
     let reader = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
@@ -94,13 +96,13 @@ import Testing
       #expect(error?.code == .quota)
       try await b.pull()
       // It has used up the hour, and others hear of it all the same.
-      #expect(try b.ids() == ["large"])
+      #expect(try b.ids() == ["large", "larger"])
     }
     #expect(a.publishedDeltas == 1)
     clock.advance(by: 3_600_000)
     #expect(try await a.exchange().publishedDeltas == 1)
     try await b.pull()
-    #expect(try b.ids() == ["large", "small"])
+    #expect(try b.ids() == ["large", "larger", "small"])
     let sent = server.log.filter { $0.hasPrefix("PUT") && $0.hasSuffix(".seg") }
     #expect(sent.count == 2 && Set(sent).count == 2, "\(sent)")
   }

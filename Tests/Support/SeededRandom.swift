@@ -24,6 +24,11 @@ package final class SeededRandom: RandomSource, RandomNumberGenerator {
     Int(truncatingIfNeeded: next() % UInt64(count))
   }
 
+  /// Letters that no compression makes much of.
+  package func text(_ count: Int) -> String {
+    String(decoding: (0..<count).map { _ in UInt8(33 + below(94)) }, as: UTF8.self)
+  }
+
   package func bytes(_ count: Int) -> [UInt8] {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: next() >> 32) }
   }
