@@ -60,7 +60,8 @@
       return settings
     }
 
-    /// Starts a tool; what it prints goes to `said`.
+    /// Starts a tool; what it prints goes to `said`. Threads that run tests may block signals, which
+    /// whoever is started there would inherit, and not be interrupted.
     func start(_ tool: String, _ arguments: [String]) throws -> Process {
       let process = Process()
       process.executableURL = URL(filePath: ProjectFile.path("Tools/" + tool))
@@ -69,6 +70,10 @@
       process.standardInput = FileHandle.nullDevice
       let output = URL(filePath: try scratch.write("said", ""))
       process.standardOutput = try FileHandle(forWritingTo: output)
+      var (none, before) = (sigset_t(), sigset_t())
+      unsafe sigemptyset(&none)
+      unsafe pthread_sigmask(SIG_SETMASK, &none, &before)
+      defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
       try process.run()
       return process
     }

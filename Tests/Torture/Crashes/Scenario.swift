@@ -6,8 +6,8 @@ protocol Scenario: Sendable {
   /// All that was committed is durable when a commit returns.
   var isDurable: Bool { get }
 
-  /// Datastores come and go in it: what a killed process did to one of them may be undone by a
-  /// power cut although another one went on.
+  /// Datastores come and go in it, or files of the trash: what a killed process did to one of them
+  /// may be undone by a power cut although another one went on.
   var hasComings: Bool { get }
 
   /// Begins at the first step.
