@@ -1,5 +1,6 @@
 #if os(Linux)
   import Foundation
+  import Glibc
   import TestSupport
 
   /// Where Tools/soak and Tools/fuzz find a programme and a fuzzer that are built already, and that
