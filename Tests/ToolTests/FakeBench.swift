@@ -61,16 +61,10 @@
     }
 
     /// Starts a tool; what it prints goes to `said`.
-    func start(_ tool: String, _ arguments: [String]) throws -> Process {
-      let process = Process()
-      process.executableURL = URL(filePath: ProjectFile.path("Tools/" + tool))
-      process.arguments = arguments
-      process.environment = environment
-      process.standardInput = FileHandle.nullDevice
-      let output = URL(filePath: try scratch.write("said", ""))
-      process.standardOutput = try FileHandle(forWritingTo: output)
-      try process.run()
-      return process
+    func start(_ tool: String, _ arguments: [String]) throws -> Int32 {
+      try Tool.start(
+        arguments, output: scratch.path("said"), errors: scratch.path("errors"),
+        program: ProjectFile.path("Tools/" + tool), environment: environment)
     }
 
     /// One start of a programme, or of the fuzzer for a target.
