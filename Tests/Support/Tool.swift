@@ -32,9 +32,21 @@ package enum Tool {
     _ arguments: [String], input: String = "/dev/null", program: String = "cairn",
     environment: [String: String]? = nil
   ) throws -> Outcome {
-    let path = program.hasPrefix("/") ? program : directory + program
     let scratch = try TemporaryDirectory()
     let (output, errors) = (scratch.path("output"), scratch.path("errors"))
+    let process = try start(
+      arguments, input: input, output: output, errors: errors, program: program,
+      environment: environment)
+    return Outcome(
+      status: wait(for: process), output: try text(output), errors: try text(errors))
+  }
+
+  /// The same for one that is not waited for; what it prints goes to files.
+  package static func start(
+    _ arguments: [String], input: String = "/dev/null", output: String, errors: String,
+    program: String = "cairn", environment: [String: String]? = nil
+  ) throws -> Int32 {
+    let path = program.hasPrefix("/") ? program : directory + program
     let words = unsafe WordList([path] + arguments)
     let settings = unsafe environment.map { settings in
       unsafe WordList(settings.sorted { $0.key < $1.key }.map { $0.key + "=" + $0.value })
@@ -47,16 +59,33 @@ package enum Tool {
     for (descriptor, file, flags) in streams {
       unsafe posix_spawn_file_actions_addopen(&actions, Int32(descriptor), file, flags, 0o600)
     }
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    // A thread of Dispatch blocks signals, which is nothing to what it starts.
+    var none = sigset_t()
+    unsafe sigemptyset(&none)
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
+    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     var process = pid_t()
     let code = unsafe posix_spawn(
-      &process, path, &actions, nil, words.pointer, settings?.pointer ?? environ)
+      &process, path, &actions, &attributes, words.pointer, settings?.pointer ?? environ)
     guard code == 0 else { throw NotStarted(path: path, code: code) }
+    return process
+  }
+
+  /// What it exits with, or minus the signal that ends it.
+  package static func wait(for process: Int32) -> Int32 {
     var raw: Int32 = 0
     while unsafe waitpid(process, &raw, 0) == -1 && errno == EINTR {}
     let signal = raw & 0x7F
-    return Outcome(
-      status: signal == 0 ? (raw >> 8) & 0xFF : -signal,
-      output: try text(output), errors: try text(errors))
+    return signal == 0 ? (raw >> 8) & 0xFF : -signal
+  }
+
+  /// What it ends with once it was asked to end.
+  package static func interrupt(_ process: Int32) -> Int32 {
+    kill(process, SIGTERM)
+    return wait(for: process)
   }
 
   private static func text(_ path: String) throws -> String {

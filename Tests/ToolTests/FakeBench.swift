@@ -1,6 +1,5 @@
 #if os(Linux)
   import Foundation
-  import Glibc
   import TestSupport
 
   /// Where Tools/soak and Tools/fuzz find a programme and a fuzzer that are built already, and that
@@ -61,22 +60,11 @@
       return settings
     }
 
-    /// Starts a tool; what it prints goes to `said`. Threads that run tests may block signals, which
-    /// whoever is started there would inherit, and not be interrupted.
-    func start(_ tool: String, _ arguments: [String]) throws -> Process {
-      let process = Process()
-      process.executableURL = URL(filePath: ProjectFile.path("Tools/" + tool))
-      process.arguments = arguments
-      process.environment = environment
-      process.standardInput = FileHandle.nullDevice
-      let output = URL(filePath: try scratch.write("said", ""))
-      process.standardOutput = try FileHandle(forWritingTo: output)
-      var (none, before) = (sigset_t(), sigset_t())
-      unsafe sigemptyset(&none)
-      unsafe pthread_sigmask(SIG_SETMASK, &none, &before)
-      defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-      try process.run()
-      return process
+    /// Starts a tool; what it prints goes to `said`.
+    func start(_ tool: String, _ arguments: [String]) throws -> Int32 {
+      try Tool.start(
+        arguments, output: scratch.path("said"), errors: scratch.path("errors"),
+        program: ProjectFile.path("Tools/" + tool), environment: environment)
     }
 
     /// One start of a programme, or of the fuzzer for a target.

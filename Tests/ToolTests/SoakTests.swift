@@ -144,9 +144,7 @@
       while try !bench.asked().contains(where: { $0.name == "kills" }) {
         try await Task.sleep(for: .milliseconds(5))
       }
-      process.terminate()
-      process.waitUntilExit()
-      #expect(process.terminationStatus == 130)
+      #expect(Tool.interrupt(process) == 130)
       #expect(bench.scratch.exists("ended"))
       let output = try bench.scratch.text("said")
       #expect(output.contains(", interrupted after "))
