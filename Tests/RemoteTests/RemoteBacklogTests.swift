@@ -85,7 +85,7 @@ import Testing
       location(server, bytesPerHour: 100_000, clock), keeping: server)
     let a = try bench.open("a")
     for id in ["large", "larger"] {
-      try a.table("t").insert(["bytes": .bytes(SeededRandom(8).bytes(99_000))], id: id)
+      try a.table("t").insert(["bytes": .bytes(SeededRandom(8).bytes(99_000))], id: RecordID(id))
     }
     try a.sync()
     try a.add("small")
