@@ -42,21 +42,29 @@ import Testing
     }
   }
 
-  private func comeBack(_ a: Datastore, rounds: Int) async throws {
+  @discardableResult
+  private func comeBack(
+    _ a: Datastore, _ bench: IdentityBench, rounds: Int
+  ) async throws -> String {
+    var report = ""
     for _ in 0..<rounds {
-      try await a.exchange()
+      bench.clock.advance(by: 7)
+      report = "\(try await a.exchange())"
       try a.sync()
     }
+    return report
   }
 
   @Test func `a read that fails on the way back is told, or holds nothing up`() async throws {
     let scene = try await Scene()
-    let whole = try scene.fresh().open("a")
+    let place = scene.fresh()
+    let whole = try place.open("a")
     var rounds = 0
+    var report = ""
     while whole.device == scene.name {
       rounds += 1
-      try #require(rounds < 9)
-      try await comeBack(whole, rounds: 1)
+      try #require(rounds < 9, "\(report)")
+      report = try await comeBack(whole, place, rounds: 1)
     }
     var read = 0
     var failures = 0
@@ -68,7 +76,7 @@ import Testing
       let disk = bench.disk("a")
       disk.failAt(read: disk.reads + read, reason: .io(errno: 5), forever: true)
       var isTold = false
-      do { try await comeBack(a, rounds: rounds) } catch { isTold = true }
+      do { try await comeBack(a, bench, rounds: rounds) } catch { isTold = true }
       let isOver = disk.strikeCount == 0
       disk.heal()
       if isOver { break }

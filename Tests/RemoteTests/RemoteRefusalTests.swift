@@ -277,6 +277,9 @@ import Testing
         place.server.log.contains { $0.hasPrefix("GET") && $0.hasSuffix("/" + copy) }
       }
     }
+    // It hears of the records first.
+    _ = try await b.pull()
+    #expect(asked() == [false, false])
     place.refused.value = [copies[0]]
     let first = try await b.pull()
     #expect(first.fetchedAttachments == 0 && first.problems.count == 1)

@@ -39,10 +39,21 @@
     }
 
     /// Makes a program of a script, which finds this directory as `$here`.
+    ///
+    /// The program itself is never open in this process: a child that another test starts meanwhile
+    /// would keep it open, and what is open for writing can't be run.
     func install(_ name: String, _ script: String) throws {
-      let path = try scratch.write(name, "#!/bin/bash\nhere=\(scratch.path(""))\n" + script)
-      try FileManager.default.setAttributes(
-        [.posixPermissions: 0o755], ofItemAtPath: path)
+      let plain = try scratch.write(
+        name + ".script", "#!/bin/bash\nhere=\(scratch.path(""))\n" + script)
+      let outcome = try Tool.run(
+        ["-m", "755", plain, scratch.path(name)], program: "/usr/bin/install")
+      guard outcome.status == 0 else { throw ToolFailure(outcome.errors) }
+    }
+
+    private struct ToolFailure: Error {
+      var message: String
+
+      init(_ message: String) { self.message = message }
     }
 
     /// What a programme or a target is to do instead of passing.
