@@ -361,8 +361,11 @@ extension Store {
   /// So much has come in so little time that nobody can be sitting in front of it. Who waits before
   /// it goes on has nothing copied that is being folded.
   private func isLoading(_ guarded: Guarded) -> Bool {
-    guarded.store.overlayBytes > options.overlayBytes
-      && machine.clock.now() - guarded.overlayBegan < Store.loadingMilliseconds
+    guard let began = guarded.overlayBegan, guarded.store.overlayBytes > options.overlayBytes else {
+      return false
+    }
+    // Of a clock that has jumped back nobody knows how long it was.
+    return (0..<Store.loadingMilliseconds).contains(machine.clock.now() &- began)
   }
 
   private static let loadingMilliseconds: Int64 = 30_000

@@ -69,8 +69,9 @@ package final class Store: Sendable {
     var frozenBytes: Int?
     /// While a snapshot is taken in: commits wait for no compaction then, which waits for that.
     var isTurnTaken = false
-    /// Since when what has changed since the snapshot is collected.
-    var overlayBegan: Int64
+    /// Since when what has changed since the snapshot is collected; nil if most of that was there
+    /// when it was opened, and nobody knows.
+    var overlayBegan: Int64?
     /// The next commit may carry a cut, if so many deltas are outside of the fence.
     var wantsCut: UInt64?
     /// Cuts and seals that were fetched and could not be applied so far.
@@ -92,10 +93,12 @@ package final class Store: Sendable {
     durableWord = Atomic(Store.word(position))
     var opening = opened.state
     if options.followed != nil { opening.access = .followed }
+    // An app that was killed has not loaded anything when it is started again.
+    let isLarge = opening.overlayBytes > options.overlayBytes / 2
     state = Lock(
       Guarded(
         store: opening, tail: opened.tail, current: opened.current,
-        overlayBegan: machine.clock.now()))
+        overlayBegan: isLarge ? nil : machine.clock.now()))
   }
 
   /// Who writes here. Another one after the store was rejoined to a folder under a new name.
