@@ -139,7 +139,7 @@ extension Exchange {
     case .fileIO, .notFound, .corrupt, .readOnly: break
     case _ where Exchange.mayBeOfOne(error) && !isVital:
       try await checkAnswering(after: error, &report)
-      withhold(entry, error.message)
+      withhold(entry, error)
     default: throw error
     }
     report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))

@@ -13,20 +13,24 @@ struct Retry: Equatable {
 
   /// The most rounds from one try to the next.
   static let roundsMax = 64
+  /// The same for what is only not to be had just now.
+  static let lockedRoundsMax = 4
 
   init(version: String) { self.version = version }
 
-  /// It was read and is bad: the next try is 1, 2, 4, ... rounds later.
-  mutating func fail() {
-    skip = min(1 << min(failures, 16), Retry.roundsMax) - 1
+  /// It was read and is bad: the next try is 1, 2, 4, ... rounds later, `most` in the end.
+  mutating func fail(most: Int = Retry.roundsMax) {
+    skip = min(1 << min(failures, 16), most) - 1
     failures += 1
   }
 
   /// The same for a file of a listing; a new version of it begins anew.
-  static func fail(_ entry: FolderEntry, in retries: inout [String: Retry]) {
+  static func fail(
+    _ entry: FolderEntry, in retries: inout [String: Retry], most: Int = Retry.roundsMax
+  ) {
     var retry = retries[entry.name] ?? Retry(version: entry.version)
     if retry.version != entry.version { retry = Retry(version: entry.version) }
-    retry.fail()
+    retry.fail(most: most)
     retries[entry.name] = retry
   }
 
@@ -90,8 +94,11 @@ extension Exchange {
     memory.withLock { ($0.refusals, $0.due) = (0, [:]) }
   }
 
-  /// The folder does not give it. Nobody knows what is in it, so it is no bad one.
-  func withhold(_ entry: FolderEntry, _ problem: String) {
+  /// The folder does not give it. Nobody knows what is in it, so it is no bad one; one that somebody
+  /// has locked is soon to be had again.
+  func withhold(_ entry: FolderEntry, _ error: CairnError) {
+    let problem = error.message
+    let most = error.code == .retryLater ? Retry.lockedRoundsMax : Retry.roundsMax
     memory.withLock { memory in
       var withheld = Memory.Withheld(version: entry.version, problem: problem)
       if let known = memory.withheld[entry.name], known.version == entry.version {
@@ -99,7 +106,7 @@ extension Exchange {
       }
       memory.withheld[entry.name] = withheld
       memory.due[entry.name] = false
-      Retry.fail(entry, in: &memory.retries)
+      Retry.fail(entry, in: &memory.retries, most: most)
     }
   }
 
