@@ -15,7 +15,7 @@ extension Exchange {
       guard let number = FileName.headDevice(entry.name), number != store.device.rawValue else {
         continue
       }
-      if memory.withLock({ $0.versions[entry.name] == entry.version }) { continue }
+      if memory.withLock({ $0.hasRead(entry) }) { continue }
       let device = DeviceID(rawValue: number)
       let waiting = report.waiting.count
       try await readHead(device, entry, &report)
@@ -56,6 +56,7 @@ extension Exchange {
   private func take(_ head: Head, _ entry: FolderEntry) {
     memory.withLock { memory in
       memory.versions[entry.name] = entry.version
+      memory.doubt(entry, unless: memory.isNews(head))
       let chain = memory.histories.chain(head.device, at: head.last)
       if let chain, chain != head.chain {
         memory.forked.insert(head.device)

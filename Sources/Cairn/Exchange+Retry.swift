@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import Synchronization
 
 /// A file that was found bad may have been damaged on its way only: it is read again, ever more
@@ -33,6 +34,9 @@ struct Retry: Equatable {
     retry.fail(most: most)
     retries[entry.name] = retry
   }
+
+  /// Somebody else's file may be as it is for ever.
+  var isGivenUp: Bool { failures > 4 }
 
   /// Asked once a round: whether it is to be read in this one.
   mutating func isDue() -> Bool {
@@ -70,6 +74,29 @@ extension Exchange.Memory {
     return half.rounds >= Exchange.patience
   }
 
+  /// Whether a head was read in this version, and is not to be read once more in this round.
+  mutating func hasRead(_ entry: FolderEntry) -> Bool {
+    guard versions[entry.name] == entry.version else { return false }
+    guard var doubt = doubts[entry.name], doubt.version == entry.version, !doubt.isGivenUp
+    else { return true }
+    let isDue = doubt.isDue()
+    doubts[entry.name] = doubt
+    return !isDue
+  }
+
+  func isNews(_ head: Head) -> Bool {
+    guard let known = heads[head.device] else { return true }
+    return head.generation > known.generation
+  }
+
+  mutating func doubt(_ entry: FolderEntry, unless isNews: Bool) {
+    if isNews {
+      doubts[entry.name] = nil
+    } else {
+      Retry.fail(entry, in: &doubts, most: 8)
+    }
+  }
+
   /// A head is not wholly there (yet).
   mutating func noteHalf(_ entry: FolderEntry) {
     let known = halves[entry.name]
@@ -94,7 +121,7 @@ extension Exchange {
     memory.withLock { ($0.refusals, $0.due) = (0, [:]) }
   }
 
-  /// The folder does not give it. Nobody knows what is in it, so it is no bad one; one that somebody
+  /// The folder does not give it. Nobody knows what is in it, so it is no bad one; what somebody
   /// has locked is soon to be had again.
   func withhold(_ entry: FolderEntry, _ error: CairnError) {
     let problem = error.message

@@ -45,6 +45,9 @@ final class Exchange: Sendable {
     var sortedHeads: [Head] { heads.values.sorted { $0.device < $1.device } }
     /// Versions of the files that were read, by name: what has not changed is not read again.
     var versions: [String: String] = [:]
+    /// When heads are read again whose file is another one and says nothing that is newer, by name:
+    /// a server may list a new file and still give the old one.
+    var doubts: [String: Retry] = [:]
     /// Verdicts on files that are none of ours, by name and version.
     var foreign: [String: (version: String, problem: String?)] = [:]
     /// Files that are listed and that the folder does not give, by name.

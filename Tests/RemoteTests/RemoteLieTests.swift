@@ -51,4 +51,33 @@ import Testing
       #expect(report.devices == 2)
     }
   }
+
+  /// Its device has nothing more to say, so that nobody would read it again for another reason.
+  @Test(arguments: [Kind.all[0], Kind.all[3], Kind.all[4]])
+  func `a head of which the old content was given is read once more`(_ kind: Kind) async throws {
+    let (server, location, _) = try kind.make()
+    let proxy = try FaultProxy(to: server.port)
+    let bench = try RemoteBench(
+      location.through(proxy.server.port, insteadOf: server.port), keeping: server)
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    for number in 0..<6 {
+      if number < 3 {
+        try a.add("a\(number)")
+        try b.add("b\(number)")
+      }
+      for device in [a, b] { try await device.pull() }
+    }
+    try a.add("news")
+    try await a.pull()
+    let memory = proxy.memory
+    proxy.set { memory.allows(.oldFile, $0) ? .oldFile : nil }
+    do { try await b.pull() } catch {
+      #expect((error as? CairnError)?.isProgrammingError == false, "\(error)")
+    }
+    proxy.heal()
+    #expect(proxy.faultsTaken.contains(.oldFile))
+    #expect(try !b.ids().contains("news"))
+    for _ in 0..<4 { try await b.pull() }
+    #expect(try b.ids().contains("news"))
+  }
 }
