@@ -62,11 +62,15 @@ package enum Tool {
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe posix_spawnattr_destroy(&attributes) }
-    // A thread of Dispatch blocks signals, which is nothing to what it starts.
-    var none = sigset_t()
+    // A thread of Dispatch blocks signals, and tests may have some ignored: nothing to what is
+    // started here.
+    var (none, all) = (sigset_t(), sigset_t())
     unsafe sigemptyset(&none)
+    unsafe sigfillset(&all)
     unsafe posix_spawnattr_setsigmask(&attributes, &none)
-    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+    unsafe posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     var process = pid_t()
     let code = unsafe posix_spawn(
       &process, path, &actions, &attributes, words.pointer, settings?.pointer ?? environ)
