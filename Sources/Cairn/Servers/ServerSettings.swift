@@ -34,7 +34,8 @@ public struct ServerSettings: Sendable {
 /// that, too, and a file that alone is larger than the budget until the budget is another one. Only
 /// a commit of this device that is larger, and can't go in parts, goes all the same when at least
 /// half of the hour is unused, and its device's head with it: nothing else does in that hour.
-/// What has more than 64 KiB leaves the last sixteenth of the bytes, 64 KiB at most, to the rest.
+/// What has more than 64 KiB leaves the last sixteenth of the bytes, 64 KiB at most, to the rest,
+/// and as much as it needs to a commit that waits for room.
 ///
 /// It is shared by the datastores of one `FolderKind`, and kept in memory: each process has its
 /// own, and begins with an hour in which nothing was used.
