@@ -117,7 +117,8 @@ struct SnapshotFileTests {
     _ = try base.block(last)
     _ = try base.block(0)
     #expect(disk.reads == before, "both are kept")
-    var whole = try self.base(bytes)
+    var whole = try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 64 << 20)
     try whole.fill()
     #expect(whole.isWhole)
   }
