@@ -82,14 +82,20 @@ struct SnapshotFileTests {
     #expect(try check(bytes).blocks == base.reader.blockCount)
   }
 
-  @Test func `a small budget changes nothing but work`() throws {
-    let names = Self.names(4_000, SeededRandom(3))
+  /// A disk with a snapshot of several blocks.
+  private func many(_ names: [RecordName]) throws -> MemoryDisk {
     let text = String(repeating: "some text ", count: 8)
     let bytes = try BlockSample.snapshot(
       [("t", names.map { SampleRow($0, settled: [("t", .string(text))]) })],
       datastore: Self.datastore)
     let disk = MemoryDisk()
     try disk.setBytes("/s.snap", bytes)
+    return disk
+  }
+
+  @Test func `a small budget changes nothing but work`() throws {
+    let names = Self.names(4_000, SeededRandom(3))
+    let disk = try many(names)
     var base = try BaseSnapshot(
       number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 100)
     #expect(base.reader.blockCount > 5)
@@ -98,12 +104,7 @@ struct SnapshotFileTests {
 
   @Test func `filling stops at the budget, and keeps what was asked for before`() throws {
     let names = Self.names(4_000, SeededRandom(3))
-    let text = String(repeating: "some text ", count: 8)
-    let bytes = try BlockSample.snapshot(
-      [("t", names.map { SampleRow($0, settled: [("t", .string(text))]) })],
-      datastore: Self.datastore)
-    let disk = MemoryDisk()
-    try disk.setBytes("/s.snap", bytes)
+    let disk = try many(names)
     // Blocks have 62 KiB at most.
     var base = try BaseSnapshot(
       number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 150_000)
@@ -116,7 +117,8 @@ struct SnapshotFileTests {
     _ = try base.block(last)
     _ = try base.block(0)
     #expect(disk.reads == before, "both are kept")
-    var whole = try self.base(bytes)
+    var whole = try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 64 << 20)
     try whole.fill()
     #expect(whole.isWhole)
   }

@@ -248,18 +248,24 @@ struct StoreJoinTests {
     }
   }
 
-  @Test func `after a join the log is folded by itself as before`() throws {
-    let a = try StoreDevice(1) {
-      $0.compactsAutomatically = true
-      $0.compactsInline = true
-      $0.compactFrom = 2000
-    }
+  /// Each has committed a record, and this one has a snapshot of its own.
+  private func other(than a: StoreDevice) throws -> StoreDevice {
     let b = try StoreDevice(2)
     try a.store.insert("a")
     try a.store.sync()
     try b.store.insert("b")
     try b.store.sync()
     _ = try b.store.compact()
+    return b
+  }
+
+  @Test func `after a join the log is folded by itself as before`() throws {
+    let a = try StoreDevice(1) {
+      $0.compactsAutomatically = true
+      $0.compactsInline = true
+      $0.compactFrom = 2000
+    }
+    let b = try other(than: a)
     let outcome = try join(try #require(b.snapshotBytes()), into: a)
     #expect(outcome?.appliedCount == 1)
     let joined = try #require(a.store.snapshotFile()?.path)
@@ -281,12 +287,7 @@ struct StoreJoinTests {
       $0.compactFrom = 5000
       $0.overlayBytes = 0
     }
-    let b = try StoreDevice(2)
-    try a.store.insert("a")
-    try a.store.sync()
-    try b.store.insert("b")
-    try b.store.sync()
-    _ = try b.store.compact()
+    let b = try other(than: a)
     let store = a.store
     let path = store.temporarySnapshotPath()
     try a.disk.setBytes(path, try #require(b.snapshotBytes()))

@@ -75,8 +75,8 @@ import Testing
     if a.acknowledged != common { #expect(b.device.device != before, comment) }
   }
 
-  @Test func `the app is told of the new name, and nobody is asked for anything`() async throws {
-    let bench = IdentityBench()
+  /// A device and its copy, which was first in the folder with what it wrote.
+  private func twins(_ bench: IdentityBench) async throws -> (a: Datastore, b: Datastore) {
     let a = try bench.open("a")
     try a.add("a")
     try await a.exchange()
@@ -85,6 +85,12 @@ import Testing
     try b.add("of-b")
     try await b.exchange()
     try a.add("of-a")
+    return (a, b)
+  }
+
+  @Test func `the app is told of the new name, and nobody is asked for anything`() async throws {
+    let bench = IdentityBench()
+    let (a, b) = try await twins(bench)
     let old = a.device
     let report = try await a.exchange()
     #expect(report.isRejoining && report.problems == [] && report.waiting == [])
@@ -110,14 +116,7 @@ import Testing
     async throws
   {
     let bench = IdentityBench()
-    let a = try bench.open("a")
-    try a.add("a")
-    try await a.exchange()
-    bench.clone("a", as: "b")
-    let b = try bench.open("b")
-    try b.add("of-b")
-    try await b.exchange()
-    try a.add("of-a")
+    let (a, _) = try await twins(bench)
     #expect(try await a.exchange().isRejoining)
     let exchanger = try #require(a.exchanger)
     let file = a.device + "-1-1-00.seg"
