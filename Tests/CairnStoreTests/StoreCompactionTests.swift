@@ -194,7 +194,7 @@ struct StoreCompactionTests {
     try device.open()
     #expect(device.store.replayBytes == tail)
     #expect(device.store.snapshotFile()?.path == whole)
-    #expect(device.store.totals.recordCount == 204)
+    #expect(device.store.totals.records == 204)
   }
 
   @Test func `after a compaction no block has to be read that was in memory before`() throws {
