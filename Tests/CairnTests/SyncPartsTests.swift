@@ -1,8 +1,8 @@
 import CairnMerge
-import CairnStore
 import Testing
 
 @testable import Cairn
+@testable import CairnStore
 
 /// What several commits have changed, told as one.
 @Suite struct SyncPartsTests {
