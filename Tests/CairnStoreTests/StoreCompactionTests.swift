@@ -192,7 +192,8 @@ struct StoreCompactionTests {
     #expect(tail > 100)
     try device.store.close()
     try device.open()
-    #expect(device.store.replayBytes == tail)
+    // It has a footer by now.
+    #expect(device.store.replayBytes >= tail)
     #expect(device.store.snapshotFile()?.path == whole)
     #expect(device.store.totals.records == 204)
   }

@@ -44,7 +44,7 @@ import Testing
     #expect(next.publishedDeltas == 1 && next.problems.isEmpty)
     #expect(asked.all.count == 1)
     let b = try bench.open("b")
-    try await b.exchange()
+    try await b.pull()
     #expect(try b.ids() == a.ids())
     // Another process may have another folder, with parts.
     hook.set(nil)
@@ -59,7 +59,7 @@ import Testing
     #expect(try await a.exchange().publishedSnapshot)
     let asked = refuse(.read)
     let b = try bench.open("b", hook)
-    let report = try await b.exchange()
+    let report = try await b.pull()
     #expect(!report.fetchedSnapshot && report.fetchedDeltas > 0)
     #expect(report.problems.map(\.reason) == [
       "\(asked.all[0]) is too large; all deltas are fetched instead"
