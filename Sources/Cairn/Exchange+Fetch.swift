@@ -7,8 +7,9 @@ internal import Synchronization
 
 /// From the folder into the inbox.
 extension Exchange {
-  /// Snapshots above this are not fetched as a whole: the deltas are there, too.
-  static let snapshotBytesMax = 1 << 30
+  /// Snapshots above this are neither published nor fetched: the deltas are there, too. They pass
+  /// through in parts, whatever their size; this only bounds what a folder can make a device store.
+  static let snapshotBytesMax: UInt64 = 64 << 30
 
   /// A device that has nothing yet starts from the newest snapshot that somebody vouches for. One
   /// that has something joins a snapshot if that is much less than the deltas, or if there are no
@@ -23,7 +24,17 @@ extension Exchange {
       isNew ? Exchange.newest(foundations(snapshots)) : snapshotToJoin(snapshots, listing)
     guard let newest = chosen, let entry = listing[newest.name] else { return }
     planFetch(of: newest, listing)
-    guard let path = try await download(newest, entry, isNew: isNew, &report) else { return }
+    var downloaded: String?
+    do throws(CairnError) {
+      downloaded = try await download(newest, entry, isNew: isNew, &report)
+    } catch {
+      // A folder that knows no parts of files: what a snapshot is to save can be had without it.
+      guard error.code == .sizeLimit else { throw error }
+      let reason = error.message + "; all deltas are fetched instead"
+      memory.withLock { $0.refusedSnapshots[newest.content] = reason }
+      report.problems.append(ExchangeReport.Problem(name: newest.name, reason: reason))
+    }
+    guard let path = downloaded else { return }
     inbox.withLock {
       $0.snapshot = Inbox.Snapshot(path: path, vector: newest.vector, content: newest.content)
     }
@@ -65,7 +76,7 @@ extension Exchange {
       // Nothing has changed since it was asked for.
       if held[snapshot.content] == vector { return false }
       return entry.isPresent && entry.size == snapshot.size
-        && snapshot.size <= UInt64(Exchange.snapshotBytesMax)
+        && snapshot.size <= Exchange.snapshotBytesMax
     }
   }
 
@@ -245,10 +256,9 @@ extension Exchange {
       return try wrapped { () throws(StoreError) in try store.sync() }
     }
     let snapshot = try adoptSnapshot()
-    var outcome = try wrapped { () throws(StoreError) in try store.sync() }
+    var parts = SyncParts(try wrapped { () throws(StoreError) in try store.sync() })
     try judgeBeforeJoin(allowing: allowingMassDelete || joinsAll)
-    let joined = try joinSnapshots(allowing: allowingMassDelete || joinsAll)
-    if let joined { merge(joined, into: &outcome) }
+    let hasJoined = try joinSnapshots(allowing: allowingMassDelete || joinsAll, &parts)
     // A device that has just begun has nothing to lose.
     try judgeDeletes(allowing: allowingMassDelete || snapshot != nil)
     var hasProgress = true
@@ -257,9 +267,9 @@ extension Exchange {
       dropSeen()
       let batches = batches()
       for batch in batches {
-        let part = try incorporate(batch)
-        hasProgress = hasProgress || part.appliedCount > 0
-        merge(part, into: &outcome)
+        let before = parts.appliedCount
+        try incorporate(batch, &parts)
+        hasProgress = hasProgress || parts.appliedCount > before
       }
       if inbox.withLock({ $0.free.isEmpty }) { break }
       if !hasProgress {
@@ -267,9 +277,10 @@ extension Exchange {
       }
     }
     dropSeen()
+    var outcome = parts.whole()
     note(cutOff: outcome.cutOff)
     inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
-    if snapshot != nil || joined != nil { blobs?.noteWhole() }
+    if snapshot != nil || hasJoined { blobs?.noteWhole() }
     if let snapshot {
       outcome.arrived = store.arrivedRecords
       outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
@@ -293,26 +304,6 @@ extension Exchange {
   private var hasNothingForSync: Bool {
     !isRejoining && condition.isCalm && inbox.withLock { $0.isEmpty }
       && memory.withLock { $0.cutOff == nil }
-  }
-
-  func merge(_ part: SyncOutcome, into outcome: inout SyncOutcome) {
-    outcome.committed = part.committed ?? outcome.committed
-    outcome.appliedCount += part.appliedCount
-    if !outcome.changed.isEmpty, !part.changed.isEmpty {
-      // Each record once: as it is now.
-      let again = Set(part.changed.map { RecordKey(table: $0.table, id: $0.id) })
-      outcome.changed.removeAll { again.contains(RecordKey(table: $0.table, id: $0.id)) }
-      outcome.conflicts.removeAll { again.contains(RecordKey(table: $0.table, id: $0.id)) }
-    }
-    outcome.changed += part.changed
-    outcome.conflicts += part.conflicts
-    outcome.summary = part.summary ?? outcome.summary
-    outcome.cutOff = part.cutOff ?? outcome.cutOff
-  }
-
-  private struct RecordKey: Hashable {
-    var table: String
-    var id: RecordName
   }
 
   func takeSnapshot() -> Inbox.Snapshot? {
@@ -373,8 +364,9 @@ extension Exchange {
     return result
   }
 
-  private func incorporate(_ items: [Inbox.Item]) throws(CairnError) -> SyncOutcome {
-    var outcome = SyncOutcome()
+  private func incorporate(
+    _ items: [Inbox.Item], _ parts: inout SyncParts
+  ) throws(CairnError) {
     var packs: [[UInt8]] = []
     var taken: [Inbox.Item] = []
     var bytes = 0
@@ -396,7 +388,7 @@ extension Exchange {
         try willIncorporate(batch)
         let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch) }
         noteBlobs(batch, part)
-        merge(part, into: &outcome)
+        parts.add(part)
         note(part, of: taken)
         // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
         for failed in part.failures.keys { inbox.withLock { $0.remove(taken[failed]) } }
@@ -405,6 +397,5 @@ extension Exchange {
         bytes = 0
       }
     }
-    return outcome
   }
 }

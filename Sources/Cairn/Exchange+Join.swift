@@ -7,16 +7,15 @@ internal import Synchronization
 /// Joining a snapshot that was fetched: it deletes, too, and somebody may have to be asked.
 extension Exchange {
   /// A store that has something joins what was fetched, and with consent what has waited for it.
-  /// One that would delete too much stays at home until then. Nil if nothing was joined.
-  func joinSnapshots(allowing: Bool) throws(CairnError) -> SyncOutcome? {
-    var outcome: SyncOutcome?
+  /// One that would delete too much stays at home until then. False if nothing was joined.
+  func joinSnapshots(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) -> Bool {
+    var hasJoined = false
     for pending in snapshotsToJoin(allowing) {
       guard let part = try join(pending, allowing) else { continue }
-      var sum = outcome ?? SyncOutcome()
-      merge(part, into: &sum)
-      outcome = sum
+      parts.add(part)
+      hasJoined = true
     }
-    return outcome
+    return hasJoined
   }
 
   private func snapshotsToJoin(_ allowing: Bool) -> [Inbox.Snapshot] {

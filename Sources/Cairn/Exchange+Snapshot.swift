@@ -185,8 +185,8 @@ extension Exchange {
       return isThere && arrival.count == entry.size ? hash.digest() : nil
     } catch {
       if arrival.count > entry.size { return nil }
-      // Not withheld: whoever asks knows better than to read it in each hour.
-      guard error.code == .quota else { throw error }
+      // Not withheld: whoever asks knows better than to read it in each hour, or at all.
+      guard error.code == .quota || error.code == .sizeLimit else { throw error }
       report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
       return nil
     }

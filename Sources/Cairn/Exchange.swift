@@ -86,6 +86,8 @@ final class Exchange: Sendable {
     var sent: [String: UInt128] = [:]
     /// Those under whose name the folder has something else, or what no budget lets compare.
     var unlike: Set<UInt128> = []
+    /// The smallest snapshot that the folder was too small for, in bytes.
+    var unwritable = UInt64.max
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?

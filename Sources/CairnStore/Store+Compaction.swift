@@ -245,6 +245,8 @@ extension Store {
       throw endTorn(&guarded, error)
     }
     guarded.overlayBegan = machine.clock.now()
+    let before = guarded.tail.replayBytes
+    defer { guarded.foldedBytes += max(0, before - guarded.tail.replayBytes) }
     return dropSegments(next, &guarded)
   }
 
@@ -381,21 +383,22 @@ extension Store {
   }
 
   /// Half of the snapshot, so that each record is written anew a few times only. What takes much
-  /// memory is folded earlier, but still in proportion to the snapshot: the time of a load stays
-  /// linear, and its memory follows the eighth.
+  /// memory is folded earlier: a load of many millions takes longer by that, and no more memory.
   private func threshold(_ guarded: Guarded) -> Int {
     let length = guarded.tail.replayBytes
     if length <= options.compactFrom { return options.compactFrom }
     let snapshot = Int(guarded.store.ground.base?.reader.fileLength ?? 0)
-    let isLarge = length > snapshot / 8 && guarded.store.overlayBytes > options.overlayBytes * 2
-    return max(options.compactFrom, isLarge ? snapshot / 8 : snapshot / 2)
+    let isLarge = guarded.store.overlayBytes > options.overlayBytes * 2
+    return max(options.compactFrom, isLarge ? 0 : snapshot / 2)
   }
 
-  /// A tail that opens in about a millisecond is left; so is one whose folding would take long.
+  /// A tail that opens in about a millisecond is left; so is one whose folding would take long, but
+  /// by whoever has filled a good part of the store: beside that it takes little.
   func shouldCompactAtClose() -> Bool {
     state.withLock { guarded in
       let snapshot = Int(guarded.store.ground.base?.reader.fileLength ?? 0)
-      return guarded.isOpen && guarded.tail.replayBytes > max(options.replayBytes, snapshot / 64)
+      let share = guarded.foldedBytes > snapshot / 4 ? 0 : snapshot / 64
+      return guarded.isOpen && guarded.tail.replayBytes > max(options.replayBytes, share)
     }
   }
 

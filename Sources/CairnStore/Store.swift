@@ -64,6 +64,8 @@ package final class Store: Sendable {
     var held: [DeviceID: DeliveryPlan.HeldDevice] = [:]
     /// Devices to be retired with the next commit.
     var retiring: Set<DeviceID> = []
+    /// Bytes of the log that were folded into snapshots since this was opened.
+    var foldedBytes = 0
     /// While a compaction runs: what the overlay took when it froze the state. Never while a
     /// snapshot is joined: the thread that commits would wait for may be waiting for that.
     var frozenBytes: Int?

@@ -162,6 +162,42 @@ struct StoreCompactionTests {
     #expect(try StoreContent(device.store) == content)
     #expect(device.store.totals == (content.size, 300, 0))
   }
+
+  @Test func `who has filled the store leaves no tail, who has changed a little leaves it`() throws {
+    let device = try StoreDevice(1, isLinked: false) {
+      $0.compactsAutomatically = true
+      $0.compactsInline = true
+      $0.compactFrom = 20_000
+      $0.replayBytes = 100
+    }
+    let random = SeededRandom(7)
+    func insert(_ numbers: Range<Int>) throws {
+      for number in numbers {
+        try device.store.insert("r\(number)", ["b": .bytes(random.bytes(500))])
+        try device.store.sync()
+      }
+    }
+    try insert(0..<200)
+    let snapshot = try #require(device.store.snapshotFile()).path
+    // 100 kB in all: a sixty-fourth is more than two of these.
+    try insert(200..<202)
+    #expect(device.store.replayBytes > 100)
+    try device.store.close()
+    try device.open()
+    #expect(device.store.replayBytes == 0)
+    let whole = try #require(device.store.snapshotFile()).path
+    #expect(whole != snapshot)
+    try insert(202..<204)
+    let tail = device.store.replayBytes
+    #expect(tail > 100)
+    try device.store.close()
+    try device.open()
+    // It has a footer by now.
+    #expect(device.store.replayBytes >= tail)
+    #expect(device.store.snapshotFile()?.path == whole)
+    #expect(device.store.totals.records == 204)
+  }
+
   @Test func `after a compaction no block has to be read that was in memory before`() throws {
     let device = try StoreDevice(1)
     let random = SeededRandom(3)

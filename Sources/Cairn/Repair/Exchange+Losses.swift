@@ -1,4 +1,3 @@
-internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
 internal import CairnMerge
@@ -107,20 +106,28 @@ extension Exchange {
         audit?.damaged.append(FolderRepair.Damage(name: name, reason: reason))
       }
     }
-    guard let snapshot = head.snapshot,
-      let bytes = try await lookInto(snapshot.name, listing, &audit, &report)
-    else { return }
-    if UInt64(bytes.count) != snapshot.size || XXH3.hash128(bytes) != snapshot.content {
-      audit?.damaged.append(
-        FolderRepair.Damage(name: snapshot.name, reason: "its bytes are not what the head says"))
+    guard let snapshot = head.snapshot, let entry = present(snapshot.name, listing, &audit) else {
+      return
+    }
+    let noted = report.problems.count
+    let content = try await hash(of: entry, &report)
+    // No budget has room for it, or nobody can read so much: what it is nobody knows.
+    if content == nil, report.problems.dropFirst(noted).contains(where: { $0.name == entry.name }) {
+      audit?.unread.append(entry.name)
+      return
+    }
+    audit?.checkedFiles += 1
+    audit?.checkedBytes += entry.size
+    if entry.size != snapshot.size || content != snapshot.content {
+      let reason = content == nil ? "it can't be read" : "its bytes are not what the head says"
+      audit?.damaged.append(FolderRepair.Damage(name: snapshot.name, reason: reason))
     }
   }
 
-  /// The bytes of a file; nil if it is not there, which is noted.
-  private func lookInto(
-    _ name: String, _ listing: [String: FolderEntry], _ audit: inout FolderRepair?,
-    _ report: inout ExchangeReport
-  ) async throws(CairnError) -> [UInt8]? {
+  /// The entry of a file that can be read; nil if there is none now, which is noted.
+  private func present(
+    _ name: String, _ listing: [String: FolderEntry], _ audit: inout FolderRepair?
+  ) -> FolderEntry? {
     guard let entry = listing[name] else {
       audit?.missing.append(name)
       return nil
@@ -130,9 +137,17 @@ extension Exchange {
       audit?.unread.append(name)
       return nil
     }
+    return entry
+  }
+
+  /// The bytes of a file; nil if it is not there, which is noted.
+  private func lookInto(
+    _ name: String, _ listing: [String: FolderEntry], _ audit: inout FolderRepair?,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> [UInt8]? {
+    guard let entry = present(name, listing, &audit) else { return nil }
     report.requests += 1
-    let limit = Exchange.snapshotBytesMax
-    guard let bytes = try await readFile(entry, limit, &report) else {
+    guard let bytes = try await readFile(entry, PublishedSegment.fileBytesMax, &report) else {
       audit?.damaged.append(FolderRepair.Damage(name: name, reason: "it can't be read"))
       return nil
     }

@@ -308,7 +308,10 @@ final class SimulatedWorld: @unchecked Sendable {
     note("  device \(device.number) starts again: \(model)")
     took(device.wasCutBetweenSteps ? .crash : .powerCut)
     for copy in device.copies { copy.datastore = nil }
+    let ended = device.manager
     device.start(on: device.disk.crash(keep: model))
+    // What is open keeps itself until it is closed. Its disk has no power: it can't do anything.
+    do { try ended.shutDown() } catch {}
     for copy in device.copies {
       if try !copy.open(afterCrash: true), device.isOff {
         // Once more without power, while it was recovering.

@@ -1,0 +1,109 @@
+internal import CairnDisk
+internal import CairnLog
+internal import CairnMerge
+internal import CairnStore
+internal import Synchronization
+
+/// Snapshots into the folder, for devices that are new.
+extension Exchange {
+  /// Bytes of segments that the newest snapshot in the folder does not have.
+  private func uncoveredBytes(_ head: Head) -> UInt64 {
+    let heads = memory.withLock { $0.sortedHeads } + [head]
+    let newest = heads.compactMap(\.snapshot).max {
+      Exchange.weight($0.vector) < Exchange.weight($1.vector)
+    }
+    var bytes: UInt64 = 0
+    for head in heads {
+      let covered = newest?.vector[head.device] ?? 0
+      for segment in head.segments where segment.last > covered { bytes += segment.size }
+    }
+    return bytes
+  }
+
+  func isSnapshotDue(_ head: Head) -> Bool {
+    guard let file = store.snapshotFile(), file.vector[store.device] <= head.last,
+      head.snapshot?.vector != file.vector,
+      head.snapshot.map({ file.vector.covers($0.vector) }) ?? true
+    else { return false }
+    return uncoveredBytes(head) >= max(tuning.smallFileBytes, (head.snapshot?.size ?? 0) / 2)
+  }
+
+  /// It only saves others deltas: what is to be heard now must not wait until there is room for it.
+  func publishSnapshotIfRoom(
+    _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    do throws(CairnError) { try await publishSnapshot(&head, listing, &report) } catch {
+      guard error.code == .quota else { throw error }
+      report.problems.append(
+        ExchangeReport.Problem(name: error.file ?? "the snapshot", reason: error.message))
+    }
+  }
+
+  /// Publishes the snapshot that the store stands on: when the deltas behind the last one have
+  /// grown it saves a new device from reading them all.
+  ///
+  /// - Parameter isDamaged: a file of that name can't be what it should be, and is replaced.
+  func publishSnapshot(
+    _ head: inout Head, _ listing: [String: FolderEntry], isDamaged: Bool = false,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    guard let file = store.snapshotFile() else { return }
+    // A compaction may have replaced it just now; the next round publishes the new one.
+    guard let source = try DiskSource.open(file.path, machine.disk),
+      source.size <= Exchange.snapshotBytesMax,
+      source.size < memory.withLock({ $0.unwritable })
+    else { return }
+    defer { source.close() }
+    let snapshot = Head.Snapshot(
+      hash: SnapshotDescription.hash(vector: file.vector, fence: file.fence),
+      size: source.size, content: try source.hash(), vector: file.vector, fence: file.fence)
+    let path = directory + "/" + snapshot.name
+    if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
+      // Another device wrote it. Another version of the packer may have packed it differently:
+      // then that device vouches for it, and this one does not.
+      if memory.withLock({ $0.sent[snapshot.name] }) != snapshot.content {
+        let isOther = memory.withLock { $0.unlike.contains(snapshot.content) }
+        let isDue = withheldCount(there) == 0 || verdict(on: there) == nil
+        guard !isOther, isDue else { return }
+        let found = try await hash(of: there, &report)
+        guard found == snapshot.content else {
+          // What was read is not read again: the next snapshot is another one. What was not given
+          // is asked for again.
+          let isRead = withheldCount(there) == 0
+          if isRead { memory.withLock { _ = $0.unlike.insert(snapshot.content) } }
+          return
+        }
+        memory.withLock { $0.sent[snapshot.name] = snapshot.content }
+      }
+    } else {
+      report.requests += 1
+      transfers.planPublish(files: 1, bytes: snapshot.size)
+      let told = ToldSource(source, transfers)
+      var written: FolderEntry?
+      do throws(CairnError) { written = try await folder.write(path, from: told) } catch {
+        guard error.code == .sizeLimit else { throw error }
+        noteUnwritable(path, snapshot.size, error, &report)
+      }
+      guard let written, written.size == snapshot.size else { return }
+      memory.withLock { $0.sent[snapshot.name] = snapshot.content }
+      transfers.notePublished(files: 1, bytes: snapshot.size - told.reach)
+      report.publishedFiles += 1
+      report.publishedBytes += snapshot.size
+    }
+    if let old = head.snapshot, old.name != snapshot.name {
+      head.superseded.append(Head.Superseded(name: old.name, time: machine.clock.now()))
+    }
+    head.snapshot = snapshot
+    report.publishedSnapshot = true
+  }
+
+  /// A folder that can't write in pieces takes nothing as large as this; new devices can do without.
+  private func noteUnwritable(
+    _ path: String, _ size: UInt64, _ error: CairnError, _ report: inout ExchangeReport
+  ) {
+    memory.withLock { $0.unwritable = min($0.unwritable, size) }
+    report.problems.append(
+      ExchangeReport.Problem(
+        name: path, reason: error.message + "; new devices fetch all deltas instead"))
+  }
+}

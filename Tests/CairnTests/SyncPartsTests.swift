@@ -1,0 +1,61 @@
+import CairnMerge
+import Testing
+
+@testable import Cairn
+@testable import CairnStore
+
+/// What several commits have changed, told as one.
+@Suite struct SyncPartsTests {
+  private func outcome(_ names: [String], in table: String = "t") -> SyncOutcome {
+    var outcome = SyncOutcome()
+    outcome.appliedCount = 1
+    outcome.changed = names.map { name in
+      let isDeleted = name.hasSuffix("-")
+      return SyncOutcome.Changed(
+        table: table, id: RecordName(isDeleted ? String(name.dropLast()) : name),
+        isDeleted: isDeleted)
+    }
+    return outcome
+  }
+
+  private func told(_ parts: SyncParts) -> [String] {
+    parts.whole().changed.map { "\($0.table)/\($0.id.text)" + ($0.isDeleted ? "-" : "") }
+  }
+
+  @Test func `nothing is nothing`() {
+    #expect(told(SyncParts(SyncOutcome())) == [])
+    #expect(SyncParts(SyncOutcome()).appliedCount == 0)
+  }
+
+  @Test func `each record is told once, as the last part says`() {
+    var parts = SyncParts(outcome(["a", "b"]))
+    parts.add(outcome(["b-", "c"]))
+    parts.add(SyncOutcome())
+    parts.add(outcome(["a"], in: "u"))
+    parts.add(outcome(["c-", "d"]))
+    #expect(told(parts) == ["t/a", "t/b-", "u/a", "t/c-", "t/d"])
+    #expect(parts.appliedCount == 4)
+  }
+
+  @Test func `a part by itself is told as it is`() {
+    var parts = SyncParts(SyncOutcome())
+    parts.add(outcome(["b", "a-", "c"]))
+    #expect(told(parts) == ["t/b", "t/a-", "t/c"])
+  }
+
+  @Test func `conflicts of a record that has changed again are no more`() {
+    func conflict(_ name: String, _ field: String) -> SyncOutcome.Conflict {
+      SyncOutcome.Conflict(
+        table: "t", id: RecordName(name),
+        conflict: FieldConflict(field: field, visible: nil, losers: []))
+    }
+    var first = outcome(["a", "b"])
+    first.conflicts = [conflict("a", "one"), conflict("b", "two")]
+    var parts = SyncParts(first)
+    var second = outcome(["a"])
+    second.conflicts = [conflict("a", "three")]
+    parts.add(second)
+    parts.add(outcome(["c"]))
+    #expect(parts.whole().conflicts.map(\.conflict.field) == ["two", "three"])
+  }
+}
