@@ -193,6 +193,14 @@
           echo "finding in $target: it does not hold"
           exit 77
         fi
+        # An input that takes too long, each time or once.
+        if [[ $does == waits* && $* != *" -runs=0 "* ]]; then
+          if [ "$does" = waits ] || [ ! -e "$here/waited" ]; then
+            echo > "$here/waited"
+            echo input > "$found/timeout-1"
+            exit 70
+          fi
+        fi
         echo "stat::number_of_executed_units: 3000000000"
 
         """

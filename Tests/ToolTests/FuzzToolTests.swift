@@ -66,6 +66,25 @@
       #expect(try bench.scratch.files(below: "corpus") == kept)
     }
 
+    @Test func `an input that takes too long is a finding if it does so again`() throws {
+      try bench.tell("lz4", "waits")
+      let outcome = try bench.run("fuzz", ["--seconds", "1", "lz4"])
+      #expect(outcome.status == 1)
+      #expect(try bench.scratch.files(below: "corpus").count == 1)
+      #expect(outcome.last.hasSuffix(" 1 with findings, 0 never run"))
+    }
+
+    @Test func `one that does so once is none, and the target goes on`() throws {
+      try bench.tell("lz4", "waits once")
+      let outcome = try bench.run("fuzz", ["--seconds", "1", "lz4"])
+      #expect(outcome.status == 0, "\(outcome)")
+      #expect(outcome.output.contains("fuzz: lz4: an input took too long, but not again: "))
+      #expect(try bench.scratch.files(below: "corpus").isEmpty)
+      #expect(try bench.fuzzed().count { $0.arguments.contains("-max_total_time=1 ") } == 2)
+      #expect(
+        outcome.last == "fuzz: 6000000000 executions of 1 targets, 0 with findings, 0 never run")
+    }
+
     @Test func `a target that was never run is a failure`() throws {
       try bench.tell("text", "says nothing")
       let outcome = try bench.run("fuzz", ["--seconds", "1", "text", "cdb"])
