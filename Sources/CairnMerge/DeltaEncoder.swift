@@ -38,8 +38,8 @@ package struct DeltaEncoder: Sendable {
     }
   }
 
-  /// Appends the same bytes as for a `Delta` that says the same. `delta` stays as it is; handed over
-  /// in any other way, its parts would be copied.
+  /// Appends the same bytes as for a `Delta` that says the same. `delta` stays as it is; handed
+  /// over in any other way, its parts would be copied.
   package mutating func encode(_ delta: inout ListDelta, into out: inout [UInt8]) {
     putHead(time: delta.time, dependencies: delta.dependencies, into: &out)
     // One section of one record, without flags, …
