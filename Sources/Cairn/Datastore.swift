@@ -205,30 +205,38 @@ public final class Datastore: Sendable {
   ///   close the datastore and open it again.
   @discardableResult
   public func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncResult {
-    var outcome = SyncOutcome()
     // Also if it throws half-way: some of it is visible then.
     defer { observers.tell(remote: true) }
-    if let exchanger {
-      try exchanger.sync(allowingMassDelete: allowingMassDelete, into: &outcome)
-    } else {
-      do throws(StoreError) { try store.sync(into: &outcome) } catch { throw CairnError(error) }
-    }
-    roleNote?.note(effectiveRole)
-    if outcome.committed != nil || outcome.newDevice != nil { background.withLock { $0?.hint() } }
-    if let summary = outcome.summary,
-      info.note(summary, published: exchanger == nil ? nil : store.published)
-    {
-      manager.noteList()
-    }
+    guard let exchanger, !exchanger.hasNothingForSync else { return try commit() }
+    let outcome = try exchanger.sync(allowingMassDelete: allowingMassDelete)
+    note(outcome.summary, hasNews: outcome.committed != nil || outcome.newDevice != nil)
     var result = SyncResult(
       committed: outcome.committed != nil, incorporated: outcome.appliedCount,
-      newDevice: outcome.newDevice?.description, massDelete: exchanger?.condition.massDelete)
+      newDevice: outcome.newDevice?.description, massDelete: exchanger.condition.massDelete)
     if !outcome.changed.isEmpty || !outcome.conflicts.isEmpty || outcome.arrived != nil {
       result.add(outcome) { [store] table, field in
         ResolutionRule(store.rule(table: table, field: field))
       }
     }
     return result
+  }
+
+  /// A sync while nothing of other devices waits: the rule where somebody types, and spared all
+  /// that is said of them.
+  private func commit() throws(CairnError) -> SyncResult {
+    let done = try wrapped { () throws(StoreError) in try store.commit() }
+    note(done.summary, hasNews: done.dot != nil)
+    return SyncResult(
+      committed: done.dot != nil, incorporated: 0, newDevice: nil, massDelete: nil)
+  }
+
+  /// What every sync leads to. `hasNews`: there is something for other devices.
+  private func note(_ summary: StoreSummary?, hasNews: Bool) {
+    roleNote?.note(effectiveRole)
+    if hasNews { background.withLock { $0?.hint() } }
+    if let summary, info.note(summary, published: exchanger == nil ? nil : store.published) {
+      manager.noteList()
+    }
   }
 
   /// Takes back everything that was changed since the last sync.

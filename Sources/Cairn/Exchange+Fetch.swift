@@ -288,20 +288,9 @@ extension Exchange {
     return outcome
   }
 
-  /// The same into an outcome that says nothing yet.
-  func sync(
-    allowingMassDelete: Bool, into outcome: inout SyncOutcome
-  ) throws(CairnError) {
-    if hasNothingForSync {
-      do throws(StoreError) { try store.sync(into: &outcome) } catch { throw CairnError(error) }
-    } else {
-      outcome = try sync(allowingMassDelete: allowingMassDelete)
-    }
-  }
-
   /// The rule while somebody types: a sync commits, and that is all. Whoever fetches something
   /// meanwhile says so by itself.
-  private var hasNothingForSync: Bool {
+  var hasNothingForSync: Bool {
     !isRejoining && condition.isCalm && inbox.withLock { $0.isEmpty }
       && memory.withLock { $0.cutOff == nil }
   }

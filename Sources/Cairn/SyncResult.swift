@@ -89,7 +89,8 @@ public struct SyncResult: Sendable {
     self.incorporated = incorporated
     self.newDevice = newDevice
     self.massDelete = massDelete
-    (listed, conflicts) = ([], [])
+    listed = []
+    conflicts = []
   }
 
   mutating func add(_ outcome: SyncOutcome, rule: (String, String) -> ResolutionRule) {

@@ -14,10 +14,11 @@ package struct ActiveSegment {
   private var items: [SegmentFooter.Item]
   private let seedBase: UInt64
   private let previousChain: UInt128
+  /// Where a payload is packed.
   private var scratch: [UInt8] = []
 
   private static let allocationMin = 64 << 10
-  private static let emptyHeader = [UInt8](repeating: 0, count: FrameFormat.headerSize)
+  private static let scratchKept = 4 << 20
 
   /// Creates the file with its header, durable with its name.
   package static func create(
@@ -60,51 +61,62 @@ package struct ActiveSegment {
 
   package var isEmpty: Bool { items.isEmpty }
 
-  /// Writes one frame behind the last. If it throws, the segment is as it was: the next frame goes
-  /// to the same place.
+  /// Writes one frame behind the last. `frame` is room for a header, then the payload; what is left
+  /// of it afterwards is nobody's. If it throws, the segment is as it was: the next frame goes to
+  /// the same place.
   package mutating func append(
-    _ kind: FrameKind, device: UInt64, sequence: UInt64, payload: [UInt8], durableThrough: Int
+    _ kind: FrameKind, device: UInt64, sequence: UInt64, frame: inout [UInt8], durableThrough: Int
   ) throws(LogError) {
     // What a reader would refuse is never written.
-    guard !payload.isEmpty, payload.count <= FrameFormat.rawBytesMax else {
+    let count = frame.count - FrameFormat.headerSize
+    guard count > 0, count <= FrameFormat.rawBytesMax else {
       throw LogError(
         .limit, file.path, at: UInt64(end),
-        "a frame of \(payload.count) bytes; 1 to \(FrameFormat.rawBytesMax) can be written")
+        "a frame of \(count) bytes; 1 to \(FrameFormat.rawBytesMax) can be written")
     }
-    build(
-      kind, device: device, sequence: sequence, payload: payload, durableThrough: durableThrough)
-    try write()
+    complete(
+      &frame, kind, device: device, sequence: sequence, durableThrough: durableThrough)
+    try write(frame)
+    if scratch.capacity > ActiveSegment.scratchKept { scratch = [] }
     items.append(
       SegmentFooter.Item(device: device, sequence: sequence, offset: UInt32(end)))
-    end += scratch.count
+    end += frame.count
   }
 
-  /// The frame's bytes for the place at `end`, in `scratch`.
-  private mutating func build(
-    _ kind: FrameKind, device: UInt64, sequence: UInt64, payload: [UInt8], durableThrough: Int
+  /// Packs the payload if that pays, and fills in the header, for the place at `end`.
+  private mutating func complete(
+    _ frame: inout [UInt8], _ kind: FrameKind, device: UInt64, sequence: UInt64,
+    durableThrough: Int
   ) {
-    scratch.removeAll(keepingCapacity: true)
-    scratch.append(contentsOf: ActiveSegment.emptyHeader)
-    let packed =
-      payload.count >= FrameFormat.packFrom
-      && LZ4.pack(payload, 0..<payload.count, into: &scratch)
-    if !packed { scratch.append(contentsOf: payload) }
-    let storedLength = scratch.count - FrameFormat.headerSize
-    scratch.set(UInt32(storedLength), at: 0)
-    scratch[4] = kind.rawValue
-    scratch[5] = packed ? FrameFormat.flagPacked : 0
-    scratch.set(UInt32(payload.count), at: 8)
-    scratch.set(UInt32(durableThrough), at: 12)
-    scratch.set(device, at: 16)
-    scratch.set(sequence, at: 24)
+    let rawLength = frame.count - FrameFormat.headerSize
+    let isPacked = rawLength >= FrameFormat.packFrom && pack(&frame)
+    let storedLength = frame.count - FrameFormat.headerSize
+    frame.set(UInt32(storedLength), at: 0)
+    // Kind and flags, and two bytes that are zero.
+    let flags: UInt32 = isPacked ? UInt32(FrameFormat.flagPacked) : 0
+    frame.set(UInt32(kind.rawValue) | flags << 8, at: 4)
+    frame.set(UInt32(rawLength), at: 8)
+    frame.set(UInt32(durableThrough), at: 12)
+    frame.set(device, at: 16)
+    frame.set(sequence, at: 24)
     let seed = FrameFormat.seed(base: seedBase, offset: UInt64(end))
-    let checksum = Frame.checksum(scratch, at: 0, storedLength: storedLength, seed: seed)
-    scratch.set(checksum, at: FrameFormat.checksumOffset)
-    for _ in scratch.count..<FrameFormat.padded(scratch.count) { scratch.append(0) }
+    let checksum = Frame.checksum(frame, at: 0, storedLength: storedLength, seed: seed)
+    frame.set(checksum, at: FrameFormat.checksumOffset)
+    for _ in frame.count..<FrameFormat.padded(frame.count) { frame.append(0) }
   }
 
-  private mutating func write() throws(LogError) {
-    let needed = end + scratch.count
+  private mutating func pack(_ frame: inout [UInt8]) -> Bool {
+    scratch.removeAll(keepingCapacity: true)
+    scratch.append(contentsOf: FrameFormat.emptyHeader)
+    guard LZ4.pack(frame, FrameFormat.headerSize..<frame.count, into: &scratch) else {
+      return false
+    }
+    swap(&frame, &scratch)
+    return true
+  }
+
+  private mutating func write(_ bytes: [UInt8]) throws(LogError) {
+    let needed = end + bytes.count
     guard needed <= Int(UInt32.max) else {
       throw LogError(.limit, file.path, at: UInt64(end), "the segment would pass 4 GiB")
     }
@@ -115,7 +127,7 @@ package struct ActiveSegment {
         try file.preallocate(to: UInt64(target))
         allocated = target
       }
-      try file.write(scratch.span, at: UInt64(end))
+      try file.write(bytes.span, at: UInt64(end))
     } catch { throw LogError(error) }
   }
 
@@ -129,16 +141,16 @@ package struct ActiveSegment {
       let content = try file.read(at: 0, count: end)
       let footer = SegmentFooter(
         items: items, previous: previousChain, content: XXH3.hash128(content))
-      build(
-        .seal, device: header.device, sequence: 0, payload: footer.encoded(),
-        durableThrough: durableThrough)
+      var frame = FrameFormat.emptyHeader + footer.encoded()
+      complete(
+        &frame, .seal, device: header.device, sequence: 0, durableThrough: durableThrough)
       // In one write with the frame: a seal that failed leaves the segment as it was.
-      scratch.put(UInt64(end))
-      scratch.append(contentsOf: SegmentFooter.trailerMagic)
-      try write()
+      frame.put(UInt64(end))
+      frame.append(contentsOf: SegmentFooter.trailerMagic)
+      try write(frame)
       // Only a seal that is complete moves the end: one that failed is written over.
-      try file.truncate(to: UInt64(end + scratch.count))
-      end += scratch.count
+      try file.truncate(to: UInt64(end + frame.count))
+      end += frame.count
       return footer.chain
     } catch let error as LogError {
       throw error

@@ -7,6 +7,8 @@ package import CairnBytes
 ///     16  device u64   24  sequence u64   32  XXH3-64 of bytes 0..<32 and the stored bytes
 package enum FrameFormat {
   package static let headerSize = 40
+  /// Room for a header.
+  package static let emptyHeader = [UInt8](repeating: 0, count: headerSize)
   package static let alignment = 8
   package static let checksumOffset = 32
   package static let flagPacked: UInt8 = 1

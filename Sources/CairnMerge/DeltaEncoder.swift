@@ -24,10 +24,7 @@ package struct DeltaEncoder: Sendable {
   /// Appends a delta's bytes. Its records' references must be below `recordCount`, or, for the
   /// records of `newNames`, the next numbers in order.
   package mutating func encode(_ delta: Delta, heap: [UInt8], into out: inout [UInt8]) {
-    out.putZigzag(delta.time &- lastTime)
-    lastTime = delta.time
-    out.putVarint(delta.dependencies.count)
-    for dot in delta.dependencies { put(dot, into: &out) }
+    putHead(time: delta.time, dependencies: delta.dependencies, into: &out)
     out.putVarint(delta.sections.count)
     var nextNew = 0
     for section in delta.sections {
@@ -39,6 +36,38 @@ package struct DeltaEncoder: Sendable {
         putColumn(column, section: section, delta: delta, heap: heap, into: &out)
       }
     }
+  }
+
+  /// Appends the same bytes as for a `Delta` that says the same. `delta` stays as it is; handed
+  /// over in any other way, its parts would be copied.
+  package mutating func encode(_ delta: inout ListDelta, into out: inout [UInt8]) {
+    putHead(time: delta.time, dependencies: delta.dependencies, into: &out)
+    // One section of one record, without flags, …
+    out.putVarint(1 as UInt64)
+    put(name: delta.table, into: &out)
+    out.put(1 as UInt8)
+    out.put(0 as UInt8)
+    out.put(0 as UInt8)
+    // … that is not new.
+    out.put(1 as UInt8)
+    out.putVarint(UInt64(delta.reference) + 2)
+    // One column that every row has.
+    out.putVarint(1 as UInt64)
+    put(name: delta.field, into: &out)
+    if delta.isSpliced {
+      out.put(Delta.Operation.splice.rawValue)
+      put(delta.splices, into: &out)
+    } else {
+      out.put(Delta.Operation.edit.rawValue)
+      put(delta.edit, dot: delta.dot, into: &out)
+    }
+  }
+
+  private mutating func putHead(time: Int64, dependencies: [Dot], into out: inout [UInt8]) {
+    out.putZigzag(time &- lastTime)
+    lastTime = time
+    out.putVarint(dependencies.count)
+    for dot in dependencies { put(dot, into: &out) }
   }
 
   private mutating func put(name: String, into out: inout [UInt8]) {
@@ -165,11 +194,7 @@ package struct DeltaEncoder: Sendable {
         ColumnCoding.put(addition?.total ?? .zero, into: &out)
       }
     case .splice:
-      for cell in cells {
-        part.clear()
-        ListSplicesCoding.encode(delta.splices[cell] ?? ListSplices(), into: &part)
-        out.putBlob(part)
-      }
+      for cell in cells { put(delta.splices[cell] ?? ListSplices(), into: &out) }
     case .edit:
       for cell in cells {
         // Looked at where it lies: a copy counts the references of all its parts.
@@ -183,10 +208,27 @@ package struct DeltaEncoder: Sendable {
   }
 
   private mutating func put(_ edit: ListEdit, dot: Dot, into out: inout [UInt8]) {
+    // A keystroke names no other devices and is short: as if it were, it is written in its place.
+    let start = out.count
+    out.put(0 as UInt8)
+    out.put(0 as UInt8)
+    let first = out.count
+    let devices = ListEditCoding.encode(edit, dot: dot, into: &out)
+    if devices.isEmpty, out.count - first < 0x80 {
+      out[first - 1] = UInt8(truncatingIfNeeded: out.count - first)
+      return
+    }
     part.clear()
-    let devices = ListEditCoding.encode(edit, dot: dot, into: &part)
+    part.put(out, first..<out.count)
+    out.removeLast(out.count - start)
     out.putVarint(devices.count)
     for device in devices { put(device: device, into: &out) }
+    out.putBlob(part)
+  }
+
+  private mutating func put(_ splices: ListSplices, into out: inout [UInt8]) {
+    part.clear()
+    ListSplicesCoding.encode(splices, into: &part)
     out.putBlob(part)
   }
 

@@ -53,7 +53,13 @@ package struct VersionVector: Hashable, Sendable {
 
   /// Sees this dot and everything before it from the same device.
   package mutating func insert(_ dot: Dot) {
-    if !contains(dot) { self[dot.device] = dot.sequence }
+    // Mostly it is the last device, whose next delta it is.
+    let end = entries.count - 1
+    if end >= 0, entries[end].device == dot.device {
+      if entries[end].sequence < dot.sequence { entries[end].sequence = dot.sequence }
+    } else if !contains(dot) {
+      self[dot.device] = dot.sequence
+    }
   }
 
   /// Sees what `other` has seen, too.

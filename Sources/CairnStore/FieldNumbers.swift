@@ -25,9 +25,11 @@ struct FieldNumbers {
   /// The number of a name, if it has one.
   @inline(__always)
   mutating func find(_ name: String) -> Int? {
-    if expected < names.count, names[expected] == name {
-      defer { expected += 1 }
-      return expected
+    // The next record begins with the first.
+    let next = expected < names.count ? expected : 0
+    if next < names.count, names[next] == name {
+      expected = next + 1
+      return next
     }
     return search(name)
   }

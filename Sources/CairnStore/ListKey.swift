@@ -23,12 +23,6 @@ struct PendingList {
   /// What they count with in the pending delta.
   var size = 0
   var isGone = false
-  /// Whether a commit has found something to say about it, and what: until that is in the delta.
-  var hasChange = false
-  var edit: ListEdit?
-  var splices: ListSplices?
-  /// The cell of the delta that says it.
-  var cell: Int?
 
   init(key: ListKey) { self.key = key }
 }

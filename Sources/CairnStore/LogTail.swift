@@ -14,11 +14,24 @@ struct LogTail {
   var replayBytes = 0
   /// Segments on disk: number and first own sequence that they may hold.
   var segments: [SegmentInfo] = []
+  /// The frame that is made: room for its header, then the payload.
   var scratch: [UInt8] = []
   /// The memory of the delta that was committed last.
   var draft = Delta()
+  /// The same of one that changed a list and nothing else.
+  var listDraft = ListDelta()
   static let draftCellsKept = 1024
   static let scratchKept = 4 << 20
+
+  /// Leaves room for a header in the scratch, and nothing behind it.
+  mutating func beginFrame() {
+    if scratch.count < FrameFormat.headerSize {
+      scratch = FrameFormat.emptyHeader
+    } else {
+      scratch.removeLast(scratch.count - FrameFormat.headerSize)
+    }
+  }
+
   /// This process has written to the log.
   var hasWritten = false
   /// What an earlier process wrote and nothing vouches for.

@@ -3,7 +3,7 @@ import CairnMerge
 /// The full states of the records that have one, by slot.
 ///
 /// What was asked for last is found without hashing: whoever types changes one record again and
-/// again, and looks for its state some five times with every keystroke.
+/// again, and looks for its state three times with every keystroke.
 struct RecordStates {
   private var places: [Int: Int] = [:]
   private var states: [RecordState] = []

@@ -46,40 +46,62 @@ package struct SyncOutcome: Sendable {
 }
 
 extension Store {
+  /// Commits what is pending as one delta, and makes it durable as the options say. If it throws
+  /// before the disk took it, it is pending still.
+  package func commit() throws(StoreError) -> StoreCommit {
+    try checkPoison()
+    let mark = durableMark
+    let (done, target) = try withState {
+      guarded throws(StoreError) -> (StoreCommit, LogPosition?) in
+      let dot = try commitAndSettle(&guarded)
+      let summary = Store.summaryIfChanged(&guarded)
+      return (
+        StoreCommit(dot: dot, summary: summary), Store.target(&guarded.tail, beyond: mark)
+      )
+    }
+    try settle(target)
+    return done
+  }
+
   /// Commits what is pending as one delta, then applies what can be applied of `packs`, and makes
   /// both durable as the options say. If it throws before the disk took them, both are as before.
   @discardableResult
   package func sync(packs: [[UInt8]] = []) throws(StoreError) -> SyncOutcome {
     var outcome = SyncOutcome()
-    try sync(packs: packs, into: &outcome)
-    return outcome
-  }
-
-  /// The same into an outcome that says nothing yet: returned it would be copied by each caller,
-  /// with every keystroke.
-  package func sync(
-    packs: [[UInt8]] = [], into outcome: inout SyncOutcome
-  ) throws(StoreError) {
     try checkPoison()
     let packs = options.followed.map { chosen(packs, $0) } ?? packs
     let mark = durableMark
     let target = try withState { guarded throws(StoreError) -> LogPosition? in
-      outcome.committed = try commit(&guarded)
-      // What was recovered shows like everything else, and a power cut could still take it.
-      if options.durability == .full { try settleDoubt(&guarded) }
+      outcome.committed = try commitAndSettle(&guarded)
       if !packs.isEmpty { try incorporate(packs, &guarded, &outcome) }
       outcome.summary = Store.summaryIfChanged(&guarded)
-      guard let number = guarded.tail.segment?.header.number,
-        let offset = guarded.tail.segment?.end
-      else { return nil }
-      let end = LogPosition(segment: number, end: offset)
-      // Also what an earlier sync has written that then failed: this one vouches for all of it.
-      return end > mark && guarded.tail.hasWritten ? end : nil
+      return Store.target(&guarded.tail, beyond: mark)
     }
-    if let target {
-      try settleDurability(target)
-      startCompactionIfDue()
+    try settle(target)
+    return outcome
+  }
+
+  private func commitAndSettle(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
+    let dot = try commit(&guarded)
+    // What was recovered shows like everything else, and a power cut could still take it.
+    if options.durability == .full { try settleDoubt(&guarded) }
+    return dot
+  }
+
+  /// What has to be durable, also of what an earlier sync has written that then failed: this one
+  /// vouches for all of it. Nil if all is.
+  private static func target(_ tail: inout LogTail, beyond mark: LogPosition) -> LogPosition? {
+    guard let number = tail.segment?.header.number, let offset = tail.segment?.end else {
+      return nil
     }
+    let end = LogPosition(segment: number, end: offset)
+    return end > mark && tail.hasWritten ? end : nil
+  }
+
+  private func settle(_ target: LogPosition?) throws(StoreError) {
+    guard let target else { return }
+    try settleDurability(target)
+    startCompactionIfDue()
   }
 
   /// The same packs with nothing of tables that are not kept. One whose bytes are wrong stays as it
@@ -134,7 +156,8 @@ extension Store {
   /// Without any cut.
   func commitPending(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.hasPending else { return nil }
-    try prepareTail(&guarded, forCuts: guarded.store.hasPendingCuts)
+    try prepareTail(&guarded, forCuts: guarded.store.tables.havePendingCuts)
+    if let dot = try commitList(&guarded) { return dot }
     defer {
       // That of a large one is given back.
       guarded.tail.draft.splices.removeAll()
@@ -142,6 +165,26 @@ extension Store {
       if guarded.tail.draft.rows.count > LogTail.draftCellsKept { guarded.tail.draft = Delta() }
     }
     return try commitDraft(&guarded)
+  }
+
+  /// Edits of one list and nothing else; nil if something else is pending, or nothing that makes a
+  /// difference.
+  private func commitList(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
+    guard let table = guarded.store.tableOfOnlyList(),
+      guarded.store.collectList(
+        of: table, time: machine.clock.now(), into: &guarded.tail.listDraft)
+    else { return nil }
+    defer {
+      guarded.tail.listDraft.giveBack()
+      if guarded.tail.scratch.capacity > LogTail.scratchKept { guarded.tail.scratch = [] }
+    }
+    guarded.tail.beginFrame()
+    Store.encode(
+      &guarded.tail.listDraft, by: &guarded.tail.encoder, into: &guarded.tail.scratch)
+    let dot = guarded.tail.listDraft.dot
+    try appendOwn(dot, &guarded)
+    guarded.store.commitList(of: table, &guarded.tail.listDraft)
+    return dot
   }
 
   /// The delta is made where it lies: moved to here and back it would be copied six times.
@@ -161,21 +204,12 @@ extension Store {
       guarded.store.rollBack()
       return nil
     }
-    guarded.tail.scratch.removeAll(keepingCapacity: true)
+    guarded.tail.beginFrame()
     Store.encode(
       &guarded.tail.draft, by: &guarded.tail.encoder, heap: guarded.store.ground.heap,
       into: &guarded.tail.scratch)
-    guard guarded.tail.scratch.count <= FormatBounds.deltaBytes,
-      guarded.tail.draft.tags.count <= FormatBounds.cellsInDelta
-    else {
-      guarded.tail.mustRotate = true
-      throw StoreError(
-        .sizeLimit, "a commit of \(guarded.tail.scratch.count) bytes is beyond the format's bounds")
-    }
     let dot = guarded.tail.draft.dot
-    try append(.delta, dot, &guarded)
-    let last = guarded.tail.segments.count - 1
-    guarded.tail.segments[last].lastOwn = dot.sequence
+    try appendOwn(dot, cells: guarded.tail.draft.tags.count, &guarded)
     do throws(StoreError) { try guarded.store.commit(&guarded.tail.draft, scope) } catch {
       throw endTorn(&guarded, error)
     }
@@ -190,6 +224,25 @@ extension Store {
     encoder.encode(delta, heap: heap, into: &out)
   }
 
+  private static func encode(
+    _ delta: inout ListDelta, by encoder: inout DeltaEncoder, into out: inout [UInt8]
+  ) {
+    encoder.encode(&delta, into: &out)
+  }
+
+  /// Writes the scratch as the frame of an own delta.
+  private func appendOwn(
+    _ dot: Dot, cells: Int = 1, _ guarded: inout Guarded
+  ) throws(StoreError) {
+    let count = guarded.tail.scratch.count - FrameFormat.headerSize
+    guard count <= FormatBounds.deltaBytes, cells <= FormatBounds.cellsInDelta else {
+      guarded.tail.mustRotate = true
+      throw StoreError(.sizeLimit, "a commit of \(count) bytes is beyond the format's bounds")
+    }
+    try append(.delta, dot, &guarded)
+    guarded.tail.segments[guarded.tail.segments.count - 1].lastOwn = dot.sequence
+  }
+
   /// Writes the scratch as a frame. The encoder has moved on already, so a failure ends the
   /// segment.
   private func append(
@@ -202,7 +255,7 @@ extension Store {
     do throws(LogError) {
       try guarded.tail.segment?.append(
         kind, device: dot.device.rawValue, sequence: dot.sequence,
-        payload: guarded.tail.scratch, durableThrough: durableThrough(number))
+        frame: &guarded.tail.scratch, durableThrough: durableThrough(number))
     } catch {
       guarded.tail.mustRotate = true
       throw StoreError(error)
@@ -317,20 +370,20 @@ extension Store {
     outcome.cutOff = plan.cutOff
     guarded.held = plan.heldDevices
     var delivery = Delivery()
-    var payload: [UInt8] = []
+    var frame = FrameFormat.emptyHeader
     let chosen = packs.indices.filter { plan.last[$0] > 0 }
     if chosen.isEmpty { return }
-    payload.putVarint(chosen.count)
+    frame.putVarint(chosen.count)
     for index in chosen {
-      payload.putVarint(plan.last[index])
-      payload.putBlob(packs[index])
+      frame.putVarint(plan.last[index])
+      frame.putBlob(packs[index])
       do throws(DecodeError) {
         delivery.add(try PackReader(packs[index]), last: plan.last[index])
       } catch { outcome.failures[index] = error }
     }
     try keepDeleted(plan.deletes, &guarded)
     try prepareTail(&guarded, forCuts: plan.hasCuts)
-    swap(&guarded.tail.scratch, &payload)
+    swap(&guarded.tail.scratch, &frame)
     try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)
     guarded.syncNumber += 1
     guarded.store.totals.reporting = guarded.syncNumber

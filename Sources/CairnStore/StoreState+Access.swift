@@ -57,17 +57,19 @@ extension StoreState {
 
   @inline(__always)
   func requireWritable() throws(StoreError) {
-    if !access.isWritable { throw accessError }
+    if !access.isWritable { throw access.error }
   }
+}
 
-  private var accessError: StoreError {
-    if access.isFollowed {
+extension Access {
+  fileprivate var error: StoreError {
+    if isFollowed {
       return StoreError(
         .readOnly,
         "the datastore is somebody else's, and is followed here: it is changed by its own devices "
           + "only. To change it, link its folder as an account, with another root")
     }
-    let role = access.level == .none ? "none" : "viewer"
+    let role = level == .none ? "none" : "viewer"
     return StoreError(
       .disallowed,
       "the datastore is read-only for you, your role in it is \(role): ask somebody who may write "

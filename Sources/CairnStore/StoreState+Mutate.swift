@@ -108,13 +108,19 @@ extension StoreState {
 
   /// The record that a change is for, as a slot.
   mutating func existingSlot(_ number: Int, _ id: RecordName) throws(StoreError) -> Int {
-    let place = try tables[number].find(id, &ground)
-    guard try isThere(number, place) else {
-      throw StoreError(
-        .deleted, "there is no record \(id.text) in table \(tables[number].name); was it deleted?",
-        id: id.text)
+    if let slot = tables[number].findSlot(id) {
+      if tables[number].exists(slot) {
+        tables[number].epochs[slot] = ground.epoch
+        return slot
+      }
+    } else if let row = try tables[number].baseRow(id, &ground),
+      try tables[number].baseExists(row, &ground)
+    {
+      return try tables[number].writableSlot(id, .base(row), &ground, rules)
     }
-    return try tables[number].writableSlot(id, place, &ground, rules)
+    throw StoreError(
+      .deleted, "there is no record \(id.text) in table \(tables[number].name); was it deleted?",
+      id: id.text)
   }
 
   mutating func update(

@@ -108,9 +108,9 @@ struct StoreState {
 
   // MARK: contexts
 
-  private mutating func see(_ dot: Dot, by author: DeviceID) {
+  mutating func see(_ dot: Dot, by author: DeviceID) {
     let row = ground.stamps.device(author)
-    let number = ground.stamps.device(dot.device)
+    let number = dot.device == author ? row : ground.stamps.device(dot.device)
     while contexts.count <= row { contexts.append([]) }
     while contexts[row].count <= number { contexts[row].append(0) }
     contexts[row][number] = max(contexts[row][number], dot.sequence)
@@ -180,7 +180,7 @@ struct StoreState {
     if changesCuts { try readCuts() }
   }
 
-  private mutating func finish(_ dot: Dot, time: Int64) {
+  mutating func finish(_ dot: Dot, time: Int64) {
     vector.insert(dot)
     modified = max(modified, time)
     if dot.device == device { ownTime = max(ownTime, time) }
@@ -189,10 +189,8 @@ struct StoreState {
   // MARK: commit
 
   /// Whether there is anything to commit.
-  var hasPending: Bool {
-    for number in tables.indices where tables[number].hasPending { return true }
-    return false
-  }
+  @inline(__always)
+  var hasPending: Bool { tables.havePending }
 
   /// The delta of everything pending, in one that is emptied first; nil if there is nothing to say.
   mutating func collect(
@@ -200,12 +198,10 @@ struct StoreState {
   ) throws(StoreError) -> TableState.CommitScope? {
     delta.removeAll()
     guard hasPending else { return nil }
-    let dot = Dot(device: device, sequence: vector[device] + 1)
     var scope = TableState.CommitScope(
-      dot: dot, isAlone: isAlone, dictionaryCount: dictionaryCount)
-    delta.dot = dot
-    // Somebody's clock may have reached the end of time.
-    delta.time = max(ownTime == .max ? ownTime : ownTime + 1, now)
+      dot: nextDot, isAlone: isAlone, dictionaryCount: dictionaryCount)
+    delta.dot = nextDot
+    delta.time = nextTime(now)
     if !isAlone { delta.dependencies = dependencies() }
     for number in tables.indices where tables[number].hasPending {
       try tables[number].collect(into: &delta, &scope, &ground, rules)
@@ -213,8 +209,14 @@ struct StoreState {
     return delta.isEmpty ? nil : scope
   }
 
+  /// The name of the own next delta.
+  var nextDot: Dot { Dot(device: device, sequence: vector[device] + 1) }
+
+  /// The time of the own next delta. Somebody's clock may have reached the end of time.
+  func nextTime(_ now: Int64) -> Int64 { max(ownTime == .max ? ownTime : ownTime + 1, now) }
+
   /// What was seen since the own last delta.
-  private mutating func dependencies() -> [Dot] {
+  mutating func dependencies() -> [Dot] {
     if vector.entries.count == 1, vector.entries[0].device == device { return [] }
     if vector.entries.allSatisfy({ $0.device == device }) { return [] }
     let before = context(device)
@@ -316,6 +318,22 @@ struct StoreState {
         }
         try body(block, blockNumber, row)
       }
+    }
+  }
+}
+
+// Asked of the tables alone: asked of the whole state, it would be copied for the question.
+extension [TableState] {
+  fileprivate var havePending: Bool {
+    for number in indices where self[number].hasPending { return true }
+    return false
+  }
+
+  /// Whether what is to be committed is about cuts.
+  var havePendingCuts: Bool {
+    // By number: each table that a loop hands out is a copy.
+    indices.contains {
+      self[$0].isReserved && self[$0].hasPending && self[$0].name == CutTable.name
     }
   }
 }

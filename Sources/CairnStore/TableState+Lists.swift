@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnLog
 import CairnMerge
 
@@ -39,7 +40,7 @@ extension TableState {
   }
 
   /// Runs `body` on a list with pending edits, whether or not it is visible now.
-  private mutating func withPending(_ key: ListKey, _ body: (inout ListState) -> Void) {
+  mutating func withPending(_ key: ListKey, _ body: (inout ListState) -> Void) {
     let (slot, column) = (Int(key.slot), Int(key.column))
     if key.root == Stamp.settled.dot {
       _ = withList(slot, column, body)
@@ -225,15 +226,15 @@ extension TableState {
 
   /// Finds out what there is to say about committed lists with pending edits.
   mutating func collectLists(isAlone: Bool) {
+    collectedLists.clear()
     for index in pendingLists.indices {
-      pendingLists[index].hasChange = false
-      pendingLists[index].cell = nil
+      collectedLists.append(CollectedList())
       if pendingLists[index].isGone { continue }
       guard isAlone ? collectSplices(index) : collectEdit(index) else {
         pendingLists[index].isGone = true
         continue
       }
-      pendingLists[index].hasChange = true
+      collectedLists[index].hasChange = true
       let mark = pendingMarks[Int(pendingLists[index].key.slot)]
       if mark != 0 { pendingRecords[Int(mark) - 1].row = 0 }
     }
@@ -245,7 +246,7 @@ extension TableState {
       splices = list.collectSplices()
       if splices == nil { list.rollBack() }
     }
-    pendingLists[index].splices = splices
+    collectedLists[index].splices = splices
     return splices != nil
   }
 
@@ -254,7 +255,7 @@ extension TableState {
     var edit = spareEdit.take() ?? ListEdit()
     let hasChange = complex.collectList(
       Int(key.slot), fieldNames[Int(key.column)], root: key.root, into: &edit)
-    pendingLists[index].edit = consume edit
+    collectedLists[index].edit = consume edit
     return hasChange
   }
 
@@ -262,14 +263,14 @@ extension TableState {
   mutating func addListColumns(into delta: inout Delta) {
     if pendingLists.count > 1 {
       addSortedListColumns(into: &delta)
-    } else if !pendingLists.isEmpty, pendingLists[0].hasChange {
+    } else if !pendingLists.isEmpty, collectedLists[0].hasChange {
       let operation = addListCell(0, into: &delta)
       addListColumn(0, operation, delta.tags.count - 1, into: &delta)
     }
   }
 
   private mutating func addSortedListColumns(into delta: inout Delta) {
-    let lists = pendingLists.indices.filter { pendingLists[$0].hasChange }
+    let lists = pendingLists.indices.filter { collectedLists[$0].hasChange }
       .map { (index: $0, key: pendingLists[$0].key, row: row(of: pendingLists[$0].key)) }
       .sorted { ($0.key.column, $0.row, $0.key.root) < ($1.key.column, $1.row, $1.key.root) }
     var next = 0
@@ -297,15 +298,15 @@ extension TableState {
   /// Hands what there is to say about a list over to a new cell. How the cell says it.
   private mutating func addListCell(_ index: Int, into delta: inout Delta) -> Delta.Operation {
     let cell = delta.tags.count
-    pendingLists[index].cell = cell
+    collectedLists[index].cell = cell
     delta.rows.append(row(of: pendingLists[index].key))
     delta.tags.append(CellTag.none)
     delta.words.append(0)
-    if let splices = pendingLists[index].splices.take() {
+    if let splices = collectedLists[index].splices.take() {
       delta.splices.append(cell, splices)
       return .splice
     }
-    if let edit = pendingLists[index].edit.take() { delta.edits.append(cell, edit) }
+    if let edit = collectedLists[index].edit.take() { delta.edits.append(cell, edit) }
     return .edit
   }
 
@@ -329,7 +330,7 @@ extension TableState {
   /// The delta is in the log. `seen` is what this device had seen before it.
   mutating func commitLists(_ delta: inout Delta, stamp: Stamp, seen: VersionVector) {
     for index in pendingLists.indices {
-      guard let cell = pendingLists[index].cell else { continue }
+      guard let cell = collectedLists[index].cell else { continue }
       let key = pendingLists[index].key
       guard let edit = delta.edits.take(cell, leaving: ListEdit()) else {
         withPending(key) { $0.commitPlain() }

@@ -15,10 +15,15 @@ extension TableState {
 
   mutating func find(_ id: RecordName, _ ground: inout Ground) throws(StoreError) -> Place {
     if let slot = findSlot(id) { return .slot(slot) }
-    guard let baseTable, let place = try ground.base?.find(id, table: baseTable) else {
-      return .nowhere
-    }
-    return .base(place)
+    return try baseRow(id, &ground).map(Place.base) ?? .nowhere
+  }
+
+  /// Where a record without a slot is.
+  mutating func baseRow(
+    _ id: RecordName, _ ground: inout Ground
+  ) throws(StoreError) -> RowPlace? {
+    guard let baseTable else { return nil }
+    return try ground.base?.find(id, table: baseTable)
   }
 
   /// Whether there is such a record now.

@@ -34,6 +34,7 @@ extension TableState {
   }
 
   /// Whether the pending delta writes this cell already.
+  @inline(__always)
   func isPending(_ slot: Int, _ column: Int) -> Bool {
     columns[column].stamp(slot) == StampTable.pending
   }
@@ -76,5 +77,6 @@ extension TableState {
     undo.clear()
     pendingRecords.clear()
     pendingLists.clear()
+    collectedLists.clear()
   }
 }

@@ -43,6 +43,8 @@ struct TableState {
   var freeLists: [Int] = []
   /// Committed lists with pending edits; each knows its number here.
   var pendingLists: [PendingList] = []
+  /// By the number of a list in there, while a commit is under way.
+  var collectedLists: [CollectedList] = []
   /// The memory of the edit that was committed last.
   var spareEdit: ListEdit?
   /// Rows of the base that have a slot, by block: 64 rows a word.

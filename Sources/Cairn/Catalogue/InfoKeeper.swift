@@ -11,28 +11,26 @@ final class InfoKeeper: Sendable {
   private let state: Lock<State>
 
   private struct State {
-    var info: InfoFile?
+    var info: InfoFile
     /// What the file says.
     var saved: InfoFile?
 
     mutating func notePublished(_ published: UInt64) {
-      guard let own = info?.ownDeltas, published >= own else { return }
-      let view = info?.view
-      info?.published = view
+      if published >= info.ownDeltas { info.published = info.view }
     }
 
     /// Takes in a summary with the title that is known; false if there is another.
     mutating func note(_ summary: StoreSummary) -> Bool {
-      switch (info?.view.title, summary.title) {
-      case (nil, nil): if info == nil { return false }
+      switch (info.view.title, summary.title) {
+      case (nil, nil): break
       case (let known?, let title?): if !known.hasSameUTF8(as: title) { return false }
       default: return false
       }
-      info?.view.modified = summary.modified
-      info?.view.deltas = summary.deltas
-      info?.view.records = UInt64(max(0, summary.records))
-      info?.view.size = UInt64(max(0, summary.size))
-      info?.ownDeltas = summary.ownDeltas
+      info.view.modified = summary.modified
+      info.view.deltas = summary.deltas
+      info.view.records = UInt64(max(0, summary.records))
+      info.view.size = UInt64(max(0, summary.size))
+      info.ownDeltas = summary.ownDeltas
       return true
     }
   }
@@ -41,32 +39,35 @@ final class InfoKeeper: Sendable {
   init(_ store: Store, machine: Machine) throws(CairnError) {
     self.store = store
     let saved = try InfoFile.read(store.directory, disk: machine.disk)
-    var info = saved
     // A crash may have come before the file was written.
-    if info?.view.deltas != store.vector.total || info?.ownDeltas != store.vector[store.device] {
+    guard let known = saved, known.view.deltas == store.vector.total,
+      known.ownDeltas == store.vector[store.device]
+    else {
       let summary = try wrapped { () throws(StoreError) in try store.summary() }
-      info = InfoFile(
+      let info = InfoFile(
         view: CatalogueView(summary), ownDeltas: summary.ownDeltas, published: saved?.published)
+      state = Lock(State(info: info, saved: saved))
+      return
     }
-    state = Lock(State(info: info, saved: saved))
+    state = Lock(State(info: known, saved: saved))
   }
 
-  var info: InfoFile? { state.withLock { $0.info } }
+  var info: InfoFile { state.withLock { $0.info } }
 
   /// After a sync. `published` is how many own deltas are in the folder. Returns whether the title
   /// is another now.
   func note(_ summary: StoreSummary, published: UInt64?) -> Bool {
     let hasNewTitle = state.withLock { state in
       // Of two syncs at once the later one may be noted first.
-      if let known = state.info?.view.deltas, known > summary.deltas { return false }
+      if state.info.view.deltas > summary.deltas { return false }
       if state.note(summary) {
         if let published { state.notePublished(published) }
         return false
       }
       let view = CatalogueView(summary)
-      let hasNewTitle = state.info?.view.title != view.title
+      let hasNewTitle = state.info.view.title != view.title
       state.info = InfoFile(
-        view: view, ownDeltas: summary.ownDeltas, published: state.info?.published)
+        view: view, ownDeltas: summary.ownDeltas, published: state.info.published)
       if let published { state.notePublished(published) }
       return hasNewTitle
     }
@@ -84,10 +85,10 @@ final class InfoKeeper: Sendable {
   /// reason for a commit to fail.
   func save() {
     state.withLock { state in
-      guard let info = state.info, info != state.saved else { return }
+      if state.info == state.saved { return }
       do {
-        try store.replaceFile(FileName.info, info.encoded())
-        state.saved = info
+        try store.replaceFile(FileName.info, state.info.encoded())
+        state.saved = state.info
       } catch {}
     }
   }

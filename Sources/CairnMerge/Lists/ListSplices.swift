@@ -1,3 +1,5 @@
+import CairnBytes
+
 /// What one delta does to a list that nobody else edits: by position, since there is nothing to
 /// merge with.
 package struct ListSplices: Hashable, Sendable {
@@ -22,6 +24,17 @@ package struct ListSplices: Hashable, Sendable {
   package init() {}
 
   package var isEmpty: Bool { steps.isEmpty }
+
+  /// Whether the memory that it takes is little enough to be kept for the next one.
+  var takesLittle: Bool {
+    steps.count <= 1024 && inserted.count <= 1024 && inserted.heap.count <= 64 << 10
+  }
+
+  /// Empties it and keeps the memory.
+  mutating func removeAll() {
+    steps.clear()
+    inserted.removeAll()
+  }
 
   /// How long a list has to be for all steps to be inside it.
   package var reach: Int { steps.reduce(0) { $0 + $1.skipped + $1.deleted } }

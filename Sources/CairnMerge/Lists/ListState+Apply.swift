@@ -8,6 +8,7 @@ extension ListState {
   }
 
   /// The slot of a node that is in the list, nil if its list is no more.
+  @inline(__always)
   func slot(_ id: NodeID) -> UInt32? {
     guard let slot = authors.slot(of: id, count: items.count), rope.contains(slot) else {
       return nil

@@ -39,6 +39,7 @@ extension ListState {
   }
 
   /// Whether the new nodes have the numbers that they get: as in typing.
+  @inline(__always)
   private var isInOrder: Bool {
     if pending.order.count != items.count - Int(pending.committed) { return false }
     var slot = pending.committed

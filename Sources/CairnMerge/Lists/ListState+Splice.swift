@@ -3,9 +3,22 @@
 extension ListState {
   /// The pending edits of a plain list, nil if they make no difference. They stay pending.
   package mutating func collectSplices() -> ListSplices? {
-    dropNullMoves()
-    if !pending.isActive { return nil }
     var splices = ListSplices()
+    return collect(into: &splices) ? splices : nil
+  }
+
+  /// The same, in splices that are emptied first. False if there is nothing to say.
+  package mutating func collect(into splices: inout ListSplices) -> Bool {
+    splices.removeAll()
+    dropNullMoves()
+    if !pending.isActive { return false }
+    if let (node, isOld, isNow) = onlyChange() {
+      splices.steps.append(
+        ListSplices.Step(
+          skipped: rope.visibleIndex(of: node), deleted: isOld ? 1 : 0, inserted: isNow ? 1 : 0))
+      if isNow { splices.inserted.append(Int(node), of: items) }
+      return true
+    }
     // What was taken out so far less what was put in, and how far the steps reach in the old list.
     var balance = 0
     var passed = 0
@@ -28,12 +41,27 @@ extension ListState {
         balance -= 1
       }
     }
-    return splices.isEmpty ? nil : splices
+    return !splices.isEmpty
   }
 
-  /// Nodes that differ, in the order of the list: whether they were items before, and are now.
-  private func changedNodes() -> [(UInt32, isOld: Bool, isNow: Bool)] {
-    var result: [(UInt32, isOld: Bool, isNow: Bool)] = []
+  /// A node that differs: whether it was an item before, and is one now.
+  private typealias ChangedNode = (UInt32, isOld: Bool, isNow: Bool)
+
+  /// That of an item which was put in or taken out, if this is all: a keystroke.
+  private mutating func onlyChange() -> ChangedNode? {
+    if !pending.moved.isEmpty { return nil }
+    let new = items.count - Int(pending.committed)
+    if new == 1, pending.touched.isEmpty, rope.contains(pending.committed) {
+      return (pending.committed, isOld: false, isNow: true)
+    }
+    guard new == 0, pending.touched.count == 1 else { return nil }
+    let item = pending.touched.slots[0]
+    return items.tags[Int(item)] == ListItems.none ? (item, isOld: true, isNow: false) : nil
+  }
+
+  /// Nodes that differ, in the order of the list.
+  private mutating func changedNodes() -> [ChangedNode] {
+    var result: [ChangedNode] = []
     for slot in pending.committed..<UInt32(items.count) where rope.contains(slot) {
       result.append((slot, isOld: false, isNow: true))
     }
@@ -50,7 +78,6 @@ extension ListState {
     for item in pending.moved.slots where items.tags[Int(item)] != ListItems.none {
       result.append((item, isOld: true, isNow: false))
     }
-    // A keystroke is one.
     if result.count < 2 { return result }
     let placed = result.map { (position: rope.position(of: $0.0), change: $0) }
     return placed.sorted { $0.position < $1.position }.map(\.change)

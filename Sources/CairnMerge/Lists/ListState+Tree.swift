@@ -22,6 +22,7 @@ extension ListState {
   }
 
   /// Whether anything hangs to the right of a node.
+  @inline(__always)
   func hasRightChildren(_ slot: UInt32) -> Bool {
     hasNextInChain(slot) || children[ListState.key(slot, .right)] != nil
   }

@@ -81,6 +81,7 @@ package struct ListState: Sendable {
   package var count: Int { rope.visibleCount }
 
   /// The size that the list counts with under a rule: 20 and its value's size for each item.
+  @inline(__always)
   package func size(_ rule: Rule) -> Int {
     var size = rope.visibleCount * Sizes.listItem + bytes
     if contested.isEmpty { return size }

@@ -193,14 +193,6 @@ extension StoreState {
       limits: StoreState.limits)
   }
 
-  /// Whether what is to be committed is about cuts.
-  var hasPendingCuts: Bool {
-    // By number: each table that a loop hands out is a copy.
-    tables.indices.contains {
-      tables[$0].isReserved && tables[$0].hasPending && tables[$0].name == CutTable.name
-    }
-  }
-
   /// The commit has failed: its cuts would name another delta.
   mutating func dropPendingCuts() {
     let number = table(CutTable.name)
