@@ -1,9 +1,11 @@
+import CairnMerge
+
 /// Numbers for names of fields, given as they turn up: those that a snapshot's blocks use, and the
-/// columns of a table.
+/// columns of a table. Names are their bytes.
 struct FieldNumbers {
   private(set) var names: [String] = []
   /// Of all names once there are more than a few.
-  private var numbers: [String: Int] = [:]
+  private var numbers: [ExactName: Int] = [:]
   /// The number after the one found last: records of one kind name their fields in one order, and
   /// so do blocks.
   private var expected = 0
@@ -16,7 +18,7 @@ struct FieldNumbers {
     if let known = find(name) { return known }
     names.append(name)
     if names.count > FieldNumbers.few {
-      for number in numbers.count..<names.count { numbers[names[number]] = number }
+      for number in numbers.count..<names.count { numbers[ExactName(names[number])] = number }
     }
     expected = names.count
     return names.count - 1
@@ -25,7 +27,7 @@ struct FieldNumbers {
   /// The number of a name, if it has one.
   @inline(__always)
   mutating func find(_ name: String) -> Int? {
-    if expected < names.count, names[expected] == name {
+    if expected < names.count, names[expected].isSameName(as: name) {
       defer { expected += 1 }
       return expected
     }
@@ -40,6 +42,7 @@ struct FieldNumbers {
 
   /// The same for those who only look.
   func known(_ name: String) -> Int? {
-    names.count > FieldNumbers.few ? numbers[name] : names.firstIndex { $0 == name }
+    if names.count > FieldNumbers.few { return numbers[ExactName(name)] }
+    return names.firstIndex { $0.isSameName(as: name) }
   }
 }
