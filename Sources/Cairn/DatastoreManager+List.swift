@@ -23,7 +23,7 @@ extension DatastoreManager {
   /// are fetched to this device or removed from it. What is written into them is no change of the
   /// list. Ends with `shutDown()`.
   public var datastoreChanges: Updates<[DatastoreInfo]> {
-    Updates(of: listChanges) { [self] in currentList() }
+    Updates(of: listChanges.value) { [self] in currentList() }
   }
 
   /// Calls `handler` with the list now and whenever it changes, for as long as the observation is
@@ -32,7 +32,7 @@ extension DatastoreManager {
     on scheduler: @escaping Scheduler, _ handler: @escaping @Sendable ([DatastoreInfo]) -> Void
   ) -> Observation {
     let current = { [self] in currentList() }
-    return Observation(listChanges.subscribe(on: scheduler, current: current, handler))
+    return Observation(listChanges.value.subscribe(on: scheduler, current: current, handler))
   }
 
   /// Nil if it can't be made just now: there will be a next time.

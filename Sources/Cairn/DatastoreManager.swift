@@ -28,8 +28,8 @@ public final class DatastoreManager: Sendable {
   let installation: Installation
   /// The exchange of that list; nil for local datastores.
   let catalogue: CatalogueExchange?
-  let listChanges = Broadcast(latest: [DatastoreInfo].self) {
-    $0.map(\.face) == $1.map(\.face)
+  let listChanges = LateBroadcast {
+    Broadcast(latest: [DatastoreInfo].self) { $0.map(\.face) == $1.map(\.face) }
   }
   let state = Lock(State())
 

@@ -11,6 +11,7 @@ public struct DirectoryFolder: Folder {
   private let machine: Machine
   /// Whether it removes what crashes left half written.
   private var isSwept = true
+  private let known = KnownListings()
 
   /// The folder in a directory, which is created when something is first written.
   public init(_ path: String) { self.init(path, machine: .real) }
@@ -30,10 +31,18 @@ public struct DirectoryFolder: Folder {
   /// Regular files of a directory; sorted by name.
   public func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
     do throws(DiskError) {
-      let files = try machine.disk.list(join(directory)).filter { $0.info.kind == .file }
+      let before = known[directory]
+      let listing = try machine.disk.list(join(directory), after: before?.listing)
+      if let before, listing === before.listing { return before.entries }
+      let files = listing.entries.filter { $0.info.kind == .file }
       let gone = sweep(directory, files)
-      return files.filter { !gone.contains($0.name) }.map { entry($0.name, $0.info) }
+      let entries = files.filter { !gone.contains($0.name) }.map { entry($0.name, $0.info) }
+      // What is half written may have to go in the next one.
+      let isKept = !files.contains { FileName.isTemporary($0.name) }
+      known[directory] = isKept ? (listing, entries) : nil
+      return entries
     } catch {
+      known[directory] = nil
       if error.reason == .notFound { return [] }
       throw CairnError(error)
     }

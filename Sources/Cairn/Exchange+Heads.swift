@@ -173,10 +173,9 @@ extension Exchange {
 
   /// Files that are not ours by name: identical copies are ignored, others are reported.
   func lookAtForeignFiles(
-    _ entries: [FolderEntry], _ report: inout ExchangeReport
+    _ listing: FolderListing, _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    let names = Set(entries.map(\.name))
-    for entry in entries where !isOurs(entry.name) {
+    for entry in listing.strangers {
       if let known = memory.withLock({ $0.foreign[entry.name] }), known.version == entry.version {
         note(entry, known.problem, &report)
         continue
@@ -186,7 +185,7 @@ extension Exchange {
         continue
       }
       let problem: String?
-      do throws(CairnError) { problem = try await verdict(entry, names, &report) } catch {
+      do throws(CairnError) { problem = try await verdict(entry, listing, &report) } catch {
         // Nothing waits for it.
         if error.code == .quota { continue }
         throw error
@@ -232,14 +231,9 @@ extension Exchange {
     }
   }
 
-  private func isOurs(_ name: String) -> Bool {
-    FileName.headDevice(name) != nil || FileName.published(name) != nil
-      || FileName.sharedSnapshot(name) != nil || FileName.isTemporary(name)
-  }
-
   /// nil if the file says nothing new: not one of ours at all, or the copy of one that is here.
   private func verdict(
-    _ entry: FolderEntry, _ names: Set<String>, _ report: inout ExchangeReport
+    _ entry: FolderEntry, _ listing: FolderListing, _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
     guard entry.size >= 8, entry.size <= UInt64(PublishedSegment.fileBytesMax), entry.isPresent,
       !entry.isElsewhere
@@ -250,7 +244,7 @@ extension Exchange {
     if magic == PublishedSegment.magic {
       do throws(LogError) {
         let segment = try PublishedSegment(bytes, name: entry.name, datastore: store.datastore)
-        if names.contains(segment.encodedName(bytes)) { return nil }
+        if listing.byName[segment.encodedName(bytes)] != nil { return nil }
         if store.vector[DeviceID(rawValue: segment.device)] >= segment.last { return nil }
       } catch {
         let place = putAside(entry.name, bytes, reason: error.description)

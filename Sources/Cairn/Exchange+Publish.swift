@@ -10,9 +10,10 @@ extension Exchange {
   /// `onlyMends`: publishes nothing new. `audit`: what a thorough look has found, and what is done
   /// about it.
   func publish(
-    _ listing: [String: FolderEntry], onlyMends: Bool = false, _ audit: inout FolderRepair?,
+    _ found: FolderListing, onlyMends: Bool = false, _ audit: inout FolderRepair?,
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
+    let listing = found.byName
     // Everything that is told to others must be safe here first.
     let vector = store.vector
     try checkOpen()
@@ -24,7 +25,7 @@ extension Exchange {
       vector[store.device] > head.last || vector != head.acknowledged || !head.superseded.isEmpty
       || isSnapshotDue(head)
     guard isLost || !losses.isEmpty || hasNews && !onlyMends
-    else { return try await remove(mayRemove ? replacedFiles(listing, head) : [], &report) }
+    else { return try await remove(mayRemove ? replacedFiles(found, head) : [], &report) }
     try wrapped { () throws(StoreError) in try store.flush() }
     let before = head
     if !onlyMends {
@@ -43,7 +44,7 @@ extension Exchange {
     head.user = user
     let expired = mayRemove ? dropExpired(&head) : []
     if head != before || isLost { try await write(&head, &report) }
-    try await remove(mayRemove ? expired + replacedFiles(listing, head) : [], &report)
+    try await remove(mayRemove ? expired + replacedFiles(found, head) : [], &report)
   }
 
   /// Where nothing may be removed it stays: it is in nobody's way, and tried ever more seldom.
@@ -76,13 +77,13 @@ extension Exchange {
   /// Own segments that the head does not name (any more), once their grace has ended. It counts
   /// from when they were first seen so, which CHAINS keeps for the next process: a list of them in
   /// the head would make each head as long as the history.
-  private func replacedFiles(_ listing: [String: FolderEntry], _ head: Head) -> [String] {
+  private func replacedFiles(_ listing: FolderListing, _ head: Head) -> [String] {
+    if memory.withLock({ $0.tidy?.isOf(listing, $0) ?? false }) { return [] }
     let now = machine.clock.now()
     let current = Set(head.segments.map { $0.name(store.device) })
-    let own = listing.keys.filter { name in
-      FileName.published(name)?.device == store.device.rawValue && !current.contains(name)
-    }
+    let own = listing.published[store.device, default: []].filter { !current.contains($0) }
     return memory.withLock { memory in
+      memory.tidy = own.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
       let known = memory.histories.replaced
       memory.histories.replaced = [:]
       // By a clock that was put back since it counts from now on.

@@ -40,7 +40,7 @@ final class Exchange: Sendable {
   /// What rounds remember of one another; nothing here is needed for correctness.
   struct Memory {
     /// Heads by device, as they were last read.
-    var heads: [DeviceID: Head] = [:]
+    var heads: [DeviceID: Head] = [:] { didSet { headChanges += 1 } }
     /// In a fixed order, so that the same folder leads to the same decisions.
     var sortedHeads: [Head] { heads.values.sorted { $0.device < $1.device } }
     /// Versions of the files that were read, by name: what has not changed is not read again.
@@ -91,7 +91,15 @@ final class Exchange: Sendable {
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?
-    var own: Head
+    var own: Head { didSet { headChanges += 1 } }
+    /// How often one of all these heads was set.
+    private(set) var headChanges = 0
+    /// What the folder had last.
+    var listing: FolderListing?
+    /// All that heads name was there.
+    var complete: Finding?
+    /// The own head named all own files that were there.
+    var tidy: Finding?
     /// Others go on without what only this device has, from this cut on.
     var cutOff: Cut?
     /// A sync has looked at what waits.
@@ -267,12 +275,12 @@ final class Exchange: Sendable {
       return (report, nil)
     }
     if !publishes {
-      try await self.audit(found.listing, &audit, &report)
+      try await self.audit(found.listing.byName, &audit, &report)
       complete(&report, since: before)
       return (report, nil)
     }
     do throws(CairnError) {
-      try await self.audit(found.listing, &audit, &report)
+      try await self.audit(found.listing.byName, &audit, &report)
       switch found.publishing {
       case .all: try await publish(found.listing, &audit, &report)
       case .mends: try await publish(found.listing, onlyMends: true, &audit, &report)
@@ -320,7 +328,7 @@ final class Exchange: Sendable {
   /// What a round found, and what it may publish after that.
   private struct Found {
     enum Publishing { case all, mends, nothing }
-    var listing: [String: FolderEntry]
+    var listing: FolderListing
     var publishing = Publishing.all
   }
 
@@ -331,22 +339,23 @@ final class Exchange: Sendable {
     try await checkFolder(&report)
     report.requests += 1
     let entries = try await folder.list(directory)
-    let listing = Dictionary(entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let sorted = memory.withLock { $0.listing(of: entries) }
+    let listing = sorted.byName
     if wasKnown, isOwnHeadMissing(listing) || following != nil && isHeadMissing(listing) {
       // Before it is written again: is this still the folder that it was written to?
       memory.withLock { $0.folderIdentity = nil }
       try await checkFolder(&report)
       if following != nil { forgetMissingHeads(listing) }
     }
-    try await readHeads(entries, &report)
+    try await readHeads(sorted.heads, &report)
     try checkOpen()
     learnWords()
     // Who only follows has none, whoever put one there.
     let own = following == nil ? try await checkOwnHead(listing, &report) : .ours
-    try await lookAtForeignFiles(entries, &report)
+    try await lookAtForeignFiles(sorted, &report)
     if case .lost(let head, let reason) = own {
       try await stage(.identity(head, reason: reason), entries, listing, &report)
-      return Found(listing: listing, publishing: .nothing)
+      return Found(listing: sorted, publishing: .nothing)
     }
     let mustRebuild = following?.mustRebuild ?? false
     try judgeInbox()
@@ -356,13 +365,13 @@ final class Exchange: Sendable {
       try await fetchSegments(listing, &report)
     }
     if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
-      if case .unseen = own { return Found(listing: listing, publishing: .nothing) }
-      guard let cut = memory.withLock({ $0.cutOff }) else { return Found(listing: listing) }
+      if case .unseen = own { return Found(listing: sorted, publishing: .nothing) }
+      guard let cut = memory.withLock({ $0.cutOff }) else { return Found(listing: sorted) }
       try await stage(.cutOff(cut), entries, listing, &report)
-      return Found(listing: listing, publishing: .mends)
+      return Found(listing: sorted, publishing: .mends)
     }
     try await stage(.fork, entries, listing, &report)
-    return Found(listing: listing, publishing: .mends)
+    return Found(listing: sorted, publishing: .mends)
   }
 
   private func isOwnHeadMissing(_ listing: [String: FolderEntry]) -> Bool {

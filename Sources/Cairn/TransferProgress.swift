@@ -70,11 +70,11 @@ public struct TransferProgress: Hashable, Sendable {
 /// content that is fetched because somebody asks for it.
 final class TransferGauge: Sendable {
   private let state = Lock((progress: TransferProgress(), jobs: 0))
-  private let broadcast = Broadcast(latest: TransferProgress.self)
+  private let broadcast = LateBroadcast { Broadcast(latest: TransferProgress.self) }
 
   var current: TransferProgress { state.withLock { $0.progress } }
   var updates: Updates<TransferProgress> {
-    Updates(of: broadcast) { [state = current] in state }
+    Updates(of: broadcast.value) { [state = current] in state }
   }
 
   func noteStalled(_ isStalled: Bool) { change { $0.isStalled = isStalled } }

@@ -18,6 +18,10 @@ package protocol Disk: Sendable {
   /// A name that is not UTF-8 is shown repaired, so opening it by that name fails with `notFound`.
   func list(_ directory: String) throws(DiskError) -> [DirectoryEntry]
 
+  /// The same as an object: `last` itself if it has all that is there now.
+  func list(_ directory: String, after last: DirectoryListing?) throws(DiskError)
+    -> DirectoryListing
+
   /// What is at a path, without following a link there; nil if there is nothing.
   func info(_ path: String) throws(DiskError) -> FileInfo?
 
@@ -50,6 +54,14 @@ package protocol Disk: Sendable {
 
 /// What a disk need not be able to tell.
 extension Disk {
+  package func list(
+    _ directory: String, after last: DirectoryListing?
+  ) throws(DiskError) -> DirectoryListing {
+    let entries = try list(directory)
+    if let last, last.entries == entries { return last }
+    return DirectoryListing(entries)
+  }
+
   package func lockHolder(_ path: String) throws(DiskError) -> String? { nil }
   package func isWritable(_ path: String) -> Bool { true }
   package func freeBytes(_ path: String) throws(DiskError) -> UInt64? { nil }

@@ -12,26 +12,39 @@ internal import Synchronization
 /// file is touched, on file systems too where such locks belong to the process.
 enum LockRegistry {
   /// By the process, since a forked child inherits the memory but none of the locks.
-  /// A handful at most, so that an array does; a dictionary of its own kind would cost every
-  /// process more at its first lock than all look-ups ever will.
-  private static let holders = Lock<[Holder]>([])
+  /// A handful at most, each of which knows the next one; an array or a dictionary of their own
+  /// kind would cost every process more at its first lock than all look-ups ever will.
+  private static let holders = Lock<Holder?>(nil)
 
-  private struct Holder {
-    var device: UInt64
-    var inode: UInt64
-    var process: pid_t
+  private final class Holder: Sendable {
+    private let file: FileIdentity
+    private let process: pid_t
+    let next: Holder?
+
+    init(_ file: FileIdentity, _ process: pid_t, next: Holder?) {
+      (self.file, self.process, self.next) = (file, process, next)
+    }
+
+    /// Whether `process` has the file, by this one or those behind it.
+    func holds(_ file: FileIdentity, _ process: pid_t) -> Bool {
+      if self.file == file, self.process == process { return true }
+      return next?.holds(file, process) ?? false
+    }
+
+    /// The same without that file.
+    func without(_ file: FileIdentity, _ process: pid_t) -> Holder? {
+      let rest = next?.without(file, process)
+      if self.file == file, self.process == process { return rest }
+      return rest === next ? self : Holder(self.file, self.process, next: rest)
+    }
   }
 
   /// False if this process has the file already.
   static func claim(_ file: FileIdentity) -> Bool {
     let process = getpid()
     return holders.withLock { holders in
-      for holder in holders
-      where holder.inode == file.inode && holder.device == file.device && holder.process == process
-      {
-        return false
-      }
-      holders.append(Holder(device: file.device, inode: file.inode, process: process))
+      if holders?.holds(file, process) ?? false { return false }
+      holders = Holder(file, process, next: holders)
       return true
     }
   }
@@ -39,19 +52,11 @@ enum LockRegistry {
   /// Whether this process has the file.
   static func isClaimed(_ file: FileIdentity) -> Bool {
     let process = getpid()
-    return holders.withLock { holders in
-      holders.contains {
-        $0.inode == file.inode && $0.device == file.device && $0.process == process
-      }
-    }
+    return holders.withLock { $0?.holds(file, process) ?? false }
   }
 
   static func release(_ file: FileIdentity) {
     let process = getpid()
-    holders.withLock { holders in
-      holders.removeAll {
-        $0.inode == file.inode && $0.device == file.device && $0.process == process
-      }
-    }
+    holders.withLock { $0 = $0?.without(file, process) }
   }
 }

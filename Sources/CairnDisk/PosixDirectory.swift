@@ -6,19 +6,40 @@
 
 /// An open directory: what is in it stays in reach whatever happens to its path meanwhile.
 struct PosixDirectory: ~Copyable {
-  /// A name as the system gives it, which need not be UTF-8.
-  struct Name {
-    /// With the zero at the end.
-    var bytes: [CChar]
+  /// Names as the system gives them, which need not be UTF-8.
+  struct Names {
+    /// One after the other, each with its zero: an array for each would cost more than all else.
+    fileprivate(set) var bytes: [UInt8] = []
+    /// Where each begins.
+    fileprivate var starts: [Int32] = []
+
+    var count: Int { starts.count }
 
     /// Repaired where it is not UTF-8.
-    var text: String {
-      String(decoding: bytes.dropLast().lazy.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    func text(_ index: Int) -> String {
+      let next = index + 1 < count ? Int(starts[index + 1]) : bytes.count
+      return String(decoding: bytes[Int(starts[index])..<(next - 1)], as: UTF8.self)
     }
 
-    static func precedes(_ a: Name, _ b: Name) -> Bool {
-      a.bytes.lexicographicallyPrecedes(b.bytes) {
-        UInt8(bitPattern: $0) < UInt8(bitPattern: $1)
+    /// The numbers of all names, sorted by their bytes.
+    var sorted: [Int32] {
+      let numbers = (0..<Int32(count)).map { $0 }
+      return unsafe bytes.withUnsafeBytes { bytes in
+        numbers.sorted { a, b in
+          guard let base = bytes.baseAddress else { return false }
+          let (a, b) = unsafe (base + Int(starts[Int(a)]), base + Int(starts[Int(b)]))
+          return unsafe strcmp(
+            a.assumingMemoryBound(to: CChar.self), b.assumingMemoryBound(to: CChar.self)) < 0
+        }
+      }
+    }
+
+    /// Calls `body` with a name as C has it.
+    func withName<R>(_ index: Int, _ body: (UnsafePointer<CChar>) -> R) -> R {
+      unsafe bytes.withUnsafeBufferPointer { bytes in
+        let name = unsafe UnsafeRawPointer(bytes.baseAddress.unsafelyUnwrapped)
+          .advanced(by: Int(starts[index])).assumingMemoryBound(to: CChar.self)
+        return unsafe body(name)
       }
     }
   }
@@ -34,21 +55,25 @@ struct PosixDirectory: ~Copyable {
     descriptor = try SystemCall.open(operation, path, O_RDONLY | O_DIRECTORY | flags)
   }
 
-  /// Opens a directory in this one; a link fails with `notRegular`.
-  init(_ name: Name, in folder: borrowing PosixDirectory) throws(DiskError) {
-    let path = folder.path + "/" + name.text
+  /// Opens a directory in another one; a link fails with `notRegular`.
+  init(
+    _ name: Int, of names: Names, in folder: borrowing PosixDirectory
+  ) throws(DiskError) {
+    let path = folder.path + "/" + names.text(name)
     let above = folder.descriptor
     operation = folder.operation
     self.path = path
     descriptor = try SystemCall.run(folder.operation, path) {
-      unsafe openat(above, name.bytes, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      unsafe names.withName(name) { name in
+        unsafe openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      }
     }
   }
 
   deinit { closeDescriptor(descriptor) }
 
-  /// All names but "." and "..", sorted by their bytes.
-  func names() throws(DiskError) -> [Name] {
+  /// All names but "." and "..", in the system's order.
+  func names() throws(DiskError) -> Names {
     let descriptor = descriptor
     let copy = try SystemCall.run(operation, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
     guard let stream = unsafe fdopendir(copy) else {
@@ -59,25 +84,24 @@ struct PosixDirectory: ~Copyable {
     defer { unsafe closedir(stream) }
     // The copy shares its position with the original.
     unsafe rewinddir(stream)
-    var names: [Name] = []
+    var names = Names()
     while true {
       errno = 0
       guard let entry = unsafe readdir(stream) else { break }
-      let bytes = unsafe Self.name(of: entry)
-      if bytes != Self.itself && bytes != Self.above { names.append(Name(bytes: bytes)) }
+      unsafe Self.add(entry, to: &names)
     }
     // The end leaves errno alone.
     if errno != 0 { throw DiskError(errno: errno, operation: operation, path: path) }
-    return names.sorted(by: Name.precedes)
+    return names
   }
 
   /// What a name stands for, links not followed; nil if it is gone.
-  func status(of name: Name) throws(DiskError) -> stat? {
+  func status(of name: Int, in names: Names) throws(DiskError) -> stat? {
     var status = stat()
-    let descriptor = descriptor
+    let (descriptor, path) = (descriptor, path)
     do {
-      try SystemCall.run(operation, path + "/" + name.text) {
-        unsafe fstatat(descriptor, name.bytes, &status, AT_SYMLINK_NOFOLLOW)
+      try SystemCall.run(operation, path + "/" + names.text(name)) {
+        unsafe names.withName(name) { unsafe fstatat(descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) }
       }
     } catch {
       if error.reason == .notFound { return nil }
@@ -87,25 +111,28 @@ struct PosixDirectory: ~Copyable {
   }
 
   /// Removes a name: a directory if `flags` is `AT_REMOVEDIR`, else anything else.
-  func unlink(_ name: Name, _ flags: Int32) throws(DiskError) {
-    let descriptor = descriptor
+  func unlink(_ name: Int, in names: Names, _ flags: Int32) throws(DiskError) {
+    let (descriptor, path) = (descriptor, path)
     do {
-      try SystemCall.run(operation, path + "/" + name.text) {
-        unsafe unlinkat(descriptor, name.bytes, flags)
+      try SystemCall.run(operation, path + "/" + names.text(name)) {
+        unsafe names.withName(name) { unsafe unlinkat(descriptor, $0, flags) }
       }
     } catch {
       if error.reason != .notFound { throw error }
     }
   }
 
-  private static let itself: [CChar] = [0x2E, 0]
-  private static let above: [CChar] = [0x2E, 0x2E, 0]
-
   /// The entry is only as long as its name, so it is never copied as a whole.
-  private static func name(of entry: UnsafeMutablePointer<dirent>) -> [CChar] {
+  private static func add(_ entry: UnsafeMutablePointer<dirent>, to names: inout Names) {
     let offset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
-    let start = unsafe UnsafeRawPointer(entry).advanced(by: offset)
-      .assumingMemoryBound(to: CChar.self)
-    return unsafe Array(UnsafeBufferPointer(start: start, count: strlen(start) + 1))
+    let start = unsafe UnsafeRawPointer(entry) + offset
+    let length = unsafe strlen(start.assumingMemoryBound(to: CChar.self))
+    let name = unsafe UnsafeRawBufferPointer(start: start, count: length + 1)
+    let dot = UInt8(ascii: ".")
+    if unsafe length == 1 && name[0] == dot || length == 2 && name[0] == dot && name[1] == dot {
+      return
+    }
+    names.starts.append(Int32(names.bytes.count))
+    unsafe names.bytes.append(contentsOf: name)
   }
 }

@@ -67,13 +67,14 @@ extension PosixDisk {
         reason: .io(errno: ENAMETOOLONG), operation: Self.removing, path: folder.path,
         detail: "more than \(Self.deepest) directories deep")
     }
-    for name in try folder.names() {
-      guard let status = try folder.status(of: name) else { continue }
+    let names = try folder.names()
+    for name in 0..<names.count {
+      guard let status = try folder.status(of: name, in: names) else { continue }
       if FileInfo(status).kind == .directory {
-        try empty(PosixDirectory(name, in: folder), depth: depth + 1)
-        try folder.unlink(name, AT_REMOVEDIR)
+        try empty(PosixDirectory(name, of: names, in: folder), depth: depth + 1)
+        try folder.unlink(name, in: names, AT_REMOVEDIR)
       } else {
-        try folder.unlink(name, 0)
+        try folder.unlink(name, in: names, 0)
       }
     }
   }

@@ -29,13 +29,32 @@ package struct PosixDisk: Disk {
 
   package func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
     let folder = try PosixDirectory("list", directory)
+    let names = try folder.names()
     var entries: [DirectoryEntry] = []
-    for name in try folder.names() {
+    for name in names.sorted {
       // Removed since its name was read.
-      guard let status = try folder.status(of: name) else { continue }
-      entries.append(DirectoryEntry(name: name.text, info: FileInfo(status)))
+      guard let status = try folder.status(of: Int(name), in: names) else { continue }
+      entries.append(DirectoryEntry(name: names.text(Int(name)), info: FileInfo(status)))
     }
     return entries
+  }
+
+  package func list(
+    _ directory: String, after last: DirectoryListing?
+  ) throws(DiskError) -> DirectoryListing {
+    let folder = try PosixDirectory("list", directory)
+    let names = try folder.names()
+    var infos: [FileInfo?] = []
+    for name in 0..<names.count {
+      infos.append(try folder.status(of: name, in: names).map { FileInfo($0) })
+    }
+    if let last, last.names == names.bytes, last.infos == infos { return last }
+    var entries: [DirectoryEntry] = []
+    for name in names.sorted {
+      guard let info = infos[Int(name)] else { continue }
+      entries.append(DirectoryEntry(name: names.text(Int(name)), info: info))
+    }
+    return DirectoryListing(entries, names: names.bytes, infos: infos)
   }
 
   package func info(_ path: String) throws(DiskError) -> FileInfo? {

@@ -11,13 +11,13 @@ package enum SystemCall {
   @inline(__always)
   @discardableResult
   package static func run<Number: SignedInteger>(
-    _ operation: String, _ path: String, _ call: () -> Number
+    _ operation: String, _ path: @autoclosure () -> String, _ call: () -> Number
   ) throws(DiskError) -> Number {
     while true {
       let result = call()
       if result >= 0 { return result }
       let code = errno
-      if code != EINTR { throw DiskError(errno: code, operation: operation, path: path) }
+      if code != EINTR { throw DiskError(errno: code, operation: operation, path: path()) }
     }
   }
 

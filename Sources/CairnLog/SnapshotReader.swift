@@ -1,6 +1,5 @@
 import CairnBytes
 package import CairnDisk
-import Synchronization
 
 /// Reads a snapshot file: nothing but the header and the description at open, then single pages and
 /// blocks, each verified when it is first touched.
@@ -15,10 +14,9 @@ package final class SnapshotReader: Sendable {
   private let file: any DiskFile
   /// How the index is laid out.
   private let slots: SnapshotSlots
-  /// Verified index pages: every look-up goes through one.
-  private let indexPages: PageRoom
-  /// Verified directory pages.
-  private let directoryPages: Lock<[[UInt8]?]>
+  /// Verified pages, those of the directory first: every look-up goes through one of the index.
+  private let pages: PageRoom
+  private let directoryPages: Int
 
   package init(_ path: String, disk: any Disk) throws(LogError) {
     self.path = path
@@ -42,9 +40,9 @@ package final class SnapshotReader: Sendable {
       throw error as? LogError ?? LogError(.corrupt, path, "\(error)")
     }
     slots = SnapshotSlots(header)
-    indexPages = PageRoom(pages: Int(header.indexPages))
-    let count = (header.indexOffset - header.directoryOffset) / UInt64(SnapshotHeader.pageSize)
-    directoryPages = Lock(Array(repeating: nil, count: Int(count)))
+    directoryPages = Int(
+      (header.indexOffset - header.directoryOffset) / UInt64(SnapshotHeader.pageSize))
+    pages = PageRoom(pages: directoryPages + Int(header.indexPages))
   }
 
   deinit { file.close() }
@@ -73,10 +71,10 @@ package final class SnapshotReader: Sendable {
   package func next(
     _ probe: inout SnapshotProbe
   ) throws(LogError) -> (block: Int, row: Int)? {
-    let page = probe.page
-    if !indexPages.holds(page) {
-      let bytes = try readPage(at: header.indexOffset, page)
-      indexPages.keep(page, bytes)
+    let page = directoryPages &+ probe.page
+    if !pages.holds(page) {
+      let bytes = try readPage(at: header.indexOffset, probe.page)
+      pages.keep(page, bytes)
       // It may be that there is no room to keep it.
       return slots.next(&probe) {
         slots.isWide ? bytes.u64(at: 8 + $0 * 8) : UInt64(bytes.u32(at: 8 + $0 * 4))
@@ -84,7 +82,7 @@ package final class SnapshotReader: Sendable {
     }
     return slots.next(&probe) {
       slots.isWide
-        ? indexPages.u64(page, at: 8 &+ $0 &* 8) : UInt64(indexPages.u32(page, at: 8 &+ $0 &* 4))
+        ? pages.u64(page, at: 8 &+ $0 &* 8) : UInt64(pages.u32(page, at: 8 &+ $0 &* 4))
     }
   }
 
@@ -104,15 +102,12 @@ package final class SnapshotReader: Sendable {
   }
 
   private func blockOffset(_ number: Int) throws(LogError) -> UInt64 {
-    let pageNumber = number / SnapshotHeader.offsetsPerPage
-    let page: [UInt8]
-    if let known = directoryPages.withLock({ $0[pageNumber] }) {
-      page = known
-    } else {
-      page = try readPage(at: header.directoryOffset, pageNumber)
-      directoryPages.withLock { $0[pageNumber] = page }
-    }
-    return page.u64(at: 8 + number % SnapshotHeader.offsetsPerPage * 8)
+    let page = number / SnapshotHeader.offsetsPerPage
+    let offset = 8 + number % SnapshotHeader.offsetsPerPage * 8
+    if pages.holds(page) { return pages.u64(page, at: offset) }
+    let bytes = try readPage(at: header.directoryOffset, page)
+    pages.keep(page, bytes)
+    return bytes.u64(at: offset)
   }
 
   /// A block, read, verified and unpacked. Nothing is kept.

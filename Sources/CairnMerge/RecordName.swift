@@ -24,14 +24,13 @@ package enum RecordName: Hashable, Sendable {
     }
   }
 
-  /// By bytes: for `==` of texts, U+212A is a "K". An id that is in a store is ASCII, and whatever
-  /// else means the same as that is longer.
+  /// By bytes: see `String.isSameName`.
   @inlinable
   package static func == (a: RecordName, b: RecordName) -> Bool {
     switch (a, b) {
     case (.packed(let aHigh, let aLow), .packed(let bHigh, let bLow)):
       aHigh == bHigh && aLow == bLow
-    case (.text(let x), .text(let y)): x.utf8.count == y.utf8.count && x == y
+    case (.text(let x), .text(let y)): x.isSameName(as: y)
     default: false
     }
   }

@@ -15,8 +15,11 @@ struct BaseSnapshot {
   var fields = FieldNumbers()
   /// The indexes over its rows that were built so far.
   var indexes: [IndexName: BaseIndex] = [:]
-  private var blocks: [Block?]
-  private var kept: [Int] = []
+  /// The blocks that are in memory, in the order in which they came, and their numbers.
+  private var kept: [Block] = []
+  private var keptNumbers: [Int32] = []
+  /// By block: its place in `kept` plus one, 0 if it is not there.
+  private var places: [Int32]
   private var keptBytes = 0
   private let budget: Int
 
@@ -24,6 +27,10 @@ struct BaseSnapshot {
     self.number = number
     self.reader = reader
     self.budget = budget
+    guard reader.blockCount <= Int(Int32.max) else {
+      throw StoreError(
+        LogError(.limit, reader.path, "\(reader.blockCount) blocks: no snapshot has that many"))
+    }
     do {
       description = try SnapshotDescription(reader.description, blockCount: reader.blockCount)
     } catch {
@@ -31,7 +38,7 @@ struct BaseSnapshot {
         LogError(error, reader.path, at: reader.header.descriptionOffset, "the description"))
     }
     salts = description.tables.map { BaseSnapshot.salt($0.name) }
-    blocks = Array(repeating: nil, count: reader.blockCount)
+    places = Array(repeating: 0, count: reader.blockCount)
   }
 
   static func salt(_ table: String) -> UInt64 { XXH3.hash64(table, seed: 1) }
@@ -41,7 +48,7 @@ struct BaseSnapshot {
   }
 
   func tableNumber(_ name: String) -> Int? {
-    description.tables.firstIndex { $0.name == name }
+    description.tables.firstIndex { $0.name.isSameName(as: name) }
   }
 
   /// The block and row of a record, nil if the snapshot has none of that id.
@@ -64,8 +71,8 @@ struct BaseSnapshot {
 
   @inline(__always)
   private mutating func loaded(_ number: Int) throws(LogError) -> Block {
-    if let block = blocks[number] { return block }
-    return try load(number)
+    let place = Int(places[number])
+    return place > 0 ? kept[place - 1] : try load(number)
   }
 
   private mutating func load(_ number: Int) throws(LogError) -> Block {
@@ -76,18 +83,19 @@ struct BaseSnapshot {
   }
 
   private mutating func keep(_ block: Block, _ number: Int) {
-    blocks[number] = block
-    kept.append(number)
+    kept.append(block)
+    keptNumbers.append(Int32(number))
+    places[number] = Int32(kept.count)
     keptBytes += block.bytes.count
   }
 
   /// Whether all of it is unpacked in memory.
-  var isWhole: Bool { kept.count == blocks.count }
+  var isWhole: Bool { kept.count == places.count }
 
   /// Unpacks blocks one after the other, up to the first for which the budget has no room. What is
   /// kept already stays.
   mutating func fill() throws(StoreError) {
-    for number in blocks.indices where blocks[number] == nil && keptBytes < budget {
+    for number in places.indices where places[number] == 0 && keptBytes < budget {
       let block = try readUnkept(number)
       if keptBytes + block.bytes.count > budget { return }
       keep(block, number)
@@ -97,11 +105,13 @@ struct BaseSnapshot {
   /// Drops the older half of what is kept: no bookkeeping on the read path.
   private mutating func makeRoom() {
     let half = kept.count / 2 + 1
-    for number in kept[..<half] {
-      keptBytes -= blocks[number]?.bytes.count ?? 0
-      blocks[number] = nil
+    for place in 0..<half {
+      keptBytes -= kept[place].bytes.count
+      places[Int(keptNumbers[place])] = 0
     }
     kept.removeSubrange(..<half)
+    keptNumbers.removeSubrange(..<half)
+    for place in kept.indices { places[Int(keptNumbers[place])] = Int32(place + 1) }
   }
 
   /// Reads and checks a block without keeping it.
@@ -116,7 +126,8 @@ struct BaseSnapshot {
 
   /// A block for one pass over everything: taken if it is there, not kept if it is not.
   mutating func readUnkept(_ number: Int) throws(StoreError) -> Block {
-    if let block = blocks[number] { return block }
+    let place = Int(places[number])
+    if place > 0 { return kept[place - 1] }
     do { return try BaseSnapshot.read(number, reader, &fields) } catch {
       throw StoreError(error)
     }

@@ -13,7 +13,8 @@ final class Block: Sendable {
   let table: Int
   let rowCount: Int
   private let ids: Ids
-  let stamps: [Stamp]
+  /// Stamp 1 and those behind it; 0 is the settled one.
+  private let stamps: [Stamp]
   private let presences: StampColumn
   let columns: [BlockColumn]
   /// Position in `columns` by field number, −1 where the block has none.
@@ -36,7 +37,7 @@ final class Block: Sendable {
     rowCount = rows
     ids = try Block.readIds(&reader, rows)
     stamps = try Block.readStamps(&reader)
-    presences = try StampColumn(&reader, rows: rows, stamps: stamps.count)
+    presences = try StampColumn(&reader, rows: rows, stamps: 1 + stamps.count)
     let count = try reader.count(minimumSize: 3)
     guard count <= FormatBounds.columnsInTable else { throw .limit }
     var columns: [BlockColumn] = []
@@ -50,7 +51,7 @@ final class Block: Sendable {
       while positions.count <= number { positions.append(-1) }
       positions[number] = Int32(index)
       columns.append(
-        try BlockColumn(&reader, number: number, rows: rows, stamps: stamps.count))
+        try BlockColumn(&reader, number: number, rows: rows, stamps: 1 + stamps.count))
     }
     self.columns = columns
     self.positions = positions
@@ -79,7 +80,7 @@ final class Block: Sendable {
   }
 
   private static func readStamps(_ reader: inout ByteReader) throws(DecodeError) -> [Stamp] {
-    var stamps = [Stamp.settled]
+    var stamps: [Stamp] = []
     let count = try reader.count(minimumSize: 10)
     for _ in 0..<count {
       let device = DeviceID(rawValue: try reader.u64())
@@ -140,10 +141,12 @@ final class Block: Sendable {
   }
 
   func stamp(_ row: Int, _ column: BlockColumn) -> Stamp {
-    stamps[column.stamps.number(row, presences, bytes)]
+    stamp(column.stamps.number(row, presences, bytes))
   }
 
-  func presence(_ row: Int) -> Stamp { stamps[presences.number(row, presences, bytes)] }
+  func presence(_ row: Int) -> Stamp { stamp(presences.number(row, presences, bytes)) }
+
+  private func stamp(_ number: Int) -> Stamp { number == 0 ? .settled : stamps[number - 1] }
 
   var hasComplexRows: Bool { !complex.isEmpty }
 

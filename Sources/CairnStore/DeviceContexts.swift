@@ -5,30 +5,35 @@ package import CairnMerge
 ///
 /// Not a dictionary: it is filled whenever a store is opened, and before its first dictionary of a
 /// kind of key the runtime searches the whole program for how such keys are hashed. That takes as
-/// long as fetching the first record does.
+/// long as fetching the first record does. Nor an array of a kind of its own, for the same reason.
 package struct DeviceContexts: Equatable, Sendable {
-  package struct Entry: Equatable, Sendable {
-    package var device: DeviceID
-    package var seen: VersionVector
-  }
-
-  package private(set) var entries: [Entry] = []
+  private var devices: [UInt64] = []
+  private var seen: [VersionVector] = []
 
   package init() {}
+
+  package var count: Int { devices.count }
+
+  package func forEach(_ body: (DeviceID, VersionVector) -> Void) {
+    for index in devices.indices { body(DeviceID(rawValue: devices[index]), seen[index]) }
+  }
 
   /// Nil if nothing is known of the device.
   package subscript(device: DeviceID) -> VersionVector? {
     get {
-      let index = lowerBound(device)
-      return index < entries.count && entries[index].device == device ? entries[index].seen : nil
+      let (index, isKnown) = place(device)
+      return isKnown ? seen[index] : nil
     }
     set {
-      let index = lowerBound(device)
-      let isKnown = index < entries.count && entries[index].device == device
+      let (index, isKnown) = place(device)
       switch (isKnown, newValue) {
-      case (true, let seen?): entries[index].seen = seen
-      case (true, nil): entries.remove(at: index)
-      case (false, let seen?): entries.insert(Entry(device: device, seen: seen), at: index)
+      case (true, let new?): seen[index] = new
+      case (true, nil):
+        devices.remove(at: index)
+        seen.remove(at: index)
+      case (false, let new?):
+        devices.insert(device.rawValue, at: index)
+        seen.insert(new, at: index)
       case (false, nil): break
       }
     }
@@ -37,15 +42,16 @@ package struct DeviceContexts: Equatable, Sendable {
   /// Of devices that are in both, what either says.
   package func merged(with other: DeviceContexts) -> DeviceContexts {
     var result = self
-    for entry in other.entries {
-      result[entry.device] = result[entry.device]?.merged(with: entry.seen) ?? entry.seen
+    other.forEach { device, seen in
+      result[device] = result[device]?.merged(with: seen) ?? seen
     }
     return result
   }
 
-  /// The index of the first entry that is not below `device`.
-  private func lowerBound(_ device: DeviceID) -> Int {
-    entries.partitionPoint { $0.device >= device }
+  /// Where a device is, or belongs.
+  private func place(_ device: DeviceID) -> (index: Int, isKnown: Bool) {
+    let index = devices.partitionPoint { $0 >= device.rawValue }
+    return (index, index < devices.count && devices[index] == device.rawValue)
   }
 }
 

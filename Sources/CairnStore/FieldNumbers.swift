@@ -1,9 +1,11 @@
+import CairnMerge
+
 /// Numbers for names of fields, given as they turn up: those that a snapshot's blocks use, and the
-/// columns of a table.
+/// columns of a table. Names are their bytes.
 struct FieldNumbers {
   private(set) var names: [String] = []
   /// Of all names once there are more than a few.
-  private var numbers: [String: Int] = [:]
+  private var numbers: [ExactName: Int] = [:]
   /// The number after the one found last: records of one kind name their fields in one order, and
   /// so do blocks.
   private var expected = 0
@@ -16,7 +18,7 @@ struct FieldNumbers {
     if let known = find(name) { return known }
     names.append(name)
     if names.count > FieldNumbers.few {
-      for number in numbers.count..<names.count { numbers[names[number]] = number }
+      for number in numbers.count..<names.count { numbers[ExactName(names[number])] = number }
     }
     expected = names.count
     return names.count - 1
@@ -27,7 +29,7 @@ struct FieldNumbers {
   mutating func find(_ name: String) -> Int? {
     // The next record begins with the first.
     let next = expected < names.count ? expected : 0
-    if next < names.count, names[next] == name {
+    if next < names.count, names[next].isSameName(as: name) {
       expected = next + 1
       return next
     }
@@ -42,6 +44,7 @@ struct FieldNumbers {
 
   /// The same for those who only look.
   func known(_ name: String) -> Int? {
-    names.count > FieldNumbers.few ? numbers[name] : names.firstIndex { $0 == name }
+    if names.count > FieldNumbers.few { return numbers[ExactName(name)] }
+    return names.firstIndex { $0.isSameName(as: name) }
   }
 }

@@ -18,12 +18,25 @@ package struct SnapshotDescription: Equatable, Sendable {
   package var recordCount = 0
   package var tables: [Table] = []
 
-  package struct Table: Equatable, Sendable {
-    package var name: String
-    package var firstBlock: Int
-    package var blockCount: Int
+  /// An object, since arrays of these need no type of their own: see `DeviceContexts`.
+  package final class Table: Equatable, Sendable {
+    package let name: String
+    package let firstBlock: Int
+    package let blockCount: Int
     /// Rows, records in conflict or deleted among them.
-    package var rowCount: Int
+    package let rowCount: Int
+
+    package init(name: String, firstBlock: Int, blockCount: Int, rowCount: Int) {
+      self.name = name
+      self.firstBlock = firstBlock
+      self.blockCount = blockCount
+      self.rowCount = rowCount
+    }
+
+    package static func == (a: Table, b: Table) -> Bool {
+      (a.name, a.firstBlock, a.blockCount, a.rowCount)
+        == (b.name, b.firstBlock, b.blockCount, b.rowCount)
+    }
   }
 
   /// Far above what any datastore can hold, far below what an `Int` can.
@@ -35,10 +48,10 @@ package struct SnapshotDescription: Equatable, Sendable {
     var out: [UInt8] = []
     put(vector, into: &out)
     put(fence, into: &out)
-    out.putVarint(contexts.entries.count)
-    for entry in contexts.entries {
-      out.put(entry.device.rawValue)
-      put(entry.seen, into: &out)
+    out.putVarint(contexts.count)
+    contexts.forEach { device, seen in
+      out.put(device.rawValue)
+      put(seen, into: &out)
     }
     out.putZigzag(modified)
     out.putVarint(size)

@@ -7,35 +7,47 @@ struct StampTable {
   /// A write that is not committed yet.
   static let pending: UInt32 = .max
 
-  private(set) var stamps: [Stamp] = [.settled]
-  private var deviceNumbers: [UInt32] = [0]
-  private(set) var devices: [DeviceID] = []
+  /// Stamp 1 and those behind it.
+  private var stamps: [Stamp] = []
+  private var deviceNumbers: [UInt32] = []
+  /// Their ids.
+  private var devices: [UInt64] = []
   private var last: (stamp: Stamp, number: UInt32) = (.settled, 0)
 
   mutating func device(_ id: DeviceID) -> Int {
-    for index in devices.indices where devices[index].rawValue == id.rawValue { return index }
-    devices.append(id)
+    if let known = known(id) { return known }
+    devices.append(id.rawValue)
     return devices.count - 1
   }
+
+  /// The number of a device, if it has one.
+  func known(_ id: DeviceID) -> Int? {
+    for index in devices.indices where devices[index] == id.rawValue { return index }
+    return nil
+  }
+
+  var allDevices: [DeviceID] { devices.map(DeviceID.init(rawValue:)) }
 
   /// The number of a stamp; the same one for calls in a row with the same stamp.
   mutating func add(_ stamp: Stamp) -> UInt32 {
     if stamp.isSettled { return StampTable.settled }
     if stamp == last.stamp { return last.number }
-    let number = UInt32(stamps.count)
     stamps.append(stamp)
+    let number = UInt32(stamps.count)
     deviceNumbers.append(UInt32(device(stamp.dot.device)))
     last = (stamp, number)
     return number
   }
 
-  subscript(number: UInt32) -> Stamp { stamps[Int(number)] }
+  subscript(number: UInt32) -> Stamp {
+    number == StampTable.settled ? .settled : stamps[Int(number) - 1]
+  }
 
   /// Whether someone who has seen `seen[device number]` deltas of each device has seen this write.
   @inline(__always)
   func isSeen(_ number: UInt32, by seen: [UInt64]) -> Bool {
     if number == StampTable.settled { return true }
-    let device = Int(deviceNumbers[Int(number)])
-    return device < seen.count && seen[device] >= stamps[Int(number)].dot.sequence
+    let device = Int(deviceNumbers[Int(number) - 1])
+    return device < seen.count && seen[device] >= stamps[Int(number) - 1].dot.sequence
   }
 }

@@ -23,7 +23,7 @@ extension Store {
   /// In an account's datastore the next commit asks the others for a fence, if the options say so
   /// and it is worth while.
   package func compact() throws(StoreError) -> CompactionOutcome {
-    let outcome = try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
+    let outcome = try inTurn { () throws(StoreError) in try runCompaction() }
     if options.cutsAutomatically { requestCut(from: options.cutFrom) }
     return outcome
   }
@@ -338,9 +338,16 @@ extension Store {
     if waits { compaction.withLock { $0.thread }?.join() }
   }
 
+  /// One at a time. Refused in a forked child: the turn that its parent had when it was forked is
+  /// never given back there.
+  private func inTurn<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    try checkProcess()
+    return try compactionTurn.withLock { _ throws(StoreError) in try body() }
+  }
+
   /// For what makes another snapshot the base: one compaction or one of these at a time.
   func withTurn<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
-    try compactionTurn.withLock { _ throws(StoreError) in
+    try inTurn { () throws(StoreError) in
       state.withLock { $0.isTurnTaken = true }
       defer { state.withLock { $0.isTurnTaken = false } }
       return try body()
@@ -376,7 +383,7 @@ extension Store {
   /// the next one.
   private func compactNow(isLong: Bool) {
     do throws(StoreError) {
-      _ = try compactionTurn.withLock { _ throws(StoreError) in try runCompaction() }
+      _ = try inTurn { () throws(StoreError) in try runCompaction() }
       if isLong, options.cutsAutomatically { requestCut(from: options.cutFrom) }
       compaction.withLock { $0.failure = nil }
     } catch { compaction.withLock { $0.failure = error } }

@@ -110,6 +110,8 @@ extension StoreState {
     case .base: break
     }
     if let column = tables[number].findColumn(field) { return (place, column) }
+    // Who has a column may be written to: see `writableColumn`.
+    guard Identifier.isValidField(field) else { return nil }
     return (place, tables[number].column(field, &ground, rules))
   }
 

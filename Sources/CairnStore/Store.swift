@@ -274,7 +274,12 @@ package final class Store: Sendable {
         compaction.withLock { $0.failure = error }
       }
     }
-    try compactionTurn.withLock { _ throws(StoreError) in try finishClosing() }
+    if lock.isOwn {
+      try compactionTurn.withLock { _ throws(StoreError) in try finishClosing() }
+    } else {
+      // It may have been forked while a compaction had the turn, which ends in its parent only.
+      try finishClosing()
+    }
   }
 
   /// With no compaction under way: one that ended later would write to a store that may be open

@@ -175,9 +175,7 @@ struct StoreOpening {
       do { file = try machine.disk.open(path, .readWrite) } catch { throw LogError(error) }
       do throws(LogError) {
         let isLast = number == numbers.last
-        if !isLast, number < current.firstSegment,
-          try keep(number, path, file, current, &tail)
-        {
+        if number < current.firstSegment, try keep(number, path, file, current, &tail) {
           file.close()
           continue
         }
@@ -193,7 +191,8 @@ struct StoreOpening {
 
   /// Takes note of a segment that is in the snapshot and only kept until it is published: nothing
   /// of it is applied, and it is checked when it is published. Otherwise opening would read all
-  /// that was written since the last exchange. False: it has to be looked at.
+  /// that was written since the last exchange. Nothing of it is in doubt, either, be it the last:
+  /// it was durable before CURRENT could name the snapshot. False: it has to be looked at.
   private func keep(
     _ number: UInt64, _ path: String, _ file: any DiskFile, _ current: CurrentFile,
     _ tail: inout LogTail

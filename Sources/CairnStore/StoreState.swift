@@ -11,7 +11,7 @@ struct StoreState {
   var ground = Ground()
   var tables: [TableState] = []
   /// Of all tables once there are more than a few.
-  private var tableNumbers: [String: Int] = [:]
+  private var tableNumbers: [ExactName: Int] = [:]
   private var lastTable = 0
   /// The title, if it was looked for since something was said of it.
   var knownTitle: Title?
@@ -57,8 +57,8 @@ struct StoreState {
   mutating func adopt(_ base: BaseSnapshot) {
     let description = base.description
     vector = description.vector
-    for context in description.contexts.entries {
-      for dot in context.seen.entries { see(dot, by: context.device) }
+    description.contexts.forEach { device, seen in
+      for dot in seen.entries { see(dot, by: device) }
     }
     modified = description.modified
     ownTime = description.modified
@@ -80,21 +80,23 @@ struct StoreState {
   /// The number of a table; a new one if nobody asked for it before.
   mutating func table(_ name: String) -> Int {
     // Calls in a row are mostly for one table: a comparison is cheaper than a hash.
-    if lastTable < tables.count, tables[lastTable].name == name { return lastTable }
+    if lastTable < tables.count, tables[lastTable].name.isSameName(as: name) { return lastTable }
     if let known = number(of: name) {
       lastTable = known
       return known
     }
     tables.append(TableState(name: name, base: ground.base))
     if tables.count > StoreState.fewTables {
-      for number in tableNumbers.count..<tables.count { tableNumbers[tables[number].name] = number }
+      for number in tableNumbers.count..<tables.count {
+        tableNumbers[ExactName(tables[number].name)] = number
+      }
     }
     return tables.count - 1
   }
 
   private func number(of name: String) -> Int? {
-    if tables.count > StoreState.fewTables { return tableNumbers[name] }
-    return tables.indices.first { tables[$0].name == name }
+    if tables.count > StoreState.fewTables { return tableNumbers[ExactName(name)] }
+    return tables.indices.first { tables[$0].name.isSameName(as: name) }
   }
 
   /// So many are found by comparing names: most datastores have no more, and the first dictionary
@@ -125,7 +127,7 @@ struct StoreState {
   }
 
   private func context(_ author: DeviceID) -> VersionVector {
-    guard let row = ground.stamps.devices.firstIndex(of: author), row < vectors.count else {
+    guard let row = ground.stamps.known(author), row < vectors.count else {
       return VersionVector()
     }
     return vectors[row]
@@ -133,7 +135,7 @@ struct StoreState {
 
   var allContexts: DeviceContexts {
     var result = DeviceContexts()
-    for device in ground.stamps.devices {
+    for device in ground.stamps.allDevices {
       let context = context(device)
       if !context.isEmpty { result[device] = context }
     }

@@ -146,7 +146,7 @@ extension TableState {
       let value = state.visible(fieldNames[column], rule: columns[column].rule)
       return CellView(cell: value == nil ? .none : Cell(value, heap: &heap), heap: heap)
     }
-    let name = baseFields[column]
+    let name = Int(baseFields[column])
     if name < 0 { return .none }
     return CellView(cell: block.cell(Int(place.row), name), heap: block.bytes)
   }
@@ -165,7 +165,7 @@ extension TableState {
     _ slot: Int, _ column: Int, _ ground: inout Ground
   ) throws(StoreError) -> UInt32 {
     let place = places[slot]
-    let name = baseFields[column]
+    let name = Int(baseFields[column])
     guard name >= 0, let block = try ground.base?.block(Int(place.block)),
       let found = block.column(name)
     else { return StampTable.settled }

@@ -18,7 +18,7 @@ struct TableState {
   /// Gives each field's name its column.
   private var fieldNumbers = FieldNumbers()
   /// Number of each column's field in the base snapshot.
-  private(set) var baseFields: [Int] = []
+  private(set) var baseFields: [Int32] = []
 
   // By slot:
   private(set) var ids: [RecordName] = []
@@ -127,7 +127,7 @@ struct TableState {
     if let known = findColumn(field) { return known }
     let index = fieldNumbers.number(field)
     columns.append(Column(field: index, rule: rules.rule(table: name, field: field)))
-    baseFields.append(ground.base?.fields.number(field) ?? -1)
+    baseFields.append(Int32(ground.base?.fields.number(field) ?? -1))
     return index
   }
 

@@ -190,4 +190,60 @@ struct NameContractTests {
       error?.description
         == "could not open \"\(path)\": there is no such file or directory; check the path")
   }
+
+  @Test(arguments: DiskKind.allCases)
+  func `a listing that is the last one is that very object`(kind: DiskKind) throws {
+    let bench = try DiskWorkbench(kind)
+    try bench.disk.createDirectory(bench.path("d"))
+    for name in ["b", "a", "\u{E9}", "c"] { try bench.put("d/" + name, "four") }
+    var last = try bench.disk.list(bench.path("d"), after: nil)
+    /// Whether there is another listing after a change; it is the last one from now on.
+    func isOther(after change: () throws -> Void) throws -> Bool {
+      try change()
+      let next = try bench.disk.list(bench.path("d"), after: last)
+      defer { last = next }
+      #expect(try next.entries == bench.disk.list(bench.path("d")))
+      return next !== last
+    }
+    #expect(last.entries.map(\.name) == ["a", "b", "c", "\u{E9}"])
+    #expect(try !isOther {})
+    #expect(try isOther { try bench.put("d/0", "four") })
+    #expect(try !isOther {})
+    #expect(try isOther { try bench.disk.remove(bench.path("d/b")) })
+    #expect(try isOther { try bench.disk.rename(bench.path("d/0"), to: bench.path("d/1")) })
+    try bench.put("new", "five")
+    #expect(try isOther { try bench.disk.rename(bench.path("new"), to: bench.path("d/a")) })
+    #expect(try bench.text("d/a") == "five", "another file, as long as the first")
+    #expect(
+      try isOther {
+        let file = try bench.disk.open(bench.path("d/a"), .readWrite)
+        try file.truncate(to: 3)
+        file.close()
+      })
+    #expect(try isOther { try bench.disk.createDirectory(bench.path("d/z")) })
+    #expect(try !isOther {})
+    let other = try bench.disk.list(bench.root, after: last)
+    #expect(other.entries.map(\.name) == ["d"])
+    bench.disk.fails(.notFound) { _ = try $0.list(bench.path("no"), after: last) }
+  }
+
+  /// Only the time tells them apart.
+  @Test func `a file that is written over in place makes another listing`() throws {
+    let bench = try DiskWorkbench(.posix)
+    try bench.put("f", "four")
+    func setTime(_ seconds: Int) {
+      let times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
+      #expect(unsafe utimensat(AT_FDCWD, bench.path("f"), times, 0) == 0)
+    }
+    setTime(1_700_000_000)
+    let first = try bench.disk.list(bench.root, after: nil)
+    let file = try bench.disk.open(bench.path("f"), .readWrite)
+    try file.write(Array("five".utf8).span, at: 0)
+    file.close()
+    setTime(1_700_000_001)
+    let second = try bench.disk.list(bench.root, after: first)
+    #expect(second !== first)
+    #expect(second.entries[0].info.inode == first.entries[0].info.inode)
+    #expect(second.entries[0].info.size == first.entries[0].info.size)
+  }
 }

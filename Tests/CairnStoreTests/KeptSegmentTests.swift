@@ -8,8 +8,8 @@ import Testing
 /// Segments that are in the snapshot and only kept until they are published.
 struct KeptSegmentTests {
   /// 200 deltas of two kilobytes that can't be packed, in some segments of 64 KiB, all of them in
-  /// the snapshot, and one delta behind it.
-  private func sample() throws -> StoreDevice {
+  /// the snapshot, and one delta behind it, if any.
+  private func sample(endsInSnapshot: Bool = false) throws -> StoreDevice {
     let device = try StoreDevice(1) { $0.segmentBytes = 64 << 10 }
     let random = SeededRandom(5)
     for number in 0..<200 {
@@ -18,6 +18,7 @@ struct KeptSegmentTests {
       try device.store.sync()
     }
     try device.store.compact()
+    if endsInSnapshot { return device }
     try device.store.insert("later", ["number": 1])
     try device.store.sync()
     return device
@@ -36,6 +37,25 @@ struct KeptSegmentTests {
     let before = device.disk.bytesRead
     try device.reopen()
     #expect(device.disk.bytesRead - before < 100_000)
+    #expect(try published(device) == StoreContent(device.store))
+  }
+
+  @Test func `nor does one where they are all that there is`() throws {
+    let device = try sample(endsInSnapshot: true)
+    let content = try StoreContent(device.store)
+    let before = device.disk.bytesRead
+    try device.reopen()
+    #expect(device.disk.bytesRead - before < 100_000)
+    #expect(try StoreContent(device.store) == content)
+    #expect(try published(device) == content)
+    // What comes next is in a segment of its own, durable as ever.
+    for number in 0..<3 {
+      try device.store.insert("next\(number)", ["number": 1])
+      try device.store.sync()
+      try device.crash(.nothingUnsynced)
+      #expect(try device.store.get("next\(number)") == ["number": 1])
+      #expect(device.store.recovery.isEmpty)
+    }
     #expect(try published(device) == StoreContent(device.store))
   }
 

@@ -48,10 +48,12 @@ struct SnapshotDescriptionTests {
     #expect(throws: DecodeError.self) { try SnapshotDescription(sample.encoded(), blockCount: 5) }
     #expect(throws: DecodeError.self) { try SnapshotDescription(sample.encoded(), blockCount: 3) }
     var other = sample
-    other.tables[1].firstBlock = 2
+    other.tables[1] = SnapshotDescription.Table(
+      name: "a", firstBlock: 2, blockCount: 3, rowCount: 97)
     #expect(throws: DecodeError.self) { try SnapshotDescription(other.encoded(), blockCount: 5) }
     other = sample
-    other.tables[1].name = ":rules"
+    other.tables[1] = SnapshotDescription.Table(
+      name: ":rules", firstBlock: 1, blockCount: 3, rowCount: 97)
     #expect(throws: DecodeError.self) { try SnapshotDescription(other.encoded(), blockCount: 4) }
   }
 

@@ -1,9 +1,11 @@
 import CairnDisk
 import CairnLog
 import CairnMerge
-import CairnStore
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import CairnStore
 
 #if canImport(Darwin)
   import Darwin
@@ -88,6 +90,31 @@ struct StoreProcessTests {
   {
     await #expect(processExitsWith: .success) { try StoreProcessTests.forkInTheMiddle(.full) }
     await #expect(processExitsWith: .success) { try StoreProcessTests.forkInTheMiddle(.none) }
+  }
+
+  /// Nothing in the child ever ends what a thread of its parent was at.
+  @Test func `a child that was forked during a compaction can close`() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory()
+      let store = try StoreProcessTests.open(directory.path("store"))
+      try store.insert("of-the-parent")
+      try store.sync()
+      let fork = try #require(StoreProcessTests.fork)
+      let child = store.compactionTurn.withLock { _ in fork() }
+      if child == 0 {
+        // One that hangs must not hang for ever.
+        alarm(300)
+        if refusal({ _ = try store.compact() }) != .alreadyOpen { _exit(2) }
+        do { try store.close() } catch { _exit(3) }
+        _exit(store.isClosed ? 0 : 4)
+      }
+      #expect(StoreProcessTests.wait(child) == 0)
+      try store.insert("later")
+      try store.sync()
+      _ = try store.compact()
+      #expect(try store.count(table: "t") == 2)
+      try store.close()
+    }
   }
 
   @Test func `a child opens what its parent has closed`() async {

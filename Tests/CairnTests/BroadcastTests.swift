@@ -238,4 +238,33 @@ import Testing
     }
     #expect(held == nil && !sums.isActive)
   }
+
+  // MARK: made late
+
+  @Test func `one that is made for its first subscriber is made once`() async {
+    let made = Atomic(0)
+    let late = LateBroadcast<Int> {
+      made.add(1, ordering: .relaxed)
+      return Broadcast(merge: { $0 += $1 })
+    }
+    late.send { 1 }
+    #expect(!late.isActive && made.load(ordering: .relaxed) == 0)
+    let (one, two) = (late.value.subscribe(), late.value.subscribe())
+    #expect(late.isActive && made.load(ordering: .relaxed) == 1)
+    late.send { 2 }
+    late.send { 3 }
+    #expect(await one.next() == 5)
+    late.finish()
+    let values = [await one.next(), await two.next(), await two.next()]
+    #expect(values == [nil, 5, nil])
+  }
+
+  @Test func `one that ended before it was made ends whoever comes`() async {
+    let late = LateBroadcast { Broadcast(latest: Int.self) }
+    late.finish()
+    #expect(await late.value.subscribe(current: { 1 }).next() == nil)
+    late.send { 2 }
+    #expect(await late.value.subscribe().next() == nil)
+    #expect(!late.isActive)
+  }
 }

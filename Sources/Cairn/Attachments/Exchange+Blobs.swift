@@ -25,7 +25,7 @@ extension Exchange {
   /// A round ends with an error. If that says that there is no room, what nobody needs any more
   /// makes some, for the next one. `listing` is nil if the folder was not looked at.
   func makeRoom(
-    _ error: CairnError, _ request: BlobExchange.Request, _ listing: [String: FolderEntry]?,
+    _ error: CairnError, _ request: BlobExchange.Request, _ listing: FolderListing?,
     _ report: inout ExchangeReport
   ) async {
     guard let blobs, BlobExchange.saysFull(error) else { return }
@@ -41,7 +41,7 @@ extension Exchange {
   /// The end of a round. What goes wrong with contents is a problem in the report: deltas have been
   /// exchanged. Only who has asked for more gets it as an error.
   func settleBlobs(
-    _ request: BlobExchange.Request, _ listing: [String: FolderEntry],
+    _ request: BlobExchange.Request, _ listing: FolderListing,
     _ audit: inout FolderRepair?, _ report: inout ExchangeReport
   ) async throws(CairnError) -> AttachmentCollection {
     guard let blobs else { return AttachmentCollection() }
@@ -59,7 +59,7 @@ extension Exchange {
   }
 
   /// What the heads in the folder say, if all of them were read.
-  private func witnesses(_ listing: [String: FolderEntry]) -> BlobWitnesses {
+  private func witnesses(_ listing: FolderListing) -> BlobWitnesses {
     let (vector, cuts) = (store.vector, store.cuts)
     let authors = vector.entries.map(\.device)
     return memory.withLock { memory in
@@ -68,13 +68,13 @@ extension Exchange {
       func leftOut(_ device: DeviceID) -> Bool {
         cuts.isLeftOut(device, seen: vector, word: heads[device]?.acknowledged)
       }
-      for (name, entry) in listing {
-        guard let number = FileName.headDevice(name) else { continue }
+      for entry in listing.heads {
+        guard let number = FileName.headDevice(entry.name) else { continue }
         let device = DeviceID(rawValue: number)
         if device == store.device { continue }
         // Also of one that was retired: it may say that it is back. But whoever is gone for good
         // never mends a head that is damaged.
-        guard let head = memory.heads[device], memory.versions[name] == entry.version else {
+        guard let head = memory.heads[device], memory.versions[entry.name] == entry.version else {
           if !memory.isDamaged(entry) || !leftOut(device) { result.isComplete = false }
           continue
         }

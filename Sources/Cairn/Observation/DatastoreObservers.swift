@@ -7,8 +7,8 @@ internal import Synchronization
 /// Locks are taken in this order: the broadcast's, then the store's or the condition's. Nobody is
 /// told anything while one of them is held.
 final class DatastoreObservers: Sendable {
-  let changes: Broadcast<DatastoreChange>
-  let statuses: Broadcast<DatastoreStatus>
+  private let lateChanges: LateBroadcast<DatastoreChange>
+  private let lateStatuses: LateBroadcast<DatastoreStatus>
   private let store: Store
   /// nil for a local datastore.
   private let condition: ExchangeCondition?
@@ -18,15 +18,23 @@ final class DatastoreObservers: Sendable {
   init(_ store: Store, _ condition: ExchangeCondition?) {
     self.store = store
     self.condition = condition
-    changes = Broadcast(
-      merge: { $0.join($1) }, split: { $0.split() },
-      onActivity: { store.watch($0, records: true) })
-    statuses = Broadcast(onActivity: { store.watch($0, records: false) })
+    lateChanges = LateBroadcast {
+      Broadcast(
+        merge: { $0.join($1) }, split: { $0.split() },
+        onActivity: { store.watch($0, records: true) })
+    }
+    lateStatuses = LateBroadcast {
+      Broadcast(onActivity: { store.watch($0, records: false) })
+    }
     store.onChange { [weak self] in self?.tell() }
     condition?.onChange { [weak self] in self?.tellStatus() }
   }
 
   deinit { finish() }
+
+  /// For those who subscribe.
+  var changes: Broadcast<DatastoreChange> { lateChanges.value }
+  var statuses: Broadcast<DatastoreStatus> { lateStatuses.value }
 
   var status: DatastoreStatus {
     last.withLock { $0 } ?? DatastoreStatus(store.standing, condition?.current)
@@ -34,8 +42,8 @@ final class DatastoreObservers: Sendable {
 
   /// Tells what was noted: local changes at once, those of other devices at the end of a sync.
   func tell(remote: Bool = false) {
-    if !changes.isActive, !statuses.isActive { return }
-    changes.send {
+    if !lateChanges.isActive, !lateStatuses.isActive { return }
+    lateChanges.send {
       let changes = store.takeChanges(remote: remote)
       return changes.isEmpty ? nil : DatastoreChange(changes)
     }
@@ -57,7 +65,7 @@ final class DatastoreObservers: Sendable {
     return reading
   }
 
-  func tellStatus() { statuses.send { status } }
+  func tellStatus() { lateStatuses.send { status } }
 
   /// Called before the store is closed: what it says afterwards.
   func keepStatus() {
@@ -68,7 +76,7 @@ final class DatastoreObservers: Sendable {
 
   /// Ends all sequences and observations.
   func finish() {
-    changes.finish()
-    statuses.finish()
+    lateChanges.finish()
+    lateStatuses.finish()
   }
 }

@@ -26,11 +26,12 @@ extension Exchange {
   }
 
   /// Counts for how many listings files that heads name have not been there.
-  func noteUnseen(_ listing: [String: FolderEntry]) {
+  func noteUnseen(_ listing: FolderListing) {
     memory.withLock { memory in
+      if memory.complete?.isOf(listing, memory) ?? false { return }
       var unseen: [String: Int] = [:]
       func note(_ name: String, _ size: UInt64, after before: Int) {
-        if listing[name]?.size == size { return }
+        if listing.byName[name]?.size == size { return }
         unseen[name] = (memory.unseen[name] ?? before) + 1
       }
       // What an earlier process has published was on its way since then: this one may end after its
@@ -44,6 +45,7 @@ extension Exchange {
         if let snapshot = head.snapshot { note(snapshot.name, snapshot.size, after: 0) }
       }
       (memory.unseen, memory.isFirstLook) = (unseen, false)
+      memory.complete = unseen.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
     }
   }
 
@@ -55,8 +57,12 @@ extension Exchange {
     let (unseen, heads) = memory.withLock { memory in
       (memory.unseen, memory.heads.values.sorted { $0.device < $1.device })
     }
-    func isLost(_ name: String, after rounds: Int) -> Bool {
-      bad.contains(name) || unseen[name] ?? 0 >= rounds
+    // Nearly always nothing is, and names are long.
+    let isComplete = bad.isEmpty && unseen.isEmpty
+    func isLost(_ name: @autoclosure () -> String, after rounds: Int) -> Bool {
+      if isComplete { return false }
+      let name = name()
+      return bad.contains(name) || unseen[name] ?? 0 >= rounds
     }
     let snapshotPatience = audit == nil ? Exchange.patience : 1
     // Its owner comes first, if it is still about.

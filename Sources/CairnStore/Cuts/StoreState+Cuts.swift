@@ -121,7 +121,7 @@ extension StoreState {
   /// Words of which all that they contain is here.
   private func known(_ words: CutBook.Words) -> CutBook.Words {
     var known: CutBook.Words = [:]
-    for entry in allContexts.entries { known[entry.device] = entry.seen }
+    allContexts.forEach { device, seen in known[device] = seen }
     for (member, word) in words where vector.covers(word) {
       known[member] = known[member]?.merged(with: word) ?? word
     }

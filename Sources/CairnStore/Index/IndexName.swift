@@ -1,3 +1,5 @@
+import CairnMerge
+
 /// Which index: one field of one table.
 package struct IndexName: Hashable, Sendable {
   package var table: String
@@ -6,5 +8,9 @@ package struct IndexName: Hashable, Sendable {
   package init(table: String, field: String) {
     self.table = table
     self.field = field
+  }
+
+  package static func == (a: IndexName, b: IndexName) -> Bool {
+    a.table.isSameName(as: b.table) && a.field.isSameName(as: b.field)
   }
 }

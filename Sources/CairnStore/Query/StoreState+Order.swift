@@ -40,7 +40,7 @@ extension StoreState {
       if case .base(let row) = place, let block = try ground.base?.block(Int(row.block)),
         !block.hasComplexRows, tables[number].baseFields[column] >= 0
       {
-        let cell = block.cell(Int(row.row), tables[number].baseFields[column])
+        let cell = block.cell(Int(row.row), Int(tables[number].baseFields[column]))
         rows.add(place, IndexEntry(cell, block.bytes, reference: 0), block.bytes)
         if rows.isFull { try order(number, plan, &rows) }
         return

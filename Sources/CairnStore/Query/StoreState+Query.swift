@@ -92,7 +92,7 @@ extension StoreState {
   ) throws(StoreError) -> [Int] {
     let hasShadows = tables[number].shadows[UInt32(blockNumber)] != nil
     let hasComplex = block.hasComplexRows
-    let fields = plan.columns.map { tables[number].baseFields[$0] }
+    let fields = plan.columns.map { Int(tables[number].baseFields[$0]) }
     let found = plan.tests.first?.rows(of: block, field: fields[0]) ?? Array(0..<block.rowCount)
     if first == 0, !hasShadows, !hasComplex, plan.tests.count < 2 { return found }
     var result: [Int] = []
