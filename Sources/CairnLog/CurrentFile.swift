@@ -111,19 +111,16 @@ package enum DurableFile {
   package static func read(
     _ path: String, limit: Int, disk: any Disk, isSecret: Bool = false
   ) throws(LogError) -> [UInt8]? {
-    do {
+    let size: UInt64
+    do throws(DiskError) {
       let file = try disk.open(path, isSecret ? .readPrivate : .read)
       defer { file.close() }
-      let size = try file.size()
-      guard size <= UInt64(limit) else {
-        throw LogError(.limit, path, "\(size) bytes; at most \(limit) are read")
-      }
-      return try file.read(at: 0, count: Int(size))
-    } catch let error as DiskError {
+      size = try file.size()
+      if size <= UInt64(limit) { return try file.read(at: 0, count: Int(size)) }
+    } catch {
       if error.reason == .notFound { return nil }
       throw LogError(error)
-    } catch let error as LogError {
-      throw error
-    } catch { throw LogError(.corrupt, path, "\(error)") }
+    }
+    throw LogError(.limit, path, "\(size) bytes; at most \(limit) are read")
   }
 }
