@@ -6,10 +6,12 @@
 
 extension Disk {
   /// Takes a lock that others hold for moments only. Looks again and again, less and less often,
-  /// for about ten seconds; the thread sleeps in between.
-  package func lockWaiting(_ path: String) throws(DiskError) -> any DiskLock {
+  /// for about ten seconds if not told otherwise; the thread sleeps in between.
+  package func lockWaiting(
+    _ path: String, pauses: Int = 220
+  ) throws(DiskError) -> any DiskLock {
     var pause: UInt32 = 500
-    for _ in 0..<220 {
+    for _ in 0..<pauses {
       do { return try lock(path) } catch {
         if error.reason != .locked { throw error }
       }

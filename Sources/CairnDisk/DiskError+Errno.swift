@@ -11,8 +11,8 @@ extension DiskError {
   }
 
   static func text(of code: Int32) -> String {
-    guard let text = unsafe strerror(code) else { return "unknown error" }
-    return unsafe String(cString: text)
+    // Whatever the number, there is a text.
+    unsafe String(cString: strerror(code))
   }
 }
 

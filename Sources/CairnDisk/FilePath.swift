@@ -3,9 +3,9 @@ package enum FilePath {
   /// Without slashes at the end, with which the system would follow a link: "a/" is "a".
   package static func trimmed(_ path: String) -> String {
     if path.utf8.last != UInt8(ascii: "/") { return path }
-    var rest = path.utf8[...]
+    var rest = Substring(path).utf8
     while rest.count > 1, rest.last == UInt8(ascii: "/") { rest.removeLast() }
-    return String(rest) ?? path
+    return String(Substring(rest))
   }
 
   /// The directory that the last name of a path is in; nil if there is none above.

@@ -13,7 +13,7 @@ internal import Synchronization
 /// those notices have to do.
 // Unchecked: the word is only touched atomically, and is never given back.
 @safe final class ForkedWord: @unchecked Sendable {
-  static let shared = ForkedWord()
+  static let shared = unsafe ForkedWord(page: page())
 
   private let place: UnsafeMutablePointer<Atomic<Int>>
   /// False if nobody could be asked to empty it.
@@ -21,8 +21,9 @@ internal import Synchronization
   /// How many processes on the way here have asked.
   private static let last = Atomic<Int>(0)
 
-  private init() {
-    if let page = unsafe ForkedWord.page() {
+  /// Without a page of its own it is emptied by the C library's notices, if it is the shared one.
+  init(page: UnsafeMutableRawPointer?) {
+    if let page = unsafe page {
       // A page full of zeros is a word that is nought.
       unsafe place = page.bindMemory(to: Atomic<Int>.self, capacity: 1)
       isEmptied = true
@@ -34,17 +35,22 @@ internal import Synchronization
     isEmptied = pthread_atfork(nil, nil) { ForkedWord.shared.empty() } == 0
   }
 
-  private static func page() -> UnsafeMutableRawPointer? {
-    #if canImport(Glibc)
-      let length = 4096
-      guard let page = unsafe MemoryRoom.reserve(length) else { return nil }
-      if unsafe madvise(page, length, MADV_WIPEONFORK) == 0 { return unsafe page }
-      unsafe MemoryRoom.release(page, length)
-    #endif
+  /// A page that the system empties in children, or nil if it knows no such advice.
+  static func page(_ advice: Int32 = wipeOnFork) -> UnsafeMutableRawPointer? {
+    let length = 4096
+    guard let page = unsafe MemoryRoom.reserve(length) else { return nil }
+    if unsafe madvise(page, length, advice) == 0 { return unsafe page }
+    unsafe MemoryRoom.release(page, length)
     return nil
   }
 
-  private func empty() { unsafe place.pointee.store(0, ordering: .relaxed) }
+  #if canImport(Glibc)
+    private static let wipeOnFork = MADV_WIPEONFORK
+  #else
+    private static let wipeOnFork: Int32 = -1
+  #endif
+
+  func empty() { unsafe place.pointee.store(0, ordering: .relaxed) }
 
   var value: Int { unsafe place.pointee.load(ordering: .relaxed) }
 

@@ -130,10 +130,10 @@ final class PosixFile: DiskFile {
   private func begin(_ operation: String) throws(DiskError) -> Int32 {
     var current = state.load(ordering: .relaxed)
     while current & 1 == 0 {
-      let (done, seen) = state.weakCompareExchange(
+      let done: Bool
+      (done, current) = state.weakCompareExchange(
         expected: current, desired: current + 2, ordering: .acquiringAndReleasing)
       if done { return descriptor }
-      current = seen
     }
     throw DiskError(errno: EBADF, operation: operation, path: path)
   }

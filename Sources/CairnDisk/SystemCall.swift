@@ -13,12 +13,10 @@ package enum SystemCall {
   package static func run<Number: SignedInteger>(
     _ operation: String, _ path: @autoclosure () -> String, _ call: () -> Number
   ) throws(DiskError) -> Number {
-    while true {
-      let result = call()
-      if result >= 0 { return result }
-      let code = errno
-      if code != EINTR { throw DiskError(errno: code, operation: operation, path: path()) }
-    }
+    var result: Number
+    repeat { result = call() } while result < 0 && errno == EINTR
+    if result < 0 { throw DiskError(errno: errno, operation: operation, path: path()) }
+    return result
   }
 
   /// Refuses what C would cut short: "log\0.seg" is not the file "log".

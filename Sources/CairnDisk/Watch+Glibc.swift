@@ -89,22 +89,20 @@
         pollfd(fd: events, events: Int16(POLLIN), revents: 0),
         pollfd(fd: wakeReader, events: Int16(POLLIN), revents: 0),
       ]
-      while true {
-        let count = unsafe poll(&polled, 2, milliseconds)
-        if count < 0 && errno == EINTR { continue }
-        return count > 0 && polled[1].revents == 0 && !isOver.load(ordering: .acquiring)
-      }
+      var count: Int32
+      repeat { count = unsafe poll(&polled, 2, milliseconds) } while count < 0 && errno == EINTR
+      return count > 0 && polled[1].revents == 0 && !isOver.load(ordering: .acquiring)
     }
 
     /// Takes the changes off the queue. What they are is of no interest.
     private func drain() {
       var buffer = [UInt8](repeating: 0, count: 16 * 1024)
-      while true {
-        let count = unsafe buffer.withUnsafeMutableBytes {
+      var count: Int
+      repeat {
+        count = unsafe buffer.withUnsafeMutableBytes {
           unsafe read(events, $0.baseAddress, $0.count)
         }
-        if count <= 0 && !(count < 0 && errno == EINTR) { return }
-      }
+      } while count > 0 || count < 0 && errno == EINTR
     }
   }
 #endif

@@ -59,8 +59,6 @@ package struct ActiveSegment {
     seedBase = header.seedBase
   }
 
-  package var isEmpty: Bool { items.isEmpty }
-
   /// Writes one frame behind the last. `frame` is room for a header, then the payload; what is left
   /// of it afterwards is nobody's. If it throws, the segment is as it was: the next frame goes to
   /// the same place.

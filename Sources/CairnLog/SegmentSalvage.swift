@@ -42,8 +42,8 @@ package struct SegmentSalvage: Sendable {
       return
     }
     // Nothing in it, damaged or not.
-    guard header != nil, bytes.count > SegmentHeader.size else { return nil }
-    seedBase = header?.seedBase ?? 0
+    guard let header, bytes.count > SegmentHeader.size else { return nil }
+    seedBase = header.seedBase
     scan()
   }
 

@@ -48,15 +48,12 @@ package struct SegmentScan: Sendable {
 
   private mutating func finishSealed(_ frame: Frame, path: String) throws(LogError) {
     let found: SegmentFooter
-    do {
-      let footer = try SegmentFooter(frame.payload(bytes))
-      guard footer.content == XXH3.hash128(bytes, 0..<frame.offset), footer.items == items else {
-        throw DecodeError.malformed("the footer does not describe the frames before it")
+    do throws(DecodeError) {
+      found = try SegmentFooter(frame.payload(bytes))
+      guard found.content == XXH3.hash128(bytes, 0..<frame.offset), found.items == items else {
+        throw .malformed("the footer does not describe the frames before it")
       }
-      found = footer
-    } catch let error as DecodeError {
-      throw LogError(error, path, at: UInt64(frame.offset), "the segment's footer")
-    } catch { throw LogError(.corrupt, path, at: UInt64(frame.offset), "\(error)") }
+    } catch { throw LogError(error, path, at: UInt64(frame.offset), "the segment's footer") }
     var trailer: [UInt8] = []
     trailer.put(UInt64(frame.offset))
     trailer.append(contentsOf: SegmentFooter.trailerMagic)

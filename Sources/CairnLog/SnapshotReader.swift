@@ -51,10 +51,9 @@ package final class SnapshotReader: Sendable {
     _ part: [UInt8], _ header: SnapshotHeader, _ path: String
   ) throws(LogError) -> [UInt8] {
     let length = Int(header.descriptionLength)
-    guard part.count == length + 8 else {
-      throw LogError(.truncated, path, at: header.descriptionOffset, "the description is cut off")
-    }
-    guard part.u64(at: length) == XXH3.hash64(part, 0..<length, seed: UInt64(length)) else {
+    guard part.count == length + 8,
+      part.u64(at: length) == XXH3.hash64(part, 0..<length, seed: UInt64(length))
+    else {
       throw LogError(.corrupt, path, at: header.descriptionOffset, "the description is damaged")
     }
     return Array(part[0..<length])
@@ -150,10 +149,5 @@ package final class SnapshotReader: Sendable {
     for number in 0..<((blockCount + perPage - 1) / perPage) {
       _ = try readPage(at: header.directoryOffset, number)
     }
-  }
-
-  /// Bytes of the file itself, for copying it.
-  package func read(at offset: UInt64, count: Int) throws(LogError) -> [UInt8] {
-    do { return try file.read(at: offset, count: count) } catch { throw LogError(error) }
   }
 }

@@ -139,6 +139,8 @@ package final class SnapshotSalvage {
     guard let place = plausible(number, at: offset, before: end) else { return nil }
     let bytes = read(offset, SnapshotHeader.blockHeaderSize + place.stored)
     if SnapshotSalvage.isRight(bytes, number) { return place }
+    // It may be that it can't be read.
+    guard bytes.count == SnapshotHeader.blockHeaderSize + place.stored else { return nil }
     var copy = bytes
     let isMended = budget.mend(&copy, 8..<copy.count, length: copy.count) {
       SnapshotSalvage.isRight($0, number)

@@ -22,11 +22,6 @@ extension Register {
     }
   }
 
-  /// Whether what is visible is a list that was begun by editing.
-  package func isVisibleCreated(_ rule: Rule) -> Bool {
-    if case .created = outcome(rule) { true } else { false }
-  }
-
   /// The entry whose value is visible, or one of those that created the visible list.
   func visibleEntry(_ rule: Rule) -> Entry? {
     switch outcome(rule) {

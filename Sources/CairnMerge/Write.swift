@@ -10,14 +10,4 @@ package enum Write: Hashable, Sendable {
   case create([FieldValue], covered: [RunningTotal])
   /// Changes items of the list that its author saw.
   case edit(ListEdit)
-
-  /// The value that the author wrote; none for an edit, which writes no value of its own.
-  package var value: FieldValue? {
-    switch self {
-    case .put(let value, _): value
-    case .add(let result, _, _): result
-    case .create(let items, _): .list(items)
-    case .edit: nil
-    }
-  }
 }

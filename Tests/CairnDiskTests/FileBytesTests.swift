@@ -37,6 +37,25 @@ import Testing
     #expect(disk.reads == reads)
   }
 
+  @Test func `a piece that two read at once is kept once`() throws {
+    let content = SeededRandom(2).bytes(50_000)
+    let file = MeanwhileFile(try file(content))
+    let bytes = try FileBytes(file, budget: 1 << 20)
+    file.meanwhile { #expect(throws: Never.self) { try bytes.fetch(0, 20) } }
+    #expect(try bytes.fetch(10, 20) == nil)
+    #expect(bytes.equal(at: 10, content[10..<30].span) == true)
+    #expect(bytes.equal(at: 10, [UInt8]().span) == true)
+  }
+
+  @Test func `room that others have taken meanwhile is not taken again`() throws {
+    let content = SeededRandom(3).bytes(40_000)
+    let file = MeanwhileFile(try file(content))
+    let bytes = try FileBytes(file, budget: 16_384)
+    file.meanwhile { #expect(throws: Never.self) { try bytes.fetch(20_000, 20) } }
+    #expect(try bytes.fetch(10, 20) == Array(content[10..<30]))
+    #expect(!bytes.holds(10, 20) && bytes.holds(20_000, 20))
+  }
+
   @Test func `nothing outside of the file is held`() throws {
     let bytes = try FileBytes(file([1, 2, 3]), budget: 1 << 20)
     #expect(try bytes.fetch(0, 3) == nil)

@@ -24,6 +24,15 @@ struct PosixFileKindTests {
     disk.fails(whenCreated) { _ = try $0.open(path, .create) }
   }
 
+  #if os(Linux)
+    /// The memory of this process, where nothing can lie.
+    @Test func `what can't be read is an error, and not less`() throws {
+      let file = try disk.open("/proc/self/mem", .read)
+      let error = #expect(throws: DiskError.self) { try file.read(at: 0, count: 10) }
+      #expect(error == DiskError(errno: EIO, operation: "read", path: "/proc/self/mem"))
+    }
+  #endif
+
   @Test func `a pipe is refused without waiting for its other end`() throws {
     let path = directory.path("pipe")
     #expect(unsafe mkfifo(path, 0o600) == 0)

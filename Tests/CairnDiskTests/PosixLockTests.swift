@@ -59,6 +59,32 @@ struct PosixLockTests {
   }
 
   @Test(.enabled(if: hasFlock), .timeLimit(.minutes(20)))
+  func `who has a lock is told without taking it`() async throws {
+    #expect(try disk.lockHolder(path) == nil)
+    disk.fails(.notRegular) { _ = try $0.lockHolder(directory.path) }
+    try disk.put(path, "")
+    #expect(try disk.lockHolder(path) == nil)
+    let mine = try disk.lock(path)
+    #expect(try disk.lockHolder(path) == "by this very process")
+    mine.unlock()
+    // It leaves no number of its own, and that of the one before is not its.
+    let file = try disk.open(path, .readWrite)
+    try file.truncate(to: 0)
+    let child = try ChildProcess([Self.flock, "-F", path, "/bin/sleep", "50"])
+    var holder: String?
+    while holder == nil {
+      holder = try disk.lockHolder(path)
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(holder == "by another process")
+    disk.fails(.locked) { _ = try $0.lock(path) }
+    try file.put("4711\n")
+    #expect(try disk.lockHolder(path) == "by process 4711")
+    child.kill()
+    #expect(!disk.isWritable("f\0"))
+  }
+
+  @Test(.enabled(if: hasFlock), .timeLimit(.minutes(20)))
   func `what another process has is free once it is killed`() async throws {
     try disk.put(path, "4711\n")
     // It waits, as the asking below has the lock at times too.

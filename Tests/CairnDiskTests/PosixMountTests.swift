@@ -51,6 +51,8 @@
       let mount = try SmallMount("size=64k")
       try disk.put(mount.path("f"), "abc")
       try disk.createDirectory(mount.path("d"))
+      try disk.createDirectory(mount.path("full"))
+      try disk.put(mount.path("full/f"), "abc")
       try mount.makeReadOnly()
       disk.fails(.readOnly) { _ = try $0.open(mount.path("g"), .create) }
       disk.fails(.readOnly) { _ = try $0.open(mount.path("f"), .readWrite) }
@@ -58,6 +60,7 @@
       disk.fails(.readOnly) { try $0.rename(mount.path("f"), to: mount.path("g")) }
       disk.fails(.readOnly) { try $0.createDirectory(mount.path("d/e")) }
       disk.fails(.readOnly) { try $0.removeTree(mount.path("d")) }
+      disk.fails(.readOnly) { try $0.removeTree(mount.path("full")) }
       disk.fails(.readOnly) { _ = try $0.lock(mount.path("f")) }
       try disk.createDirectory(mount.path("d"))
       #expect(try disk.text(mount.path("f")) == "abc")

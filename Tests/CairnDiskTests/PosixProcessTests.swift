@@ -45,6 +45,86 @@ struct PosixProcessTests {
     }
   }
 
+  @Test func `a directory that may be listed but not looked into is an error`() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory()
+      let disk = PosixDisk()
+      try disk.createDirectory(directory.path("d"))
+      try disk.put(directory.path("d/f"), "abc")
+      for path in [directory.path, directory.path("d")] { #expect(unsafe chmod(path, 0o755) == 0) }
+      #expect(unsafe chmod(directory.path("d"), 0o744) == 0)
+      let isRoot = geteuid() == 0
+      // An owner that is not the superuser has to obey its own mode.
+      if !isRoot { #expect(unsafe chmod(directory.path("d"), 0o644) == 0) }
+      if isRoot { #expect(seteuid(65_534) == 0) }
+      disk.fails(.denied) { _ = try $0.list(directory.path("d")) }
+      disk.fails(.denied) { _ = try $0.lockHolder(directory.path("d/f")) }
+      if isRoot { #expect(seteuid(0) == 0) }
+      #expect(unsafe chmod(directory.path("d"), 0o755) == 0)
+      #expect(try disk.list(directory.path("d")).map(\.name) == ["f"])
+    }
+  }
+
+  #if os(Linux)
+    @Test func `a thread that the system refuses is none, and nothing is kept for it`() async {
+      await #expect(processExitsWith: .success) {
+        // The superuser may have as many as it likes.
+        let isRoot = geteuid() == 0
+        if isRoot { try #require(User.become(65_534)) }
+        #expect(Limit.processes(1))
+        var kept: Kept? = Kept()
+        weak let seen = kept
+        let thread = BackgroundThread { [kept] in _ = kept }
+        let watcher = DirectoryWatcher(directory: "/") { [kept] in _ = kept }
+        if isRoot { try #require(User.become(0)) }
+        #expect(thread == nil)
+        #expect(watcher == nil)
+        kept = nil
+        #expect(seen == nil)
+      }
+    }
+
+    @Test func `a lock file that is always another one by then is not locked`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        let path = directory.path("LOCK")
+        CallProbe.beforeLock {
+          try? disk.put(directory.path("new"), "")
+          try? disk.rename(directory.path("new"), to: path)
+        }
+        let error = #expect(throws: DiskError.self) { try disk.lock(path) }
+        #expect(error?.reason == .locked)
+        #expect(error?.detail == "it is replaced again and again")
+        CallProbe.beforeLock(nil)
+        try disk.lock(path).unlock()
+      }
+    }
+
+    @Test func `a directory's names that can't be had are an error`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        CallProbe.failOpening(with: ENOMEM)
+        disk.fails(.io(errno: ENOMEM)) { _ = try $0.list(directory.path) }
+        #expect(try disk.list(directory.path).isEmpty)
+      }
+    }
+
+    @Test func `a lock that the system refuses for another reason is no other's`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        try disk.put(directory.path("LOCK"), "")
+        CallProbe.failLocking(with: ENOLCK)
+        disk.fails(.io(errno: ENOLCK)) { _ = try $0.lock(directory.path("LOCK")) }
+        CallProbe.failLocking(with: ENOLCK)
+        disk.fails(.io(errno: ENOLCK)) { _ = try $0.lockHolder(directory.path("LOCK")) }
+        try disk.lock(directory.path("LOCK")).unlock()
+      }
+    }
+  #endif
+
   @Test func `a write that the system cuts short goes on to its end or its error`() async {
     await #expect(processExitsWith: .success) {
       let directory = try TemporaryDirectory()
@@ -58,6 +138,8 @@ struct PosixProcessTests {
       // The first call took what it could: only the second could fail.
       #expect(try file.size() == 500)
       try file.write(bytes.span.extracting(first: 500), at: 0)
+      // What measures this run writes a file when the process ends.
+      #expect(Limit.fileSize(.max))
     }
   }
 
@@ -134,28 +216,46 @@ struct PosixProcessTests {
   #endif
 }
 
+/// What a thread would hold on to.
+private final class Kept: Sendable {}
+
 /// Sets limits of this process, and says whether it could.
 private enum Limit {
   #if canImport(Darwin)
     typealias Resource = Int32
     static let descriptors = RLIMIT_NOFILE
     static let size = RLIMIT_FSIZE
+    static let users = RLIMIT_NPROC
   #else
     typealias Resource = __rlimit_resource_t
     static let descriptors = Resource(RLIMIT_NOFILE.rawValue)
     static let size = Resource(RLIMIT_FSIZE.rawValue)
+    static let users = Resource(__RLIMIT_NPROC.rawValue)
   #endif
 
   static func files(_ count: rlim_t) -> Bool { set(descriptors, count) }
+  /// `.max`: as many as there may be.
   static func fileSize(_ bytes: rlim_t) -> Bool { set(size, bytes) }
+  static func processes(_ count: rlim_t) -> Bool { set(users, count) }
 
   private static func set(_ resource: Resource, _ value: rlim_t) -> Bool {
     var limit = rlimit()
     guard unsafe getrlimit(resource, &limit) == 0 else { return false }
-    limit.rlim_cur = value
+    limit.rlim_cur = min(value, limit.rlim_max)
     return unsafe setrlimit(resource, &limit) == 0
   }
 }
+
+#if os(Linux)
+  /// Who this process is; it stays the superuser by its saved id, and may become it again.
+  private enum User {
+    static func become(_ id: uid_t) -> Bool {
+      guard let symbol = unsafe dlsym(nil, "setresuid") else { return false }
+      typealias Call = @convention(c) (uid_t, uid_t, uid_t) -> Int32
+      return unsafe unsafeBitCast(symbol, to: Call.self)(id, id, 0) == 0
+    }
+  }
+#endif
 
 /// Swift hides `fork`, rightly; here it is what is tested.
 private enum ForkedChild {

@@ -106,8 +106,10 @@
       disk.fails(.io(errno: EIO)) { try $0.createDirectory(directory.path("a")) }
       // What was there may be in a directory that others own; what is new may not.
       try disk.createDirectory(directory.path("a"))
-      SyncProbe.fail(inode, [EACCES])
-      try disk.createDirectory(directory.path("a"))
+      for code in [EACCES, EROFS] {
+        SyncProbe.fail(inode, [code])
+        try disk.createDirectory(directory.path("a"))
+      }
       SyncProbe.fail(inode, [EACCES])
       disk.fails(.denied) { try $0.createDirectory(directory.path("b")) }
     }

@@ -68,4 +68,12 @@ import Testing
     thread.join()
     PosixDisk().fails(.notFound) { _ = try $0.lockWaiting(place.path("no/LOCK")) }
   }
+
+  @Test func `a lock that is not given back is not waited for without end`() throws {
+    let place = try TemporaryDirectory()
+    let held = try PosixDisk().lock(place.path("LOCK"))
+    PosixDisk().fails(.locked) { _ = try $0.lockWaiting(place.path("LOCK"), pauses: 3) }
+    held.unlock()
+    try PosixDisk().lockWaiting(place.path("LOCK"), pauses: 0).unlock()
+  }
 }

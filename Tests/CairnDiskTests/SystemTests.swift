@@ -1,4 +1,5 @@
 import CairnDisk
+import TestSupport
 import Testing
 
 #if canImport(Darwin)
@@ -67,6 +68,34 @@ struct SystemTests {
     let after = Int64(time(nil)) * 1000
     // The two clocks of the system differ by a tick at most.
     #expect(now >= before - 1000 && now < after + 2000)
+  }
+
+  /// In a process of its own, since others may be reading theirs.
+  @Test(.timeLimit(.minutes(20)))
+  func `a variable that is not set is as one without a value`() async {
+    await #expect(processExitsWith: .success) {
+      #expect(unsafe setenv("CAIRN_TEST_EMPTY", "", 1) == 0)
+      #expect(unsafe setenv("CAIRN_TEST_FULL", "a b", 1) == 0)
+      #expect(ProcessEnvironment.value("CAIRN_TEST_FULL") == "a b")
+      #expect(ProcessEnvironment.value("CAIRN_TEST_EMPTY") == nil)
+      #expect(ProcessEnvironment.value("CAIRN_TEST_MISSING") == nil)
+    }
+  }
+
+  @Test func `the directory of a name alone is the one that one is in`() {
+    #expect(FilePath.parent(of: "f") == ".")
+    #expect(FilePath.parent(of: "d//f/") == "d")
+    #expect(FilePath.parent(of: "/f") == "/")
+    #expect(FilePath.parent(of: "//") == nil)
+    #expect(FilePath.trimmed("é/") == "é")
+  }
+
+  @Test func `a disk that can't tell says so`() throws {
+    let disk = MemoryDisk()
+    try disk.put("/f", "abc")
+    #expect(try disk.lockHolder("/f") == nil)
+    #expect(try disk.freeBytes("/f") == nil)
+    #expect(disk.isWritable("/f"))
   }
 
   @Test func `random numbers differ`() {

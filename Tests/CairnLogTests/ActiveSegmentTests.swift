@@ -29,6 +29,19 @@ struct ActiveSegmentTests {
     #expect(try SegmentScan(sample.file).frames.count == 1)
   }
 
+  @Test func `no frame lies where an offset could not say it`() throws {
+    let sample = try SegmentSample()
+    var segment = ActiveSegment(
+      header: SegmentSample.header, file: sample.segment.file, end: Int(UInt32.max) - 47,
+      allocated: Int(UInt32.max), items: [], previousChain: 0)
+    let before = sample.file
+    let reason = logFailure {
+      try segment.append(.delta, device: 1, sequence: 1, payload: [1, 2, 3], durableThrough: 0)
+    }
+    #expect(reason == .limit)
+    #expect(sample.file == before)
+  }
+
   @Test func `after a write that failed the next frame takes its place`() throws {
     var sample = try SegmentSample()
     try sample.append([1, 2, 3])

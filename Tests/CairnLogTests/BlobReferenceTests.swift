@@ -25,6 +25,13 @@ struct BlobReferenceTests {
     #expect(bytes.count == BlobReference.size)
   }
 
+  @Test func `a length that no content has is none`() {
+    for (length, isOne) in [(BlobReference.lengthMax, true), (BlobReference.lengthMax + 1, false)] {
+      let reference = BlobReference(length: length, hash: SHA256.hash([]))
+      #expect((BlobReference(reference.encoded()) == reference) == isOne)
+    }
+  }
+
   @Test func `every other value of bytes is none`() throws {
     let bytes = reference().encoded()
     for index in bytes.indices { #expect(BlobReference(bytes.flipped(index)) == nil) }

@@ -23,6 +23,18 @@ import Testing
     #expect(FileName.stagingToken(name) == nil)
   }
 
+  @Test func `older generations are those of names, the newest first`() {
+    #expect(FileName.olderGenerations(of: "g2-p-x") == ["g1-p-x", "p-x"])
+    #expect(FileName.olderGenerations(of: "p-x").isEmpty)
+    #expect(FileName.olderGenerations(of: "trash").isEmpty)
+  }
+
+  @Test func `names of secrets`() {
+    #expect(FileName.secret(0xABC) == "0000000000000abc")
+    #expect(FileName.secret("0000000000000abc") == 0xABC)
+    #expect(FileName.secret("0000000000000ABC") == nil)
+  }
+
   @Test func `names of catalogue files`() {
     #expect(FileName.catalogue(installation: 0xABC) == "0000000000000abc.cat")
     #expect(FileName.catalogueInstallation("0000000000000abc.cat") == 0xABC)

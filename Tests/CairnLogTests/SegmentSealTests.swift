@@ -33,6 +33,17 @@ struct SegmentSealTests {
     #expect(bytes.u64(at: bytes.count - 16) == UInt64(scan.end))
   }
 
+  @Test func `a footer's outline is that of a whole footer`() throws {
+    let footer = try #require(try SegmentScan(sealed(77).0.file).footer)
+    let device = SegmentSample.header.device
+    let outline = try SegmentFooter.outline(footer.encoded(), of: device)
+    #expect(outline.lastOwn == 2 && outline.chain == footer.chain)
+    #expect(try SegmentFooter.outline(footer.encoded(), of: device + 1).lastOwn == 0)
+    #expect(throws: DecodeError.malformed("bytes after a segment's footer")) {
+      try SegmentFooter.outline(footer.encoded() + [0], of: device)
+    }
+  }
+
   @Test func `a chain tells other segments before it`() throws {
     let (_, first) = try sealed(0)
     let (_, second) = try sealed(1)

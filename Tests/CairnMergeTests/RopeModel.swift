@@ -148,9 +148,5 @@ struct RopeModel {
       let slot = rope.slot(atVisible: near)
       #expect(slot == visible[near], sourceLocation: sourceLocation)
     }
-    let count = random.below(visible.count - index + 1)
-    var walked: [UInt32] = []
-    rope.forEachRun(fromVisible: index, count: count) { walked += $0 }
-    #expect(walked == Array(visible[index..<(index + count)]), sourceLocation: sourceLocation)
   }
 }

@@ -166,20 +166,6 @@ import Testing
     #expect(copy.problems() == [] && rope.problems() == [])
   }
 
-  @Test func `a walk over visible nodes begins and ends anywhere`() {
-    var rope = typed(12)
-    rope.setVisible(3..<5, false)
-    rope.setVisible(8..<9, false)
-    let visible: [UInt32] = [0, 1, 2, 5, 6, 7, 9, 10, 11]
-    for start in visible.indices {
-      for end in start...visible.count {
-        var walked: [UInt32] = []
-        rope.forEachRun(fromVisible: start, count: end - start) { walked += $0 }
-        #expect(walked == Array(visible[start..<end]))
-      }
-    }
-  }
-
   @Test func `a walk ends with an error`() {
     struct Enough: Error, Equatable {
       var slot: UInt32

@@ -20,7 +20,6 @@ package struct ListItems: Sendable {
   }
 
   package var count: Int { tags.count }
-  package var isEmpty: Bool { tags.isEmpty }
 
   package mutating func append(_ value: FieldValue) { append(Cell(value, heap: &heap)) }
 

@@ -45,16 +45,13 @@ extension ListState {
 
   private func lastOfSubtree(_ slot: UInt32) -> UInt32 {
     var last = slot
-    while true {
-      if children[ListState.key(last, .right)] == nil {
-        guard hasNextInChain(last) else { return last }
-        last += 1
-      } else if let child = siblings(last, .right).last {
-        last = child
-      } else {
-        return last
-      }
-    }
+    while let child = lastRightChild(last) { last = child }
+    return last
+  }
+
+  private func lastRightChild(_ slot: UInt32) -> UInt32? {
+    if children[ListState.key(slot, .right)] != nil { return siblings(slot, .right).last }
+    return hasNextInChain(slot) ? slot + 1 : nil
   }
 
   private func firstOfSubtree(_ slot: UInt32) -> UInt32 {

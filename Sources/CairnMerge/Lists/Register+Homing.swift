@@ -17,19 +17,19 @@ extension ListState {
     let end = authors.id(of: last)
     // Two chains of one delta can't hang on the same side of one node, and what lies between them
     // has its numbers between theirs: so all of it goes.
-    let isMoved = edit.chains.map { !hasHome($0) || $0.parent == end && $0.side == .right }
-    guard let from = isMoved.firstIndex(of: true), let to = isMoved.lastIndex(of: true) else {
-      return edit
+    let moved = edit.chains.indices.filter {
+      !hasHome(edit.chains[$0]) || edit.chains[$0].parent == end && edit.chains[$0].side == .right
     }
+    let range = moved[0]...moved[moved.count - 1]
     var joined = ListEdit.Chain(parent: end, side: .right, count: 0)
-    for chain in edit.chains[from...to] {
+    for chain in edit.chains[range] {
       joined.moves += chain.moves.map {
         ListEdit.Move(offset: joined.count + $0.offset, item: $0.item)
       }
       joined.count += chain.count
     }
     var edit = edit
-    edit.chains.replaceSubrange(from...to, with: [joined])
+    edit.chains.replaceSubrange(range, with: [joined])
     return edit
   }
 

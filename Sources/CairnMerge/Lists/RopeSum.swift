@@ -22,11 +22,6 @@ struct RopeSum: Equatable {
   }
 
   @inline(__always)
-  static func &+ (left: RopeSum, right: RopeSum) -> RopeSum {
-    RopeSum(word: left.word &+ right.word)
-  }
-
-  @inline(__always)
   static func &- (left: RopeSum, right: RopeSum) -> RopeSum {
     RopeSum(word: left.word &- right.word)
   }
@@ -34,10 +29,5 @@ struct RopeSum: Equatable {
   @inline(__always)
   static func &+= (left: inout RopeSum, right: RopeSum) {
     left.word &+= right.word
-  }
-
-  @inline(__always)
-  static func &-= (left: inout RopeSum, right: RopeSum) {
-    left.word &-= right.word
   }
 }

@@ -106,12 +106,8 @@ package struct CutBook: Hashable, Sendable {
 
   // MARK: sealing
 
-  /// The cuts that can be sealed by a device that has seen this much: every member has said that it
+  /// Whether a cut can be sealed by a device that has seen this much: every member has said that it
   /// has applied the cut, and all that it had applied by then is here.
-  package func sealable(seen: VersionVector, words: Words) -> [Cut] {
-    cuts.filter { CutBook.isSealable($0, seen: seen, words: words) }
-  }
-
   package static func isSealable(_ cut: Cut, seen: VersionVector, words: Words) -> Bool {
     !cut.isSealed && seen.contains(cut.dot)
       && cut.members.allSatisfy { member in

@@ -35,14 +35,14 @@ extension CutBook {
   package func earlierNames(of device: DeviceID) -> [EarlierName] {
     var names: [EarlierName] = []
     var name = device
-    while true {
-      let before = earlierNames.values.filter { $0.next == name }
-      guard let found = before.min(by: { $0.name < $1.name }), !names.contains(found) else {
-        return names
-      }
+    func before() -> EarlierName? {
+      earlierNames.values.filter { $0.next == name }.min { $0.name < $1.name }
+    }
+    while let found = before(), !names.contains(found) {
       names.append(found)
       name = found.name
     }
+    return names
   }
 
   /// Whether nothing is to come any more under a name: its device has left it, and so many of its

@@ -1,7 +1,9 @@
-/// What must hold, for tests.
+@testable import CairnMerge
+
+/// What must hold of a rope.
 extension Rope {
   /// What is wrong inside; empty if all is well. O(n).
-  package func problems() -> [String] {
+  func problems() -> [String] {
     var found: [String] = []
     if blocks.isEmpty {
       if total != RopeSum() || !leaves.isEmpty { found.append("there are nodes without blocks") }

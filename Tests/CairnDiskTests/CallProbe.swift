@@ -1,0 +1,70 @@
+#if canImport(Glibc)
+  import CairnDisk
+  import Glibc
+  import Synchronization
+
+  /// Makes single calls of this process fail, or come too late, which no file could. For tests in a
+  /// process of their own; why it works is said at `SyncProbe`.
+  enum CallProbe {
+    private struct Orders: Sendable {
+      var beforeLock: (@Sendable () -> Void)?
+      var lockFailure: Int32?
+      var openFailure: Int32?
+    }
+
+    private static let orders = Lock(Orders())
+
+    /// What happens before each lock from now on.
+    static func beforeLock(_ body: (@Sendable () -> Void)?) {
+      orders.withLock { $0.beforeLock = body }
+    }
+
+    /// Makes the next lock fail with this number.
+    static func failLocking(with code: Int32) { orders.withLock { $0.lockFailure = code } }
+
+    /// Makes the next directory that is opened by its descriptor fail with this number.
+    static func failOpening(with code: Int32) { orders.withLock { $0.openFailure = code } }
+
+    /// The system's own function of this name: the next after this program's.
+    private static func next(_ name: String) -> UnsafeMutableRawPointer? {
+      unsafe dlsym(UnsafeMutableRawPointer(bitPattern: -1), name)
+    }
+
+    fileprivate static func lock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
+      let order = orders.withLock { orders in
+        defer { orders.lockFailure = nil }
+        return orders
+      }
+      order.beforeLock?()
+      if let code = order.lockFailure {
+        errno = code
+        return -1
+      }
+      guard let symbol = unsafe next("flock") else { return -1 }
+      typealias Call = @convention(c) (Int32, Int32) -> Int32
+      return unsafe unsafeBitCast(symbol, to: Call.self)(descriptor, operation)
+    }
+
+    fileprivate static func open(_ descriptor: Int32) -> OpaquePointer? {
+      let failure = orders.withLock { orders in
+        defer { orders.openFailure = nil }
+        return orders.openFailure
+      }
+      if let failure {
+        errno = failure
+        return nil
+      }
+      guard let symbol = unsafe next("fdopendir") else { return nil }
+      typealias Call = @convention(c) (Int32) -> OpaquePointer?
+      return unsafe unsafeBitCast(symbol, to: Call.self)(descriptor)
+    }
+  }
+
+  @c(flock) public func probedLock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
+    CallProbe.lock(descriptor, operation)
+  }
+
+  @c(fdopendir) public func probedOpen(_ descriptor: Int32) -> OpaquePointer? {
+    unsafe CallProbe.open(descriptor)
+  }
+#endif

@@ -1,0 +1,55 @@
+import CairnBytes
+import CairnDisk
+import CairnLog
+import TestSupport
+import Testing
+
+/// A snapshot file, whatever its blocks mean.
+struct SnapshotReaderTests {
+  @Test func `blocks come back as they were written`() throws {
+    let sample = try SnapshotSample(blocks: 40, loose: 2)
+    let reader = try sample.reader()
+    #expect(reader.blockCount == 40)
+    #expect(reader.description == SnapshotSample.description)
+    for (number, block) in sample.blocks.enumerated() {
+      #expect(try reader.block(number) == block)
+    }
+    for (row, hash) in sample.hashes.enumerated() {
+      // Twice, as a page is kept.
+      for _ in 0..<2 {
+        var probe = reader.probe(hash)
+        var found = false
+        while let place = try reader.next(&probe) {
+          found = found || place == (row / 3, row % 3)
+        }
+        #expect(found)
+      }
+    }
+  }
+
+  @Test func `a file that gets shorter while it is open is an error`() throws {
+    let sample = try SnapshotSample(blocks: 2)
+    let reader = try sample.reader()
+    let file = try sample.disk.open(SnapshotSample.path, .readWrite)
+    try file.truncate(to: UInt64(try sample.offset(of: 1) + 10))
+    // The directory is gone, too.
+    #expect(logFailure { _ = try reader.block(0) } == .truncated)
+    #expect(logFailure { try reader.verifyPages() } == .truncated)
+
+    let other = try SnapshotSample(blocks: 2)
+    let second = try other.reader()
+    #expect(try second.block(0) == other.blocks[0])
+    let rest = try other.disk.open(SnapshotSample.path, .readWrite)
+    try rest.truncate(to: UInt64(try other.offset(of: 1) + 10))
+    #expect(logFailure { _ = try second.block(1) } == .truncated)
+  }
+
+  @Test func `a block that is not as long as it says is an error`() throws {
+    let sample = try SnapshotSample()
+    try sample.declare(601, of: 1)
+    #expect(logFailure { _ = try sample.reader().block(1) } == .corrupt)
+    #expect(try sample.reader().block(2) == sample.blocks[2])
+    try sample.declare(SnapshotHeader.blockBytesMax + 1, of: 1)
+    #expect(logFailure { _ = try sample.reader().block(1) } == .limit)
+  }
+}

@@ -1,0 +1,102 @@
+import CairnBytes
+import CairnMerge
+import TestSupport
+import Testing
+
+/// Deltas that are moved to another device, lose a table, or lack a part.
+struct HandmadeDeltaTests {
+  private let old = DeviceID(rawValue: 1)
+  private let new = DeviceID(rawValue: 2)
+  private let other = DeviceID(rawValue: 3)
+
+  private func inserted(_ sequence: UInt64, by device: DeviceID? = nil) -> HandmadeDelta {
+    var one = HandmadeDelta(device ?? old, sequence)
+    one.add("t", records: ["r\(sequence)"], .put, [.int(Int64(sequence))])
+    return one
+  }
+
+  @Test func `a table that is dropped leaves the births of the others`() {
+    let (mine, theirs) = (Dot(device: old, sequence: 1), Dot(device: new, sequence: 1))
+    var one = HandmadeDelta(old, 2)
+    one.add("a", records: ["x", "y"], born: [mine], .put, [.int(1), .int(2)])
+    one.add("b", records: ["x", "z"], born: [theirs], .put, [.int(3), .int(4)])
+    one.delta.drop(table: "a")
+    #expect(one.delta.sections.map(\.table) == ["b"])
+    #expect(one.delta.records.count == 2)
+    #expect(one.delta.born[0] == [theirs] && one.delta.born[1] == [theirs])
+    #expect(one.delta.born.count == 2)
+    let section = one.delta.sections[0]
+    #expect(section.records == 0..<2)
+    let column = one.delta.columns[section.columns.lowerBound]
+    #expect(column.cells.map { one.delta.rows[$0] } == [0, 1])
+  }
+
+  @Test func `an edit without a list of steps is one of none`() {
+    var without = HandmadeDelta(old, 1)
+    without.add("t", records: ["x"], .edit)
+    var with = without
+    with.delta.edits[0] = ListEdit()
+    #expect(HandmadeDelta.pack([without]) == HandmadeDelta.pack([with]))
+  }
+
+  @Test func `deltas are moved in their order, each once, and only their author's`() throws {
+    var moved = Reauthoring(CommonBranch(old), author: new, present: VersionVector())
+    try moved.add(pack: HandmadeDelta.pack([inserted(1), inserted(2)]))
+    // What was moved already is passed over.
+    try moved.add(pack: HandmadeDelta.pack([inserted(2), inserted(3)]))
+    #expect(moved.last == 3 && moved.lastMoved == 3)
+    var copy = moved
+    #expect(throws: DecodeError.malformed("deltas that do not follow one another")) {
+      try copy.add(pack: HandmadeDelta.pack([inserted(5)]))
+    }
+    #expect(throws: DecodeError.self) {
+      try moved.add(pack: HandmadeDelta.pack([inserted(4, by: other)]))
+    }
+    let deltas = try moved.packs.flatMap { try HandmadeDelta.read($0) }
+    #expect(deltas.map(\.dot) == (1...3).map { Dot(device: new, sequence: $0) })
+  }
+
+  @Test func `much that is moved goes into several packs`() throws {
+    var moved = Reauthoring(CommonBranch(old), author: new, present: VersionVector())
+    let text = FieldValue.bytes([UInt8](repeating: 7, count: 3 << 20))
+    for sequence in 1...5 as ClosedRange<UInt64> {
+      var one = HandmadeDelta(old, sequence)
+      one.add("t", records: ["r"], .put, [text])
+      try moved.add(pack: HandmadeDelta.pack([one]))
+    }
+    #expect(moved.packs.count == 3)
+    let deltas = try moved.packs.map { try HandmadeDelta.read($0).map(\.dot.sequence) }
+    #expect(deltas == [[1, 2], [3, 4], [5]])
+    #expect(try moved.packs.map { try PackReader($0).header.device } == [new, new, new])
+  }
+
+  @Test func `a write that replaces what was added is moved with what it replaced`() throws {
+    var adds = HandmadeDelta(old, 1)
+    adds.add("t", records: ["r"], .add, [.int(5)])
+    adds.delta.totals[0] = Delta.Addition(since: 1, total: .int(5))
+    var puts = HandmadeDelta(old, 2)
+    puts.add("t", records: ["r"], .putCovering, [.int(9)])
+    let theirs = RunningTotal(device: other, last: 4, total: .int(2))
+    puts.delta.covered[0] = [RunningTotal(device: old, last: 1, total: .int(5)), theirs]
+    var moved = Reauthoring(CommonBranch(old), author: new, present: VersionVector())
+    try moved.add(pack: HandmadeDelta.pack([adds, puts]))
+    #expect(!moved.isUncertain)
+    let deltas = try moved.packs.flatMap { try HandmadeDelta.read($0) }
+    #expect(deltas[0].totals[0] == Delta.Addition(since: 1, total: .int(5)))
+    let mine = RunningTotal(device: new, last: 1, total: .int(5))
+    #expect(deltas[1].covered[0] == [mine, theirs])
+  }
+
+  @Test func `a change that is applied twice is there once`() {
+    let stamp = Stamp(dot: Dot(device: old, sequence: 1), time: 7)
+    var state = RecordState()
+    let put = RecordChange.write(field: "f", .put(.int(1), covered: []))
+    for change in [RecordChange.insert, put] {
+      state.apply(change, stamp: stamp, context: VersionVector(), born: [])
+      let once = state
+      state.apply(change, stamp: stamp, context: VersionVector(), born: [])
+      #expect(state == once)
+    }
+    #expect(state.presences.count == 1 && state.register("f").entries.count == 1)
+  }
+}
