@@ -30,7 +30,9 @@ package final class SnapshotWriter {
   package private(set) var blockCount = 0
 
   /// Makes room for the index of so many records: growing, it would be there twice for a moment.
+  /// Who says how many may be wrong: never too much.
   package func expect(records: Int) {
+    let records = min(max(0, records), 1 << 24)
     hashes.reserveCapacity(records)
     blocks.reserveCapacity(records)
   }
