@@ -2,16 +2,17 @@ import CairnBytes
 package import CairnDisk
 
 /// Writes a snapshot file from blocks that arrive in order. Memory: two batches of blocks, a write
-/// buffer, and 16 bytes a record for the index.
+/// buffer, and 16 bytes a record for the index, of which 4 at the end only.
 package final class SnapshotWriter {
   private let file: any DiskFile
   private var header: SnapshotHeader
   private var buffer: [UInt8] = []
   private var written: UInt64 = UInt64(SnapshotHeader.size)
   private var blockOffsets: [UInt64] = []
-  /// Hash, and block << 32 | row, of each record in order.
+  /// Hash and block of each record in order, and each block's first record.
   private var hashes: [UInt64] = []
-  private var places: [UInt64] = []
+  private var blocks: [UInt32] = []
+  private var firstRecords: [Int] = []
   private var rowMax = 0
   private var batch: [@Sendable () -> [UInt8]] = []
   private var packing: BlockPacking?
@@ -28,6 +29,14 @@ package final class SnapshotWriter {
 
   package private(set) var blockCount = 0
 
+  /// Makes room for the index of so many records: growing, it would be there twice for a moment.
+  /// Who says how many may be wrong: never too much.
+  package func expect(records: Int) {
+    let records = min(max(0, records), 1 << 24)
+    hashes.reserveCapacity(records)
+    blocks.reserveCapacity(records)
+  }
+
   /// Adds a block and the hashes of its records, row by row.
   package func add(block raw: [UInt8], hashes rowHashes: [UInt64]) throws(LogError) {
     try add(hashes: rowHashes) { raw }
@@ -37,11 +46,14 @@ package final class SnapshotWriter {
   package func add(
     hashes rowHashes: [UInt64], bytes: @escaping @Sendable () -> [UInt8]
   ) throws(LogError) {
-    let number = blockCount
-    blockCount += 1
+    guard UInt32(exactly: hashes.count + rowHashes.count) != nil else {
+      throw LogError(.limit, file.path, "a snapshot has at most \(UInt32.max) records")
+    }
+    firstRecords.append(hashes.count)
     batch.append(bytes)
     hashes.append(contentsOf: rowHashes)
-    places.append(contentsOf: rowHashes.indices.map { UInt64(number) << 32 | UInt64($0) })
+    blocks.append(contentsOf: repeatElement(UInt32(blockCount), count: rowHashes.count))
+    blockCount += 1
     rowMax = max(rowMax, rowHashes.count)
     if batch.count >= SnapshotWriter.batchBlocks { try sendBatch() }
   }
@@ -145,13 +157,15 @@ package final class SnapshotWriter {
     }
     header.indexPages = UInt32(pages)
     let layout = SnapshotSlots(header)
-    let (hashes, places) = (self.hashes, self.places)
+    let (hashes, blocks, firstRecords) = (self.hashes, self.blocks, self.firstRecords)
     var slots = [UInt64](repeating: 0, count: perPage)
     var next = 0
     for page in 0..<pages {
       for index in slots.indices { slots[index] = 0 }
       for record in order.records[next..<(next + order.counts[page])] {
-        layout.insert(hashes[record], places[record], into: &slots)
+        let (record, block) = (Int(record), Int(blocks[Int(record)]))
+        let place = UInt64(block) << 32 | UInt64(record - firstRecords[block])
+        layout.insert(hashes[record], place, into: &slots)
       }
       next += order.counts[page]
       putPage(slots, number: page, width: Int(header.slotBytes))
@@ -160,15 +174,15 @@ package final class SnapshotWriter {
   }
 
   /// Records sorted by page, in file order within one.
-  private func pageOrder(_ pages: Int) -> (records: [Int], counts: [Int]) {
+  private func pageOrder(_ pages: Int) -> (records: [UInt32], counts: [Int]) {
     var counts = [Int](repeating: 0, count: pages)
     for hash in hashes { counts[Int(((hash >> 32) * UInt64(pages)) >> 32)] += 1 }
     var starts = [Int](repeating: 0, count: pages)
     for page in 1..<max(1, pages) { starts[page] = starts[page - 1] + counts[page - 1] }
-    var records = [Int](repeating: 0, count: hashes.count)
+    var records = [UInt32](repeating: 0, count: hashes.count)
     for (record, hash) in hashes.enumerated() {
       let page = Int(((hash >> 32) * UInt64(pages)) >> 32)
-      records[starts[page]] = record
+      records[starts[page]] = UInt32(record)
       starts[page] += 1
     }
     return (records, counts)

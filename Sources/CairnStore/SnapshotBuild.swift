@@ -24,6 +24,7 @@ struct SnapshotBuild {
 
   init(_ source: Source, writer: SnapshotWriter) {
     self.source = source
+    writer.expect(records: source.totals.recordCount)
     sink = RowSink(writer: writer)
   }
 

@@ -390,12 +390,16 @@ extension Store {
   }
 
   /// Half of the snapshot, so that each record is written anew a few times only. What takes much
-  /// memory is folded earlier: a load of many millions takes longer by that, and no more memory.
+  /// memory is folded earlier: while that is not too much in proportion to the snapshot, so that the
+  /// time of a load stays linear; beyond twice as much always, so that its memory has a bound.
   private func threshold(_ guarded: Guarded) -> Int {
     let length = guarded.tail.replayBytes
     if length <= options.compactFrom { return options.compactFrom }
     let snapshot = Int(guarded.store.ground.base?.reader.fileLength ?? 0)
-    let isLarge = guarded.store.overlayBytes > options.overlayBytes * 2
+    let overlay = guarded.store.overlayBytes
+    let isLarge =
+      overlay > options.overlayBytes * 2 && length > snapshot / 8
+      || overlay > options.overlayBytes * 4
     return max(options.compactFrom, isLarge ? 0 : snapshot / 2)
   }
 
