@@ -248,9 +248,13 @@ import Testing
       return Broadcast(merge: { $0 += $1 })
     }
     late.send { 1 }
-    #expect(!late.isActive && made.load(ordering: .relaxed) == 0)
-    let (one, two) = (late.value.subscribe(), late.value.subscribe())
-    #expect(late.isActive && made.load(ordering: .relaxed) == 1)
+    // Looked at outside of `#expect`, which would copy it.
+    var isActive = late.isActive
+    #expect(!isActive && made.load(ordering: .relaxed) == 0)
+    let broadcast = late.value
+    let (one, two) = (broadcast.subscribe(), late.value.subscribe())
+    isActive = late.isActive
+    #expect(isActive && made.load(ordering: .relaxed) == 1)
     late.send { 2 }
     late.send { 3 }
     #expect(await one.next() == 5)
@@ -262,9 +266,10 @@ import Testing
   @Test func `one that ended before it was made ends whoever comes`() async {
     let late = LateBroadcast { Broadcast(latest: Int.self) }
     late.finish()
-    #expect(await late.value.subscribe(current: { 1 }).next() == nil)
+    let broadcast = late.value
+    #expect(await broadcast.subscribe(current: { 1 }).next() == nil)
     late.send { 2 }
-    #expect(await late.value.subscribe().next() == nil)
-    #expect(!late.isActive)
+    #expect(await broadcast.subscribe().next() == nil)
+    #expect(!broadcast.isActive)
   }
 }
