@@ -65,6 +65,7 @@ package enum ListCoding {
 
   /// Decodes a list that was checked when it came in.
   package static func decodeChecked(_ bytes: [UInt8], _ range: Range<Int>) -> [FieldValue] {
+    // Why not makes no difference: it was checked.
     guard let items = try? decode(bytes, range) else { preconditionFailure("a list is damaged") }
     return items
   }

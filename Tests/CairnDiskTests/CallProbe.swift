@@ -1,6 +1,6 @@
 #if canImport(Glibc)
   import CairnDisk
-  import Glibc
+  public import Glibc
   import Synchronization
 
   /// Makes single calls of this process fail, or come too late, which no file could. For tests in a
@@ -10,6 +10,7 @@
       var beforeLock: (@Sendable () -> Void)?
       var lockFailure: Int32?
       var openFailure: Int32?
+      var atEnd: (@Sendable () -> Int32)?
     }
 
     private static let orders = Lock(Orders())
@@ -24,6 +25,11 @@
 
     /// Makes the next directory that is opened by its descriptor fail with this number.
     static func failOpening(with code: Int32) { orders.withLock { $0.openFailure = code } }
+
+    /// What happens where the names of the next directory end, and their error (0: none).
+    static func atEndOfNames(_ body: @escaping @Sendable () -> Int32) {
+      orders.withLock { $0.atEnd = body }
+    }
 
     /// The system's own function of this name: the next after this program's.
     private static func next(_ name: String) -> UnsafeMutableRawPointer? {
@@ -58,6 +64,18 @@
       typealias Call = @convention(c) (Int32) -> OpaquePointer?
       return unsafe unsafeBitCast(symbol, to: Call.self)(descriptor)
     }
+
+    fileprivate static func read(_ stream: OpaquePointer) -> UnsafeMutablePointer<dirent>? {
+      guard let symbol = unsafe next("readdir") else { return nil }
+      typealias Call = @convention(c) (OpaquePointer) -> UnsafeMutablePointer<dirent>?
+      if let entry = unsafe unsafeBitCast(symbol, to: Call.self)(stream) { return unsafe entry }
+      let body = orders.withLock { orders in
+        defer { orders.atEnd = nil }
+        return orders.atEnd
+      }
+      if let code = body?() { errno = code }
+      return nil
+    }
   }
 
   @c(flock) public func probedLock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
@@ -66,5 +84,9 @@
 
   @c(fdopendir) public func probedOpen(_ descriptor: Int32) -> OpaquePointer? {
     unsafe CallProbe.open(descriptor)
+  }
+
+  @c(readdir) public func probedRead(_ stream: OpaquePointer) -> UnsafeMutablePointer<dirent>? {
+    unsafe CallProbe.read(stream)
   }
 #endif

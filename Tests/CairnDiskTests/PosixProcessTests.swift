@@ -111,6 +111,38 @@ struct PosixProcessTests {
       }
     }
 
+    @Test func `names that can't be read to their end are an error`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        try disk.put(directory.path("f"), "abc")
+        CallProbe.atEndOfNames { EIO }
+        disk.fails(.io(errno: EIO)) { _ = try $0.list(directory.path) }
+        #expect(try disk.list(directory.path).map(\.name) == ["f"])
+      }
+    }
+
+    @Test func `what somebody else removes meanwhile is just not there`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        let path = directory.path("d")
+        try disk.createDirectory(path)
+        for name in ["f", "g"] { try disk.put(path + "/" + name, "abc") }
+        CallProbe.atEndOfNames {
+          _ = unsafe unlink(path + "/f")
+          return 0
+        }
+        #expect(try disk.list(path).map(\.name) == ["g"])
+        CallProbe.atEndOfNames {
+          _ = unsafe unlink(path + "/g")
+          return unsafe rmdir(path) == 0 ? 0 : EIO
+        }
+        try disk.removeTree(path)
+        #expect(try disk.info(path) == nil)
+      }
+    }
+
     @Test func `a lock that the system refuses for another reason is no other's`() async {
       await #expect(processExitsWith: .success) {
         let directory = try TemporaryDirectory()

@@ -18,12 +18,14 @@
           test*)
             mkdir -p "$here/build/codecov"
             touch "$here/build/a.xctest"
+            echo > "$here/build/codecov/a.profraw"
             cat "$here/tested"
             exit "$(cat "$here/status" 2> /dev/null || echo 0)" ;;
         esac
 
         """)
       try bench.install("bin/llvm-cov", "cat \"$here/$1\"\n")
+      try bench.install("bin/llvm-profdata", "exit 0\n")
       _ = try bench.scratch.write("tested", "✔ Test run with 12 tests passed after 1 second.\n")
       _ = try bench.scratch.write("show", "")
     }
@@ -110,6 +112,19 @@
           "Sources/CairnBytes/One.swift:3: a part of it is never reached",
           "Sources/CairnBytes/One.swift:5|      0|      print(\"large\")",
         ])
+    }
+
+    /// It was cut off: its process was ended while it wrote it.
+    @Test func `a profile that can't be read fails nothing`() throws {
+      try whole()
+      _ = try bench.scratch.write("status", "1\n")
+      let log = "✔ Test run with 12 tests passed after 1 second.\nerror: llvm-profdata merge a b\n"
+      _ = try bench.scratch.write("tested", log)
+      #expect(try bench.run("coverage", ["--demand"]).status == 0)
+      try bench.install("bin/llvm-profdata", "echo none; exit 1\n")
+      let outcome = try bench.run("coverage", [])
+      #expect(outcome.status == 1)
+      #expect(outcome.last == "coverage: nothing was measured")
     }
 
     @Test func `nothing is measured where tests fail, or a module is not there`() throws {
