@@ -33,8 +33,9 @@
   func write(_ bytes: [UInt8], at offset: Int) {
     let place = unsafe base + (start - UnsafeRawPointer(base)) + offset
     unsafe bytes.withUnsafeBytes { source in
-      guard let from = source.baseAddress else { return }
-      unsafe place.copyMemory(from: from, byteCount: bytes.count)
+      if let from = source.baseAddress {
+        unsafe place.copyMemory(from: from, byteCount: bytes.count)
+      }
     }
   }
 

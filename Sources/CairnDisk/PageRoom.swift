@@ -71,8 +71,9 @@ public import Synchronization
       // Whoever looks at it sees the same bytes.
       if unsafe flags[page].load(ordering: .acquiring) != 0 { return }
       unsafe bytes.withUnsafeBytes { source in
-        guard let from = source.baseAddress else { return }
-        unsafe (base + page * Self.pageSize).copyMemory(from: from, byteCount: bytes.count)
+        if let from = source.baseAddress {
+          unsafe (base + page * Self.pageSize).copyMemory(from: from, byteCount: bytes.count)
+        }
       }
       unsafe flags[page].store(1, ordering: .releasing)
     }
