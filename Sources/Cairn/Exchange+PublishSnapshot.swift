@@ -97,7 +97,7 @@ extension Exchange {
     report.publishedSnapshot = true
   }
 
-  /// A folder that can't write in pieces takes nothing as large as this; new devices can do without.
+  /// A folder that can't write in pieces takes nothing as large; new devices can do without.
   private func noteUnwritable(
     _ path: String, _ size: UInt64, _ error: CairnError, _ report: inout ExchangeReport
   ) {

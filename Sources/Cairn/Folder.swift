@@ -30,8 +30,8 @@ public protocol Folder: Sendable {
 
   /// The same as `write(_:_:)`, for a file of any size, which is read where it lies. If the source
   /// throws, nothing must be left of the file. A folder that has nothing of its own for that writes
-  /// it whole, and only up to 1 GiB: a larger one is a `sizeLimit`. A snapshot that is too large goes
-  /// without (the report has it among the problems), and new devices fetch all deltas instead.
+  /// it whole, and only up to 1 GiB: a larger one is a `sizeLimit`. A snapshot that is too large is
+  /// not published then (the report says so), and new devices fetch all deltas instead.
   func write(
     _ path: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry

@@ -390,7 +390,7 @@ extension Store {
   }
 
   /// Half of the snapshot, so that each record is written anew a few times only. What takes much
-  /// memory is folded earlier: while that is not too much in proportion to the snapshot, so that the
+  /// memory is folded earlier: in proportion to the snapshot as long as that can be, so that the
   /// time of a load stays linear; beyond twice as much always, so that its memory has a bound.
   private func threshold(_ guarded: Guarded) -> Int {
     let length = guarded.tail.replayBytes

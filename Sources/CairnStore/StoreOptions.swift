@@ -23,7 +23,7 @@ package struct StoreOptions: Sendable {
   /// Who has brought so much in a few seconds, by what it takes in memory, waits for the compaction
   /// that folds it; twice as much is folded before the log is as long as it may be, four times as
   /// much in any case. What comes while a compaction runs is there a second time; beyond half of
-  /// this, commits wait for its end. Lists, records in conflict and the bytes of ids are not counted.
+  /// this, commits wait for its end. Lists, records in conflict and bytes of ids are not counted.
   package var overlayBytes = 32 << 20
   /// A log of at most this size is left for the next open to replay.
   package var replayBytes = 128 << 10

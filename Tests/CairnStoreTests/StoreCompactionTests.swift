@@ -163,7 +163,7 @@ struct StoreCompactionTests {
     #expect(device.store.totals == (content.size, 300, 0))
   }
 
-  @Test func `who has filled the store leaves no tail, who has changed a little leaves it`() throws {
+  @Test func `who has filled the store leaves no tail, who has changed little leaves it`() throws {
     let device = try StoreDevice(1, isLinked: false) {
       $0.compactsAutomatically = true
       $0.compactsInline = true
