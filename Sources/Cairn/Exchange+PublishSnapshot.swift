@@ -23,20 +23,32 @@ extension Exchange {
   func isSnapshotDue(_ head: Head) -> Bool {
     guard let file = store.snapshotFile(), file.vector[store.device] <= head.last,
       head.snapshot?.vector != file.vector,
-      head.snapshot.map({ file.vector.covers($0.vector) }) ?? true
+      head.snapshot.map({ file.vector.covers($0.vector) }) ?? true,
+      memory.withLock({ $0.unwritableVector }) != file.vector
     else { return false }
     return uncoveredBytes(head) >= max(tuning.smallFileBytes, (head.snapshot?.size ?? 0) / 2)
   }
 
-  /// It only saves others deltas: what is to be heard now must not wait until there is room for it.
+  /// It only saves others deltas: what is to be heard now must not wait until there is room for it,
+  /// or until a server takes it. It is tried ever more seldom, as all of it is read for that.
   func publishSnapshotIfRoom(
     _ head: inout Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    do throws(CairnError) { try await publishSnapshot(&head, listing, &report) } catch {
-      guard error.code == .quota else { throw error }
+    guard memory.withLock({ $0.snapshots.isDue() }) else { return }
+    do throws(CairnError) {
+      try await publishSnapshot(&head, listing, &report)
+      memory.withLock { $0.snapshots = Retry(version: "") }
+    } catch {
+      guard Exchange.canDoWithout(error) else { throw error }
+      memory.withLock { $0.snapshots.fail() }
       report.problems.append(
         ExchangeReport.Problem(name: error.file ?? "the snapshot", reason: error.message))
     }
+  }
+
+  /// There is no room for a large file, or nothing takes it.
+  private static func canDoWithout(_ error: CairnError) -> Bool {
+    [.quota, .diskSpace, .fileIO].contains(error.code) || mayBeOfOne(error)
   }
 
   /// Publishes the snapshot that the store stands on: when the deltas behind the last one have
@@ -49,11 +61,11 @@ extension Exchange {
   ) async throws(CairnError) {
     guard let file = store.snapshotFile() else { return }
     // A compaction may have replaced it just now; the next round publishes the new one.
-    guard let source = try DiskSource.open(file.path, machine.disk),
-      source.size <= Exchange.snapshotBytesMax,
-      source.size < memory.withLock({ $0.unwritable })
-    else { return }
+    guard let source = try DiskSource.open(file.path, machine.disk) else { return }
     defer { source.close() }
+    guard source.size <= Exchange.snapshotBytesMax,
+      source.size < memory.withLock({ $0.unwritable })
+    else { return memory.withLock { $0.unwritableVector = file.vector } }
     let snapshot = Head.Snapshot(
       hash: SnapshotDescription.hash(vector: file.vector, fence: file.fence),
       size: source.size, content: try source.hash(), vector: file.vector, fence: file.fence)
@@ -82,7 +94,7 @@ extension Exchange {
       var written: FolderEntry?
       do throws(CairnError) { written = try await folder.write(path, from: told) } catch {
         guard error.code == .sizeLimit else { throw error }
-        noteUnwritable(path, snapshot.size, error, &report)
+        noteUnwritable(snapshot, error, &report)
       }
       guard let written, written.size == snapshot.size else { return }
       memory.withLock { $0.sent[snapshot.name] = snapshot.content }
@@ -99,11 +111,14 @@ extension Exchange {
 
   /// A folder that can't write in pieces takes nothing as large; new devices can do without.
   private func noteUnwritable(
-    _ path: String, _ size: UInt64, _ error: CairnError, _ report: inout ExchangeReport
+    _ snapshot: Head.Snapshot, _ error: CairnError, _ report: inout ExchangeReport
   ) {
-    memory.withLock { $0.unwritable = min($0.unwritable, size) }
+    memory.withLock { memory in
+      memory.unwritable = min(memory.unwritable, snapshot.size)
+      memory.unwritableVector = snapshot.vector
+    }
     report.problems.append(
       ExchangeReport.Problem(
-        name: path, reason: error.message + "; new devices fetch all deltas instead"))
+        name: snapshot.name, reason: error.message + "; new devices fetch all deltas instead"))
   }
 }

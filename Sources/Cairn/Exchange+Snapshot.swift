@@ -174,22 +174,24 @@ extension Exchange {
     guard let hash = StreamingXXH3() else { return nil }
     let arrival = Arrival(0, of: entry.size)
     report.requests += 1
+    var isThere = false
     do throws(CairnError) {
-      let isThere = try await readFile(entry, from: 0, &report) { bytes throws(CairnError) in
+      isThere = try await readFile(entry, from: 0, &report) { bytes throws(CairnError) in
         arrival.count += UInt64(bytes.count)
         guard arrival.count <= entry.size else {
           throw CairnError(.cancelled, "no more is wanted")
         }
         hash.update(bytes)
       }
-      return isThere && arrival.count == entry.size ? hash.digest() : nil
     } catch {
-      if arrival.count > entry.size { return nil }
-      // Not withheld: whoever asks knows better than to read it in each hour, or at all.
-      guard error.code == .quota || error.code == .sizeLimit else { throw error }
-      report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
-      return nil
+      // If more came than belongs to it, it is another file.
+      if arrival.count <= entry.size {
+        // Not withheld: whoever asks knows better than to read it in each hour, or at all.
+        guard error.code == .quota || error.code == .sizeLimit else { throw error }
+        report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
+      }
     }
+    return isThere && arrival.count == entry.size ? hash.digest() : nil
   }
 }
 

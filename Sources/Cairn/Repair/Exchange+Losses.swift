@@ -115,16 +115,22 @@ extension Exchange {
     guard let snapshot = head.snapshot, let entry = present(snapshot.name, listing, &audit) else {
       return
     }
+    guard entry.size == snapshot.size else {
+      let reason = "it has \(entry.size) bytes instead of \(snapshot.size)"
+      audit?.damaged.append(FolderRepair.Damage(name: snapshot.name, reason: reason))
+      return
+    }
     let noted = report.problems.count
     let content = try await hash(of: entry, &report)
+    let isTold = report.problems.dropFirst(noted).contains { $0.name == entry.name }
     // No budget has room for it, or nobody can read so much: what it is nobody knows.
-    if content == nil, report.problems.dropFirst(noted).contains(where: { $0.name == entry.name }) {
+    if content == nil, isTold {
       audit?.unread.append(entry.name)
       return
     }
     audit?.checkedFiles += 1
     audit?.checkedBytes += entry.size
-    if entry.size != snapshot.size || content != snapshot.content {
+    if content != snapshot.content {
       let reason = content == nil ? "it can't be read" : "its bytes are not what the head says"
       audit?.damaged.append(FolderRepair.Damage(name: snapshot.name, reason: reason))
     }
