@@ -86,7 +86,7 @@ final class Exchange: Sendable {
     var sent: [String: UInt128] = [:]
     /// Those under whose name the folder has something else, or what no budget lets compare.
     var unlike: Set<UInt128> = []
-    /// The smallest snapshot that was too large for the folder, in bytes, and what the last one had.
+    /// The smallest snapshot too large for the folder, in bytes, and what the last one had.
     var unwritable = UInt64.max
     var unwritableVector: VersionVector?
     /// When it is worth a try to publish a snapshot: there may be no room for it.
