@@ -17,14 +17,39 @@ import Testing
   }
 
   /// Each request of that kind for a snapshot fails from now on; which ones there were.
-  private func refuse(_ kind: HookedFolder.Request) -> Told<String> {
+  private func refuse(
+    _ kind: HookedFolder.Request, _ code: CairnError.Code = .sizeLimit
+  ) -> Told<String> {
     let told = Told<String>()
     hook.set { request, path throws(CairnError) in
       guard request == kind, path.hasSuffix(".snap") else { return }
       told.add(path)
-      throw CairnError(.sizeLimit, "\(path) is too large", file: path)
+      throw CairnError(code, "\(path) is too large", file: path)
     }
     return told
+  }
+
+  @Test(arguments: [CairnError.Code.diskSpace, .fileIO, .quota, .server])
+  func `what the folder does not take now holds up nothing, and is tried ever more seldom`(
+    code: CairnError.Code
+  ) async throws {
+    let a = try bench.open("a", hook)
+    try a.add("a")
+    try a.sync()
+    try a.compact()
+    let asked = refuse(.write, code)
+    let report = try await a.exchange()
+    #expect(report.publishedDeltas == 1 && !report.publishedSnapshot)
+    #expect(report.problems.map(\.reason) == ["\(asked.all[0]) is too large"])
+    let b = try bench.open("b")
+    try await b.pull()
+    #expect(try b.ids() == a.ids())
+    for _ in 0..<20 { _ = try await a.exchange() }
+    #expect((2..<10).contains(asked.all.count), "\(asked.all.count)")
+    hook.set(nil)
+    var isPublished = false
+    for _ in 0..<20 { isPublished = try await a.exchange().publishedSnapshot || isPublished }
+    #expect(isPublished)
   }
 
   @Test func `what the folder can't write is tried once, said, and holds up nothing`() async throws
