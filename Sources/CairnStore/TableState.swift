@@ -45,7 +45,7 @@ struct TableState {
   var pendingLists: [PendingList] = []
   /// By the number of a list in there, while a commit is under way.
   var collectedLists: [CollectedList] = []
-  /// The memory of the edit that was committed last.
+  /// The memory of the edit committed last among others; `LogTail` keeps that of one by itself.
   var spareEdit: ListEdit?
   /// Rows of the base that have a slot, by block: 64 rows a word.
   var shadows: [UInt32: [UInt64]] = [:]
