@@ -78,6 +78,12 @@
         program: ProjectFile.path("Tools/" + tool), environment: environment)
     }
 
+    /// Blocks its thread. A task that sleeps goes on when the pool has a thread for it, which may be
+    /// minutes later while other tests block them all; what it was waiting for is over by then.
+    func wait(until isThere: () throws -> Bool) throws {
+      while try !isThere() { Thread.sleep(forTimeInterval: 0.005) }
+    }
+
     /// One start of a programme, or of the fuzzer for a target.
     struct Asked {
       var name: String
@@ -110,11 +116,13 @@
       # ask FILE NAME ARGUMENTS...: writes down what it was asked for, and finds what it is told.
       ask() {
         does=$(cat "$here/$2.does" 2> /dev/null)
-        if [ "$does" = hangs ]; then trap 'echo > "$here/ended"; exit 143' TERM; fi
+        if [ "$does" = hangs ]; then
+          trap 'kill $! 2> /dev/null; echo > "$here/ended"; exit 143' TERM
+        fi
         echo "${*:2}" >> "$here/$1"
         case $does in
           hangs)
-            sleep 100 &
+            sleep 3600 &
             wait ;;
           "says nothing") exit ;;
         esac

@@ -93,10 +93,10 @@
       #expect(outcome.last.hasSuffix(" of 2 targets, 0 with findings, 1 never run"))
     }
 
-    @Test func `who interrupts it ends the fuzzer`() async throws {
+    @Test func `who interrupts it ends the fuzzer`() throws {
       try bench.tell("text", "hangs")
       let process = try bench.start("fuzz", ["--minutes", "1", "text", "cdb"])
-      while try bench.fuzzed().count < 3 { try await Task.sleep(for: .milliseconds(5)) }
+      try bench.wait { try bench.fuzzed().count >= 3 }
       #expect(Tool.interrupt(process) == 130)
       #expect(bench.scratch.exists("ended"))
       #expect(try bench.scratch.text("said").contains("\nfuzz: executions of cdb "))

@@ -138,12 +138,10 @@
 
     // MARK: ends
 
-    @Test func `who interrupts it ends its programmes, and sees what was done`() async throws {
+    @Test func `who interrupts it ends its programmes, and sees what was done`() throws {
       try bench.tell("kills", "hangs")
       let process = try bench.start("soak", ["--minutes", "1", "kills", "fuzz"])
-      while try !bench.asked().contains(where: { $0.name == "kills" }) {
-        try await Task.sleep(for: .milliseconds(5))
-      }
+      try bench.wait { try bench.asked().contains { $0.name == "kills" } }
       #expect(Tool.interrupt(process) == 130)
       #expect(bench.scratch.exists("ended"))
       let output = try bench.scratch.text("said")
