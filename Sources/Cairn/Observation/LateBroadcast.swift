@@ -38,9 +38,3 @@ struct LateBroadcast<Value: Sendable>: ~Copyable, Sendable {
     made?.finish()
   }
 }
-
-/// That of a broadcast of any kind: a type of its own for each would be what is to be saved.
-private struct LateState {
-  var made: (any AnyObject & Sendable)?
-  var isFinished = false
-}
