@@ -40,15 +40,27 @@ def growth(points, first, last):
     return (sum(end) / len(end)) / (sum(begin) / len(begin))
 
 
+def from_least_to_most(points):
+    if not points:
+        return None
+    top = max(x for x, _ in points)
+    return growth(points, (SIZES[0], SIZES[0]), (top, top))
+
+
 def figures(curves):
     """(workload, metric, value) that follow from curves."""
     found = []
-    for step, metric in [("open", "us"), ("commit", "us"), ("poll", "us"), ("read", "near_ns")]:
-        points = line(curves, "scale-" + step, metric)
-        if points:
-            top = max(x for x, _ in points)
-            value = growth(points, (SIZES[0], SIZES[0]), (top, top))
-            found.append(("scale", step + "_growth", value))
+    flat = [("open", "us"), ("commit", "us"), ("poll", "us"), ("read", "near_ns"), ("any_read", "ns")]
+    for name, metric in flat:
+        points = line(curves, "scale-" + name.removeprefix("any_"), metric)
+        found.append(("scale", name + "_growth", from_least_to_most(points)))
+    # What should be linear: of each record.
+    for step, metric in [("load", "seconds"), ("scan", "first_ms"), ("compact", "seconds")]:
+        points = [(x, y / x) for x, y in line(curves, "scale-" + step, metric)]
+        found.append(("scale", step + "_growth", from_least_to_most(points)))
+    sizes = [x for x, _ in line(curves, "scale-bootstrap", "peak_MB")]
+    if sizes:
+        found.append(("scale", "records", max(sizes)))
     steps = set(STEPS) - READS
     peaks = [y for step in steps for _, y in line(curves, step, "peak_MB")]
     if peaks:

@@ -67,27 +67,34 @@ def times(value):
 ROWS = [
     ("durable commits of two fields", "W1", "commits_per_s", rate),
     ("the same: share of a bare write and sync", "W1", "share_of_raw", times),
+    ("the same: time beside these", "W1", "over_raw_us", microseconds),
     ("the same: bytes written", "W1", "written_B", unit("B")),
     ("bulk load, no sync", "W2", "records_per_s", rate),
     ("bulk load, a durable commit each 1,000", "W2sync", "records_per_s", rate),
     ("100,000 records of 200 bytes on disk", "W2", "size_MB", unit("MB")),
     ("open and read one field, files cached", "W3warm", "first_read_us", microseconds),
+    ("the same: memory beside that of doing nothing", "W3warm", "rss_over_base_MB", unit("MB")),
     ("the same, nothing cached", "W3cold", "first_read_us", microseconds),
     ("read of a typed field by id", "W4", "ns_per_get", nanoseconds),
     ("filter of 100,000 records, integer", "W5", "int_scan_ms", milliseconds),
     ("the same, text", "W5", "string_scan_ms", milliseconds),
     ("the same, integer, with an index (994 found)", "W5", "int_indexed_ms", milliseconds),
+    ("the same, text (109 found)", "W5", "string_indexed_ms", milliseconds),
     ("updates of one field, no sync", "W6", "updates_per_s", rate),
     ("take in 100,000 changes, one message", "W7", "apply_ms", milliseconds),
     ("the same, 1,000 messages", "W7", "apply_1000_ms", milliseconds),
     ("size of the one message", "W7", "message_MB", unit("MB")),
     ("type a paper as items of a list, one commit", "W8", "one_commit_ms", milliseconds),
     ("the same, a commit each keystroke", "W8", "keystrokes_ms", milliseconds),
-    ("the paper with its whole history", "W8", "size_kB", unit("kB")),
+    ("the paper, with all that merging needs", "W8", "size_kB", unit("kB")),
     ("load it and read it", "W8", "load_ms", milliseconds),
-    ("take in 26,078 single keystrokes", "W8", "messages_ms", milliseconds),
+    ("take in 26,078 keystrokes of two people", "W8", "messages_ms", milliseconds),
+    ("an edit of a list of 100,000, over one of 1,000", "W8", "edit_growth", times),
     ("compaction, each record overwritten ten times", "W10", "compact_ms", milliseconds),
     ("look-up in a constant database", "W11", "ns_per_get", nanoseconds),
+    ("commits of four threads, over those of one", "group", "times_4", times),
+    ("look at an idle folder, with most records over that with 10,000", "scale", "poll_growth", times),
+    ("bytes of a sync, end of a year over its beginning", "year", "kB_growth", times),
     ("one changed field: message of its own", "bytes", "message_B", unit("B")),
     ("one changed field, 1,000 in a message", "bytes", "batch_B", unit("B")),
     ("quiet datastore, 100,000 records", "bytes", "snapshot_MB", unit("MB")),
@@ -127,7 +134,7 @@ def dates(rows):
 
 def table(rows):
     known = {(row["workload"], row["metric"]): row for row in rows}
-    lines = ["| what | Cairn | best peer | ratio | goal |", "|---|--:|--:|--:|--:|"]
+    lines = ["| what | Cairn | best peer | ratio | goal | reached |", "|---|--:|--:|--:|--:|---|"]
     for what, workload, metric, form in ROWS:
         row = known.get((workload, metric))
         if not row or row["ours"] is None:
@@ -137,7 +144,8 @@ def table(rows):
             peer = f"{PEERS.get(row['peer'], row['peer'])} {form(row['peer_value'])}"
         ratio = "–" if row["ratio"] is None else digits(float(f"{row['ratio']:.2g}"))
         goal = "–" if row["goal"] is None else form(row["goal"])
-        lines.append(f"| {what} | {form(row['ours'])} | {peer} | {ratio} | {goal} |")
+        reached = {True: "yes", False: "no", None: "–"}[row["goal_met"]]
+        lines.append(f"| {what} | {form(row['ours'])} | {peer} | {ratio} | {goal} | {reached} |")
     return lines if len(lines) > 2 else []
 
 
@@ -250,9 +258,11 @@ def wrapped(words, indent=""):
 
 def section(results):
     rows, curves = results["rows"], results["curves"]
+    rounds = [row.get("rounds", 0) for row in rows if row.get("rounds")]
+    turns = f"{max(rounds)} rounds" if rounds else "the rounds"
     lines = wrapped(
-        f"Measured {dates(rows)} on a virtual machine ({results['machine']}): medians of the "
-        "rounds of `Benchmarks/run`; the ratio is that to the best peer in the same round, above 1 "
+        f"Measured {dates(rows)} on a virtual machine ({results['machine']}): medians of {turns} "
+        "of `Benchmarks/run`, one of what grows (the list of sizes, and all below it); the ratio is that to the best peer in the same round, above 1 "
         "where Cairn is better. This part is written by that program from "
         "`Benchmarks/results/latest.json`, which has every figure."
     )

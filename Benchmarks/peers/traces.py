@@ -1,8 +1,9 @@
 """W8 with a CRDT library: recordings of people who type, keystroke by keystroke.
 
-Usage: traces.py loro-list|loro-text|yrs-text W8 [DIRECTORY]
+Usage: traces.py loro-list|loro-text|yrs-text|loop W8 [DIRECTORY]
 CAIRN_TRACES names the directory of the recordings; `traces/ORIGIN.md` tells what they look like.
-Every keystroke is one call from Python, and in the second half of the figures one message.
+Every keystroke is one call from Python, and in the second half of the figures one message. `loop` makes
+the same calls of a replica that does nothing: what of the figures is Python.
 """
 
 import os
@@ -136,6 +137,50 @@ class YrsReplica:
         return str(self.items)
 
 
+class Nothing:
+    """What is left of a replica when it has no library."""
+
+    def __init__(self, number=99):
+        self.number = number
+
+    def type(self, patches):
+        for place, count, text in patches:
+            if count:
+                self.step(place, count)
+            if text:
+                self.step(place, text)
+
+    def step(self, place, what):
+        pass
+
+    def commit(self):
+        pass
+
+    def take_in(self, message):
+        pass
+
+
+def walk(figure):
+    """The calls of `typing` and of `messages`, of a replica that does nothing."""
+    trace = Trace("automerge-paper")
+    writer = Nothing()
+
+    def at_once():
+        writer.type(patch for patches in trace.patches for patch in patches)
+        writer.commit()
+
+    def one_by_one():
+        for patches in trace.patches:
+            writer.type(patches)
+            writer.commit()
+
+    figure("one_commit_ms", timed(at_once)[1])
+    figure("keystrokes_ms", timed(one_by_one)[1])
+    for name, suffix in [("friendsforever", ""), ("clownschool", "_clownschool")]:
+        sent = Trace(name).patches
+        figure("messages" + suffix + "_ms", timed(lambda: [writer.take_in(m) for m in sent])[1])
+
+
 def timed(call):
     start = time.perf_counter()
     result = call()
@@ -207,15 +252,18 @@ def main():
     name, workload = sys.argv[1:3]
     if workload != "W8":
         sys.exit(f"no such workload: {workload}")
+
+    def figure(metric, value):
+        print(workload, name, metric, f"{value:.6g}", sep="\t", flush=True)
+
+    if name == "loop":
+        walk(figure)
+        return
     replica = {
         "loro-list": LoroListReplica,
         "loro-text": LoroReplica,
         "yrs-text": YrsReplica,
     }[name]
-
-    def figure(metric, value):
-        print(workload, name, metric, f"{value:.6g}", sep="\t", flush=True)
-
     typing(replica, figure, one_commit=name != "yrs-text")
     messages(replica, figure, "friendsforever", "")
     messages(replica, figure, "clownschool", "_clownschool")

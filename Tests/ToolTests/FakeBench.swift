@@ -78,8 +78,8 @@
         program: ProjectFile.path("Tools/" + tool), environment: environment)
     }
 
-    /// Blocks its thread. A task that sleeps goes on when the pool has a thread for it, which may be
-    /// minutes later while other tests block them all; what it was waiting for is over by then.
+    /// Blocks its thread. A task that sleeps goes on when the pool has a thread for it, which may
+    /// be minutes later while other tests block them all: what it waits for is over by then.
     func wait(until isThere: () throws -> Bool) throws {
       while try !isThere() { Thread.sleep(forTimeInterval: 0.005) }
     }

@@ -21,6 +21,9 @@ struct FlipsCommand: AsyncParsableCommand {
   @Option(help: "Whole datastores that are opened with one file spoilt.")
   var opens = 6_000
 
+  @Option(help: "MiB of one more datastore, of which one bit of each byte is flipped.")
+  var store = 0
+
   @Option(help: "Only files whose path contains this.")
   var only: String?
 
@@ -49,6 +52,7 @@ struct FlipsCommand: AsyncParsableCommand {
       try flip(file, &ledger)
       try spoil(file, &ledger)
     }
+    if store > 0 { try flipStore(&ledger) }
     try await WorldOpening(world: world, files: files, opens: opens, seed: seed).run(&ledger)
     Culprit.end()
     try close(ledger)
@@ -62,16 +66,9 @@ struct FlipsCommand: AsyncParsableCommand {
     for place in bytes.indices {
       if place & 0xFFF == 0 { Culprit.progress() }
       for bit in 0..<8 {
-        Culprit.note(.flip(place << 3 | bit))
-        bytes[place] ^= 1 << UInt8(bit)
-        let outcome = try read(file, bytes, .flip(place << 3 | bit))
-        bytes[place] ^= 1 << UInt8(bit)
+        let outcome = try flip(place, bit, in: &bytes, file)
         outcomes[outcome, default: 0] += 1
-        if outcome != .same { continue }
-        guard file.isUncovered(place) else {
-          throw TortureFailure("\(file.path): byte \(place) bit \(bit): nothing covers it")
-        }
-        harmless.append(place << 3 | bit)
+        if outcome == .same { harmless.append(place << 3 | bit) }
       }
     }
     ledger.count("flips", bytes.count * 8)
@@ -83,6 +80,45 @@ struct FlipsCommand: AsyncParsableCommand {
     if !harmless.isEmpty {
       let places = Set(harmless.map { $0 >> 3 }).sorted()
       print("flips: \(file.path): \(harmless.count) bits change nothing, in bytes \(spans(places))")
+    }
+  }
+
+  /// One bit, which is as it was afterwards.
+  private func flip(
+    _ place: Int, _ bit: Int, in bytes: inout [UInt8], _ file: SpoiltFile
+  ) throws -> SpoiltFile.Outcome {
+    let mutation = Mutation.flip(place << 3 | bit)
+    Culprit.note(mutation)
+    bytes[place] ^= 1 << UInt8(bit)
+    let outcome = try read(file, bytes, mutation)
+    bytes[place] ^= 1 << UInt8(bit)
+    guard outcome != .same || file.isUncovered(place) else {
+      throw TortureFailure("\(file.path): byte \(place) bit \(bit): nothing covers it")
+    }
+    return outcome
+  }
+
+  /// One bit of each byte of a store that is much larger than the sample.
+  private func flipStore(_ ledger: inout Ledger) throws {
+    var outcomes: [SpoiltFile.Outcome: Int] = [:]
+    let large = try LargeStore(bytes: store << 20, seed: seed)
+    let random = SeededRandom(seed)
+    for (path, kind, whole) in large.files() where only.map(path.contains) ?? true {
+      Culprit.begin(path)
+      let file = try SpoiltFile(path, kind, whole)
+      var bytes = whole
+      for place in bytes.indices {
+        if place & 0xFFF == 0 { Culprit.progress() }
+        outcomes[try flip(place, random.below(8), in: &bytes, file), default: 0] += 1
+      }
+      ledger.count("store files")
+      ledger.count("store flips", bytes.count)
+    }
+    for outcome in SpoiltFile.Outcome.allCases {
+      ledger.count("store flips \(outcome.rawValue)", outcomes[outcome] ?? 0)
+    }
+    guard only != nil || ledger["store flips"] >= store << 20 else {
+      throw TortureFailure("the store is smaller than \(store) MiB")
     }
   }
 
@@ -104,8 +140,9 @@ struct FlipsCommand: AsyncParsableCommand {
     _ file: SpoiltFile, _ bytes: [UInt8], _ mutation: Mutation
   ) throws(TortureFailure) -> SpoiltFile.Outcome {
     do { return try file.outcome(bytes) } catch {
+      let again = "flips --seed \(seed)" + (store > 0 ? " --store \(store)" : "")
       throw TortureFailure(
-        "\(file.path): \(mutation): \(error); again with: flips --seed \(seed) --only \(file.path)")
+        "\(file.path): \(mutation): \(error); again with: \(again) --only \(file.path)")
     }
   }
 
@@ -132,7 +169,7 @@ struct FlipsCommand: AsyncParsableCommand {
     #endif
     let memory = usage.ru_maxrss / 1024
     ledger.count("memory MiB", memory)
-    try ledger.close(rates: ["flips"])
+    try ledger.close(rates: ["flips", "store flips"])
     guard memory <= FlipsCommand.memoryMax else {
       throw TortureFailure("\(memory) MiB were in use at once")
     }

@@ -1,4 +1,5 @@
 import CairnFuzzEntries
+import CairnMerge
 import CairnStore
 import TestSupport
 
