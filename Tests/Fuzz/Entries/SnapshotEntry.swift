@@ -48,6 +48,7 @@ enum BlockEntry {
     header.locatorBits = 24
     header.indexPages = 1
     header.blockCount = UInt32(blocks.count)
+    header.recordCount = UInt64(blocks.count)
     var body: [UInt8] = []
     var offsets: [UInt64] = []
     for (number, block) in blocks.enumerated() {
