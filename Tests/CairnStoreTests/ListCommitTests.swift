@@ -1,5 +1,7 @@
 import CairnDisk
+import CairnLog
 import CairnMerge
+import Synchronization
 import TestSupport
 import Testing
 
@@ -49,7 +51,7 @@ struct ListCommitTests {
     let error = refusal { _ = try device.store.sync() }
     #expect(try shown(device) == ["a", "b", "c"])
     if error != nil, error != .syncFailed {
-      #expect(device.store.vector == vector && device.store.totals.pending == 1)
+      #expect(device.store.vector == vector && device.store.totals.pending > 0)
     }
     device.disk.heal()
     return (device, error)
@@ -105,7 +107,7 @@ struct ListCommitTests {
     let device = try typing(isLinked: isLinked)
     try device.store.sync()
     let random = SeededRandom(3)
-    device.disk.capacity = device.disk.usedBytes + 40_000
+    device.disk.capacity = device.disk.usedBytes + 100_000
     var wanted = try #require(try shown(device))
     var error: StoreError.Kind?
     while error == nil, wanted.count < 1000 {
@@ -115,8 +117,10 @@ struct ListCommitTests {
       error = refusal { _ = try device.store.sync() }
     }
     #expect(error != nil && error != .syncFailed && wanted.count > 5)
-    #expect(try shown(device) == wanted && device.store.totals.pending == 1)
-    for _ in 0..<3 { #expect(refusal { _ = try device.store.sync() } == error) }
+    #expect(try shown(device) == wanted && device.store.totals.pending > 0)
+    // A try may make some room, by sealing a segment.
+    for _ in 0..<3 { _ = refusal { _ = try device.store.sync() } }
+    #expect(try shown(device) == wanted)
     device.disk.capacity = nil
     try device.store.sync()
     try device.crash(.nothingUnsynced)
@@ -135,7 +139,7 @@ struct ListCommitTests {
     var isAlone = false
   }
 
-  private func both(_ store: Store) throws -> Both {
+  private func compared(_ store: Store) throws -> Both {
     try store.state.withLock { guarded in
       var result = Both()
       var (state, encoder, delta) = (guarded.store, guarded.tail.encoder, Delta())
@@ -205,7 +209,7 @@ struct ListCommitTests {
     var (short, long) = (0, 0)
     for step in 0..<120 {
       for _ in 0...(random.below(3) / 2) { try change(device.store, random) }
-      let both = try both(device.store)
+      let both = try compared(device.store)
       if let bytes = both.short {
         #expect(both.isOneList && bytes == both.long, "step \(step)")
         short += 1
@@ -244,7 +248,9 @@ struct ListCommitTests {
     try device.store.sync()
     if fails { device.disk.failAt(operation: device.disk.operations + 1, reason: .noSpace) }
     #expect((refusal { try device.store.sync(packs: [pack]) } != nil) == fails)
-    let kept = device.store.state.withLock { $0.tail.scratch.capacity }
+    let kept = device.store.state.withLock { guarded in
+      guarded.tail.scratch.capacity + (guarded.tail.segment?.scratch.capacity ?? 0)
+    }
     #expect(kept <= LogTail.scratchKept, "\(kept) bytes")
     try device.store.sync(packs: [pack])
     #expect(try device.store.count(table: "t") == 4)

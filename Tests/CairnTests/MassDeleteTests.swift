@@ -439,13 +439,14 @@ import Testing
     try a.add("before")
     #expect(try a.sync().massDelete == nil)
     let found = MassDelete(devices: [], records: 3, recordsHere: 4)
-    let condition = try #require(a.exchanger?.condition)
+    let exchanger = try #require(a.exchanger)
+    let condition = exchanger.condition
     bench.disk.intercept { operation in
       if operation.verb == "write" { condition.set { $0.massDelete = found } }
       return nil
     }
     try a.add("meanwhile")
-    #expect(try #require(a.exchanger).hasNothingForSync)
+    #expect(exchanger.hasNothingForSync)
     #expect(try a.sync().massDelete == found)
   }
 }

@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnStore
 import TestSupport
 import Testing
 
