@@ -40,7 +40,10 @@ enum BlockEntry {
     let description = Array(bytes[part])
     var blocks: [[UInt8]] = []
     while blocks.count < 64, let length = try? reader.u16(), length > 0 {
-      guard let part = try? reader.skip(min(Int(length), reader.remaining)) else { break }
+      // No file has room for one without any bytes.
+      guard let part = try? reader.skip(min(Int(length), reader.remaining)), !part.isEmpty else {
+        break
+      }
       blocks.append(Array(bytes[part]))
     }
     var header = SnapshotHeader(datastore: StoreBench.datastore)
