@@ -227,7 +227,9 @@ public final class Datastore: Sendable {
     let done = try wrapped { () throws(StoreError) in try store.commit() }
     note(done.summary, hasNews: done.dot != nil)
     return SyncResult(
-      committed: done.dot != nil, incorporated: 0, newDevice: nil, massDelete: nil)
+      committed: done.dot != nil, incorporated: 0, newDevice: nil,
+      // Another thread's sync may have found one meanwhile.
+      massDelete: exchanger?.condition.massDelete)
   }
 
   /// What every sync leads to. `hasNews`: there is something for other devices.

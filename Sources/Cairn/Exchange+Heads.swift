@@ -101,6 +101,11 @@ extension Exchange {
     do throws(CairnError) {
       bytes = try await folder.read(directory + "/" + entry.name, limit: limit)
     } catch {
+      if error.code == .sizeLimit {
+        // No file of ours is as large.
+        report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
+        return nil
+      }
       try await noteUnread(entry, error, isVital: isVital, &report)
       return nil
     }
@@ -150,6 +155,23 @@ extension Exchange {
   /// listed the directory to the same device just before.
   static func mayBeOfOne(_ error: CairnError) -> Bool {
     [.server, .auth, .response, .request, .retryLater].contains(error.code)
+  }
+
+  /// What a folder that knows no parts of files says of one which is too large for it may be
+  /// anything but the end of a round, of an hour's budget, or of the connection, and what is looked
+  /// at elsewhere.
+  static func mayBeOfLargeFile(_ error: CairnError) -> Bool {
+    switch error.code {
+    case .closed, .deleted, .shutdown, .cancelled, .quota, .sizeLimit: false
+    // See `mayBeOfOne`.
+    case .server, .auth, .response, .request, .retryLater: false
+    default: !isOfConnection(error)
+    }
+  }
+
+  /// What is asked for at the same place again may well be given.
+  static func isOfConnection(_ error: CairnError) -> Bool {
+    [.network, .timeout, .noConnection, .ssl].contains(error.code)
   }
 
   /// Whether the directory is to be listed once more before anything else is asked for, after so

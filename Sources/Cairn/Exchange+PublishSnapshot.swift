@@ -39,7 +39,12 @@ extension Exchange {
       try await publishSnapshot(&head, listing, &report)
       memory.withLock { $0.snapshots = Retry(version: "") }
     } catch {
-      guard Exchange.canDoWithout(error) else { throw error }
+      guard Exchange.canDoWithout(error) else {
+        // Where it breaks each time, not every round may end with that.
+        let isBroken = Exchange.isOfConnection(error)
+        if isBroken { memory.withLock { $0.snapshots.fail(most: Retry.lockedRoundsMax) } }
+        throw error
+      }
       memory.withLock { $0.snapshots.fail() }
       report.problems.append(
         ExchangeReport.Problem(name: error.file ?? "the snapshot", reason: error.message))
@@ -48,7 +53,7 @@ extension Exchange {
 
   /// There is no room for a large file, or nothing takes it.
   private static func canDoWithout(_ error: CairnError) -> Bool {
-    [.quota, .diskSpace, .fileIO].contains(error.code) || mayBeOfOne(error)
+    error.code == .quota || mayBeOfOne(error) || mayBeOfLargeFile(error)
   }
 
   /// Publishes the snapshot that the store stands on: when the deltas behind the last one have
@@ -68,7 +73,8 @@ extension Exchange {
     else { return memory.withLock { $0.unwritableVector = file.vector } }
     let snapshot = Head.Snapshot(
       hash: SnapshotDescription.hash(vector: file.vector, fence: file.fence),
-      size: source.size, content: try source.hash(), vector: file.vector, fence: file.fence)
+      size: source.size, content: try hash(of: source, file.path), vector: file.vector,
+      fence: file.fence)
     let path = directory + "/" + snapshot.name
     if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
       // Another device wrote it. Another version of the packer may have packed it differently:
@@ -107,6 +113,28 @@ extension Exchange {
     }
     head.snapshot = snapshot
     report.publishedSnapshot = true
+  }
+
+  /// The hash of the snapshot's file: that of the last try, if it still is the same one. As long as
+  /// there is no room for it all of it would be read for each.
+  private func hash(of source: DiskSource, _ path: String) throws(CairnError) -> UInt128 {
+    let info: FileInfo?
+    do throws(DiskError) { info = try machine.disk.info(path) } catch { throw CairnError(error) }
+    if let known = memory.withLock({ $0.hashed }), known.path == path, known.info == info {
+      return known.content
+    }
+    let content = try source.hash()
+    if let info, info.size == source.size {
+      memory.withLock { $0.hashed = HashedFile(path: path, info: info, content: content) }
+    }
+    return content
+  }
+
+  /// What is known of a file at home as long as nothing of this has changed.
+  struct HashedFile {
+    let path: String
+    let info: FileInfo
+    let content: UInt128
   }
 
   /// A folder that can't write in pieces takes nothing as large; new devices can do without.

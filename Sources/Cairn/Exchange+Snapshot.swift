@@ -81,6 +81,7 @@ extension Exchange {
     var beginsAnew = false
     while true {
       let arrival = Arrival(download.withLock { $0?.received ?? 0 }, of: snapshot.size)
+      let start = arrival.count
       if arrival.isWhole { break }
       try checkAborted()
       report.requests += 1
@@ -93,7 +94,11 @@ extension Exchange {
         guard let failure = arrival.failure else {
           // More came than belongs to it.
           if arrival.isWhole { break }
-          throw error
+          guard isWithheld(entry, error, hasCome: arrival.count > start) else { throw error }
+          report.problems.append(
+            ExchangeReport.Problem(
+              name: entry.name, reason: error.message + "; all deltas are fetched instead"))
+          return false
         }
         // What has come is gone on with by whoever comes next.
         if arrival.isEnded { throw failure }
@@ -116,6 +121,16 @@ extension Exchange {
     }
     transfers.noteFetched(files: 1)
     return true
+  }
+
+  /// Whether the round goes on with the deltas, since the folder does not give a snapshot just now.
+  /// A connection that breaks ends the round, the first times; but where nothing has come of it the
+  /// snapshot is asked for ever more seldom, so that it ends some rounds, and not all.
+  private func isWithheld(_ entry: FolderEntry, _ error: CairnError, hasCome: Bool) -> Bool {
+    let isOfConnection = Exchange.isOfConnection(error) && !hasCome
+    guard isOfConnection || Exchange.mayBeOfLargeFile(error) else { return false }
+    withhold(entry, error)
+    return !isOfConnection || withheldCount(entry) >= Exchange.patience
   }
 
   /// How far a snapshot has come. A reference: with a place that changes while it is waited for,

@@ -91,6 +91,8 @@ final class Exchange: Sendable {
     var unwritableVector: VersionVector?
     /// When it is worth a try to publish a snapshot: there may be no room for it.
     var snapshots = Retry(version: "")
+    /// The own snapshot, and what its bytes were when it was last to be published.
+    var hashed: HashedFile?
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?

@@ -10,7 +10,9 @@ public protocol Folder: Sendable {
   /// The files in a directory (not those in directories below it); empty if there is none.
   func list(_ directory: String) async throws(CairnError) -> [FolderEntry]
 
-  /// A whole file, nil if it is not there. One of more than `limit` bytes is an error.
+  /// A whole file, nil if it is not there. One of more than `limit` bytes, or of more than the
+  /// folder can give in one piece, is a `sizeLimit`: that is a problem of this file, and the others
+  /// are gone on with.
   func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]?
 
   /// Puts a whole file in place, so that no reader of this folder sees a part of it if the folder
@@ -23,7 +25,9 @@ public protocol Folder: Sendable {
   /// Calls `body` with the bytes of a file from a place on, piece by piece, none of which is empty;
   /// false if it is not there. For files of any size: what `body` has is never read again, and what
   /// it throws ends the reading and is thrown. A folder that has nothing of its own for that reads
-  /// them whole, and only up to 1 GiB.
+  /// them whole, and only up to 1 GiB. One that is too large for the folder is a `sizeLimit`: a
+  /// snapshot is not asked for again then, and all deltas are fetched instead. So they are after
+  /// other errors that tell nothing of the connection; but it is asked for again, ever more seldom.
   func read(
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool

@@ -8,6 +8,9 @@ package struct Tuning: Sendable {
   package var compactFrom = StoreOptions().compactFrom
   /// A log of at most this size is not folded when the datastore is closed.
   package var replayBytes = StoreOptions().replayBytes
+  /// A commit waits for the compaction that it made due when what has changed since the snapshot
+  /// takes about so many bytes of memory; see `StoreOptions.overlayBytes`.
+  package var overlayBytes = StoreOptions().overlayBytes
   /// Compaction that is due runs in the commit that made it due, and not on a thread of its own.
   package var compactsInline = false
   /// Own files in the folder below this are merged into larger ones, and deltas of so many bytes
@@ -32,6 +35,7 @@ package struct Tuning: Sendable {
     options.segmentBytes = segmentBytes ?? options.segmentBytes
     options.compactFrom = compactFrom
     options.replayBytes = replayBytes
+    options.overlayBytes = overlayBytes
     options.compactsInline = compactsInline
   }
 }

@@ -15,7 +15,7 @@ package struct ActiveSegment {
   private let seedBase: UInt64
   private let previousChain: UInt128
   /// Where a payload is packed.
-  private var scratch: [UInt8] = []
+  package private(set) var scratch: [UInt8] = []
 
   private static let allocationMin = 64 << 10
   private static let scratchKept = 4 << 20
@@ -74,8 +74,9 @@ package struct ActiveSegment {
     }
     complete(
       &frame, kind, device: device, sequence: sequence, durableThrough: durableThrough)
-    try write(frame)
+    // Also if the write fails: nobody may write to this segment again for long.
     if scratch.capacity > ActiveSegment.scratchKept { scratch = [] }
+    try write(frame)
     items.append(
       SegmentFooter.Item(device: device, sequence: sequence, offset: UInt32(end)))
     end += frame.count

@@ -120,6 +120,16 @@ package struct SnapshotHeader: Equatable, Sendable {
       && indexOffset == directoryOffset &+ directoryPages * page
       && descriptionOffset == indexOffset &+ UInt64(indexPages) * page
       && descriptionLength <= UInt32(SnapshotHeader.descriptionBytesMax) && fileLength == length
+      && hasRoom
+  }
+
+  /// Whether what it counts can be in a file whose parts are these. A block has a byte at least,
+  /// and a row; each row has a slot, and each page a slot that is empty.
+  private var hasRoom: Bool {
+    let (blocks, pages) = (UInt64(blockCount), UInt64(indexPages))
+    let blockBytes = directoryOffset - UInt64(SnapshotHeader.size)
+    return blocks * UInt64(SnapshotHeader.blockHeaderSize + 1) <= blockBytes
+      && blocks <= recordCount && recordCount <= pages * UInt64(slotsPerPage - 1)
   }
 
   /// Where a hash is looked for: a page, the slot to start at, and the tag that its slot carries.

@@ -18,8 +18,9 @@ struct BaseSnapshot {
   /// The blocks that are in memory, in the order in which they came, and their numbers.
   private var kept: [Block] = []
   private var keptNumbers: [Int32] = []
-  /// By block: its place in `kept` plus one, 0 if it is not there.
-  private var places: [Int32]
+  /// By block: its place in `kept` plus one, 0 if it is not there. Empty until one is kept: of a
+  /// file that nobody has looked through only its header says how many there are.
+  private(set) var places: [Int32] = []
   private var keptBytes = 0
   private let budget: Int
 
@@ -38,7 +39,6 @@ struct BaseSnapshot {
         LogError(error, reader.path, at: reader.header.descriptionOffset, "the description"))
     }
     salts = description.tables.map { BaseSnapshot.salt($0.name) }
-    places = Array(repeating: 0, count: reader.blockCount)
   }
 
   static func salt(_ table: String) -> UInt64 { XXH3.hash64(table, seed: 1) }
@@ -71,9 +71,12 @@ struct BaseSnapshot {
 
   @inline(__always)
   private mutating func loaded(_ number: Int) throws(LogError) -> Block {
-    let place = Int(places[number])
+    let place = place(of: number)
     return place > 0 ? kept[place - 1] : try load(number)
   }
+
+  @inline(__always)
+  private func place(of number: Int) -> Int { number < places.count ? Int(places[number]) : 0 }
 
   private mutating func load(_ number: Int) throws(LogError) -> Block {
     let block = try BaseSnapshot.read(number, reader, &fields)
@@ -83,6 +86,7 @@ struct BaseSnapshot {
   }
 
   private mutating func keep(_ block: Block, _ number: Int) {
+    if places.isEmpty { places = Array(repeating: 0, count: reader.blockCount) }
     kept.append(block)
     keptNumbers.append(Int32(number))
     places[number] = Int32(kept.count)
@@ -90,12 +94,12 @@ struct BaseSnapshot {
   }
 
   /// Whether all of it is unpacked in memory.
-  var isWhole: Bool { kept.count == places.count }
+  var isWhole: Bool { kept.count == reader.blockCount }
 
   /// Unpacks blocks one after the other, up to the first for which the budget has no room. What is
   /// kept already stays.
   mutating func fill() throws(StoreError) {
-    for number in places.indices where places[number] == 0 && keptBytes < budget {
+    for number in 0..<reader.blockCount where place(of: number) == 0 && keptBytes < budget {
       let block = try readUnkept(number)
       if keptBytes + block.bytes.count > budget { return }
       keep(block, number)
@@ -126,7 +130,7 @@ struct BaseSnapshot {
 
   /// A block for one pass over everything: taken if it is there, not kept if it is not.
   mutating func readUnkept(_ number: Int) throws(StoreError) -> Block {
-    let place = Int(places[number])
+    let place = place(of: number)
     if place > 0 { return kept[place - 1] }
     do { return try BaseSnapshot.read(number, reader, &fields) } catch {
       throw StoreError(error)

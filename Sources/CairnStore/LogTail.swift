@@ -32,6 +32,9 @@ struct LogTail {
     }
   }
 
+  /// Empties the scratch if it takes more memory than is worth keeping for the next frame.
+  mutating func giveBackScratch() { if scratch.capacity > LogTail.scratchKept { scratch = [] } }
+
   /// This process has written to the log.
   var hasWritten = false
   /// What an earlier process wrote and nothing vouches for.

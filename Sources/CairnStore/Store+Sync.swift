@@ -161,7 +161,7 @@ extension Store {
     defer {
       // That of a large one is given back.
       guarded.tail.draft.splices.removeAll()
-      if guarded.tail.scratch.capacity > LogTail.scratchKept { guarded.tail.scratch = [] }
+      guarded.tail.giveBackScratch()
       if guarded.tail.draft.rows.count > LogTail.draftCellsKept { guarded.tail.draft = Delta() }
     }
     return try commitDraft(&guarded)
@@ -176,7 +176,7 @@ extension Store {
     else { return nil }
     defer {
       guarded.tail.listDraft.giveBack()
-      if guarded.tail.scratch.capacity > LogTail.scratchKept { guarded.tail.scratch = [] }
+      guarded.tail.giveBackScratch()
     }
     guarded.tail.beginFrame()
     Store.encode(
@@ -384,6 +384,8 @@ extension Store {
     try keepDeleted(plan.deletes, &guarded)
     try prepareTail(&guarded, forCuts: plan.hasCuts)
     swap(&guarded.tail.scratch, &frame)
+    // The next commit, which would give it back, may be hours away.
+    defer { guarded.tail.giveBackScratch() }
     try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)
     guarded.syncNumber += 1
     guarded.store.totals.reporting = guarded.syncNumber

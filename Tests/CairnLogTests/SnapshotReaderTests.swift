@@ -52,4 +52,49 @@ struct SnapshotReaderTests {
     try sample.declare(SnapshotHeader.blockBytesMax + 1, of: 1)
     #expect(logFailure { _ = try sample.reader().block(1) } == .limit)
   }
+
+  /// A header whose parts follow each other as they should, and zeros behind it.
+  private func claim(
+    blocks: UInt32, blockBytes: UInt64, pages: UInt32 = 1, slotBytes: UInt8 = 4, rows: UInt64
+  ) throws -> LogError.Reason? {
+    var header = SnapshotHeader(datastore: SegmentSample.header.datastore)
+    header.blockCount = blocks
+    header.recordCount = rows
+    header.indexPages = pages
+    (header.rowBits, header.locatorBits, header.slotBytes) = (1, 30, slotBytes)
+    header.directoryOffset = UInt64(SnapshotHeader.size) + blockBytes
+    let directoryPages = (UInt64(blocks) + 510) / 511
+    header.indexOffset = header.directoryOffset + directoryPages * 4096
+    header.descriptionOffset = header.indexOffset + UInt64(pages) * 4096
+    do {
+      let read = try SnapshotHeader(
+        header.encoded(), fileLength: header.fileLength, path: SnapshotSample.path)
+      #expect(read == header)
+      return nil
+    } catch { return error.reason }
+  }
+
+  @Test func `a header that counts more than its file can hold is refused before anything is made`()
+    throws
+  {
+    // A block has 17 bytes at least.
+    #expect(try claim(blocks: 3, blockBytes: 51, rows: 3) == nil)
+    #expect(try claim(blocks: 3, blockBytes: 50, rows: 3) == .corrupt)
+    let many = UInt32(Int32.max)
+    #expect(try claim(blocks: many, blockBytes: 0, pages: 1 << 22, rows: 1 << 31) == .corrupt)
+    // And a row.
+    #expect(try claim(blocks: 3, blockBytes: 1 << 20, rows: 2) == .corrupt)
+    #expect(try claim(blocks: .max, blockBytes: 1 << 40, rows: 0) == .corrupt)
+    // Of a page's slots one is empty.
+    for (slotBytes, slots) in [(UInt8(4), UInt64(1022)), (8, 511)] {
+      let most = 3 * (slots - 1)
+      #expect(
+        try claim(blocks: 2, blockBytes: 99, pages: 3, slotBytes: slotBytes, rows: most) == nil)
+      #expect(
+        try claim(blocks: 2, blockBytes: 99, pages: 3, slotBytes: slotBytes, rows: most + 1)
+          == .corrupt)
+    }
+    #expect(try claim(blocks: 2, blockBytes: 99, rows: .max) == .corrupt)
+    #expect(try claim(blocks: 0, blockBytes: 0, rows: 0) == nil)
+  }
 }

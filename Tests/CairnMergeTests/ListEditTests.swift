@@ -1,6 +1,7 @@
-import CairnMerge
 import TestSupport
 import Testing
+
+@testable import CairnMerge
 
 /// What a commit says: the least that comes to the same.
 @Suite struct ListEditTests {
@@ -360,5 +361,44 @@ import Testing
     // Every other one.
     #expect(
       try isKept { list in for index in 0..<1200 { list.remove(at: index) } } == false)
+  }
+
+  /// A keystroke in a list that only this device edits is told without looking for what changed.
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func `the only change is the one that a search for all changes finds`(seed: UInt64) {
+    let random = SeededRandom(seed)
+    var list = ListState(plain: (0..<5).map { .int(Int64($0)) }, isCreated: false)
+    for _ in 0..<30 {
+      let before = list
+      let edits = 1 + random.below(3)
+      var isKeystroke = edits == 1
+      for _ in 0..<edits {
+        let count = list.values(.remote).count
+        switch random.below(count == 0 ? 1 : 6) {
+        case 1, 2: list.remove(at: random.below(count))
+        case 3:
+          list.replace(at: random.below(count), with: .int(Int64(random.below(9))))
+          isKeystroke = false
+        case 4:
+          list.move(from: random.below(count), to: random.below(count))
+          isKeystroke = false
+        default: list.insert(.int(Int64(random.below(9))), at: random.below(count + 1))
+        }
+      }
+      if !list.hasPending { continue }
+      list.dropNullMoves()
+      let all = list.changedNodes()
+      if let (node, isOld, isNow) = list.onlyChange() {
+        #expect(all.count == 1 && all[0] == (node, isOld, isNow) && isOld != isNow)
+      } else {
+        #expect(!isKeystroke)
+      }
+      // Whichever way it was found, it makes the one list of the other.
+      let splices = list.collectSplices()
+      var copy = before
+      if let splices { copy.apply(splices) }
+      #expect(copy.values(.remote) == list.values(.remote))
+      if splices == nil || random.below(5) == 0 { list.rollBack() } else { list.commitPlain() }
+    }
   }
 }

@@ -139,6 +139,17 @@ struct SnapshotFileTests {
     #expect(disk.reads == after)
   }
 
+  @Test func `nothing is kept for a block before one is, and a full read keeps none`() throws {
+    let disk = try many(Self.names(4_000, SeededRandom(5)))
+    var base = try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 1 << 20)
+    for number in 0..<base.reader.blockCount { _ = try base.readUnkept(number) }
+    #expect(base.places.isEmpty && !base.isWhole)
+    _ = try base.block(2)
+    #expect(base.places.count == base.reader.blockCount)
+    #expect(base.places.indices.filter { base.places[$0] > 0 } == [2])
+  }
+
   @Test func `records whose hashes are the same end in an error, not in a loop`() throws {
     let file = try MemoryDisk().open("/s.snap", .create)
     let writer = SnapshotWriter(file: file, datastore: 1)

@@ -46,36 +46,12 @@ package enum Tool {
     _ arguments: [String], input: String = "/dev/null", output: String, errors: String,
     program: String = "cairn", environment: [String: String]? = nil
   ) throws -> Int32 {
-    let path = program.hasPrefix("/") ? program : directory + program
-    let words = unsafe WordList([path] + arguments)
-    let settings = unsafe environment.map { settings in
-      unsafe WordList(settings.sorted { $0.key < $1.key }.map { $0.key + "=" + $0.value })
-    }
-    var actions = unsafe posix_spawn_file_actions_t()
-    unsafe posix_spawn_file_actions_init(&actions)
-    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-    let new = O_WRONLY | O_CREAT
-    let streams = [(0, input, O_RDONLY), (1, output, new), (2, errors, new)]
-    for (descriptor, file, flags) in streams {
-      unsafe posix_spawn_file_actions_addopen(&actions, Int32(descriptor), file, flags, 0o600)
-    }
-    var attributes = posix_spawnattr_t()
-    unsafe posix_spawnattr_init(&attributes)
-    defer { unsafe posix_spawnattr_destroy(&attributes) }
-    // A thread of Dispatch blocks signals, and tests may have some ignored: nothing to what is
-    // started here.
-    var (none, all) = (sigset_t(), sigset_t())
-    unsafe sigemptyset(&none)
-    unsafe sigfillset(&all)
-    unsafe posix_spawnattr_setsigmask(&attributes, &none)
-    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-    unsafe posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-    var process = pid_t()
-    let code = unsafe posix_spawn(
-      &process, path, &actions, &attributes, words.pointer, settings?.pointer ?? environ)
-    guard code == 0 else { throw NotStarted(path: path, code: code) }
-    return process
+    try Spawn.start(
+      program.hasPrefix("/") ? program : directory + program, arguments,
+      streams: [.input(input), .output(output), .output(errors, isError: true)],
+      environment: environment.map { settings in
+        settings.sorted { $0.key < $1.key }.map { $0.key + "=" + $0.value }
+      })
   }
 
   /// What it exits with, or minus the signal that ends it.
@@ -96,30 +72,5 @@ package enum Tool {
     let file = try PosixDisk().open(path, .read)
     defer { file.close() }
     return String(decoding: try file.read(at: 0, count: Int(try file.size())), as: UTF8.self)
-  }
-
-  package struct NotStarted: Error {
-    package var path: String
-    package var code: Int32
-  }
-}
-
-/// Words as C wants them: each ends with a zero, the list with a null pointer.
-private final class WordList {
-  let pointer: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  private let count: Int
-
-  init(_ words: [String]) {
-    count = words.count
-    unsafe pointer = .allocate(capacity: count + 1)
-    for (index, word) in words.enumerated() {
-      unsafe (pointer + index).initialize(to: strdup(word))
-    }
-    unsafe (pointer + count).initialize(to: nil)
-  }
-
-  deinit {
-    for index in 0..<count { unsafe free(pointer[index]) }
-    unsafe pointer.deallocate()
   }
 }

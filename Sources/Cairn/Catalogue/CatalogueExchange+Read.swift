@@ -337,7 +337,7 @@ extension CatalogueExchange {
     } catch {
       let problem = ExchangeReport.Problem(name: entry.name, reason: error.message)
       switch error.code {
-      case .fileIO, .notFound, .corrupt, .readOnly: break
+      case .fileIO, .notFound, .corrupt, .readOnly, .sizeLimit: break
       case _ where Exchange.mayBeOfOne(error):
         // A server that is out of order, or busy, is not asked for all of them.
         report.requests += 1

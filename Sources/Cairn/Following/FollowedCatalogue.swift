@@ -116,7 +116,7 @@ final class FollowedCatalogue: Sendable {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     switch error.code {
-    case .fileIO, .notFound, .corrupt, .readOnly: break
+    case .fileIO, .notFound, .corrupt, .readOnly, .sizeLimit: break
     case _ where Exchange.mayBeOfOne(error):
       report.requests += 1
       _ = try await folder.list(FileName.catalogue)

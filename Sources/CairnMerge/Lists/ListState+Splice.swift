@@ -45,10 +45,10 @@ extension ListState {
   }
 
   /// A node that differs: whether it was an item before, and is one now.
-  private typealias ChangedNode = (UInt32, isOld: Bool, isNow: Bool)
+  typealias ChangedNode = (UInt32, isOld: Bool, isNow: Bool)
 
   /// That of an item which was put in or taken out, if this is all: a keystroke.
-  private mutating func onlyChange() -> ChangedNode? {
+  mutating func onlyChange() -> ChangedNode? {
     if !pending.moved.isEmpty { return nil }
     let new = items.count - Int(pending.committed)
     if new == 1, pending.touched.isEmpty, rope.contains(pending.committed) {
@@ -60,7 +60,7 @@ extension ListState {
   }
 
   /// Nodes that differ, in the order of the list.
-  private mutating func changedNodes() -> [ChangedNode] {
+  mutating func changedNodes() -> [ChangedNode] {
     var result: [ChangedNode] = []
     for slot in pending.committed..<UInt32(items.count) where rope.contains(slot) {
       result.append((slot, isOld: false, isNow: true))

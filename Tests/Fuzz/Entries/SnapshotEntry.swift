@@ -40,7 +40,10 @@ enum BlockEntry {
     let description = Array(bytes[part])
     var blocks: [[UInt8]] = []
     while blocks.count < 64, let length = try? reader.u16(), length > 0 {
-      guard let part = try? reader.skip(min(Int(length), reader.remaining)) else { break }
+      // No file has room for one without any bytes.
+      guard let part = try? reader.skip(min(Int(length), reader.remaining)), !part.isEmpty else {
+        break
+      }
       blocks.append(Array(bytes[part]))
     }
     var header = SnapshotHeader(datastore: StoreBench.datastore)
@@ -48,6 +51,7 @@ enum BlockEntry {
     header.locatorBits = 24
     header.indexPages = 1
     header.blockCount = UInt32(blocks.count)
+    header.recordCount = UInt64(blocks.count)
     var body: [UInt8] = []
     var offsets: [UInt64] = []
     for (number, block) in blocks.enumerated() {

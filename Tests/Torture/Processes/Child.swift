@@ -1,5 +1,6 @@
 import CairnDisk
 import Synchronization
+import TestSupport
 
 #if canImport(Darwin)
   import Darwin
@@ -24,41 +25,12 @@ final class Child: Sendable {
   init(
     _ program: String, _ arguments: [String], output: String, environment: [String] = []
   ) throws(TortureFailure) {
-    var actions = posix_spawn_file_actions_t()
-    unsafe posix_spawn_file_actions_init(&actions)
-    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-    unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND
-    unsafe posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o644)
-    unsafe posix_spawn_file_actions_addopen(&actions, 2, output + ".errors", flags, 0o644)
-    var attributes = posix_spawnattr_t()
-    unsafe posix_spawnattr_init(&attributes)
-    defer { unsafe posix_spawnattr_destroy(&attributes) }
-    // What this process ignores or blocks is nothing to its children.
-    var (none, all) = (sigset_t(), sigset_t())
-    unsafe sigemptyset(&none)
-    unsafe sigfillset(&all)
-    unsafe posix_spawnattr_setsigmask(&attributes, &none)
-    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-    unsafe posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    var words = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
-    var settings = unsafe environment.map { unsafe strdup($0) }
-    var place = 0
-    while let setting = unsafe environ[place] {
-      unsafe settings.append(strdup(setting))
-      place += 1
-    }
-    unsafe settings.append(nil)
-    defer {
-      for word in unsafe words + settings { if let word = unsafe word { unsafe free(word) } }
-    }
-    var pid: pid_t = 0
-    let code = unsafe posix_spawnp(&pid, program, &actions, &attributes, &words, &settings)
-    guard code == 0 else {
-      throw TortureFailure("could not start \(program): errno \(code)")
-    }
-    self.pid = pid
+    do throws(Spawn.NotStarted) {
+      pid = try Spawn.start(
+        program, arguments,
+        streams: [.input(), .output(output), .output(output + ".errors", isError: true)],
+        environment: Spawn.environment(adding: environment))
+    } catch { throw TortureFailure("could not start \(program): errno \(error.code)") }
     self.output = output
     Leftovers.started(pid)
   }
