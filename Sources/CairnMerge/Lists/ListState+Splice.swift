@@ -45,10 +45,10 @@ extension ListState {
   }
 
   /// A node that differs: whether it was an item before, and is one now.
-  private typealias ChangedNode = (UInt32, isOld: Bool, isNow: Bool)
+  typealias ChangedNode = (UInt32, isOld: Bool, isNow: Bool)
 
   /// That of an item which was put in or taken out, if this is all: a keystroke.
-  private mutating func onlyChange() -> ChangedNode? {
+  mutating func onlyChange() -> ChangedNode? {
     if !pending.moved.isEmpty { return nil }
     let new = items.count - Int(pending.committed)
     if new == 1, pending.touched.isEmpty, rope.contains(pending.committed) {
