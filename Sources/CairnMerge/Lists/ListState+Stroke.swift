@@ -1,8 +1,8 @@
 import CairnBytes
 
 /// Pending edits that are one stroke, as somebody makes them who commits each letter: a way from
-/// there to a delta, and to a committed edit, on which nothing is allocated. It says and leaves what
-/// `collect` and `commit` would.
+/// there to a delta, and to a committed edit, on which nothing is allocated. It says and leaves
+/// what `collect` and `commit` would.
 extension ListState {
   /// What the pending edits do, if that is one stroke; nil for everything else.
   package mutating func stroke() -> ListStroke? {
