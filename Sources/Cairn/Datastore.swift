@@ -28,6 +28,8 @@ public final class Datastore: Sendable {
   /// The contents of attachments that are here.
   let blobs: BlobStore
   private let background = Lock<BackgroundExchange?>(nil)
+  /// Whether there is one: for each commit, which need not take the lock for that.
+  private let isInBackground = Atomic<Bool>(false)
   /// For a local datastore, which transfers nothing.
   private let idleGauge = TransferGauge()
   var gauge: TransferGauge { exchanger?.transfers.gauge ?? idleGauge }
@@ -226,16 +228,13 @@ public final class Datastore: Sendable {
   private func commit() throws(CairnError) -> SyncResult {
     let done = try wrapped { () throws(StoreError) in try store.commit() }
     note(done.summary, hasNews: done.dot != nil)
-    return SyncResult(
-      committed: done.dot != nil, incorporated: 0, newDevice: nil,
-      // Another thread's sync may have found one meanwhile.
-      massDelete: exchanger?.condition.massDelete)
+    return SyncResult(committed: done.dot != nil)
   }
 
   /// What every sync leads to. `hasNews`: there is something for other devices.
   private func note(_ summary: StoreSummary?, hasNews: Bool) {
     roleNote?.note(effectiveRole)
-    if hasNews { background.withLock { $0?.hint() } }
+    if hasNews, isInBackground.load(ordering: .acquiring) { background.withLock { $0?.hint() } }
     if let summary, info.note(summary, published: exchanger == nil ? nil : store.published) {
       manager.noteList()
     }
@@ -351,6 +350,7 @@ public final class Datastore: Sendable {
           guard let self else { throw CairnError(.closed, "the datastore is gone") }
           return try await exchange()
         }, onReport: onReport)
+      isInBackground.store(true, ordering: .releasing)
     }
   }
 
@@ -361,6 +361,7 @@ public final class Datastore: Sendable {
       exchanger?.condition.set { $0.isInBackground = false }
       running?.stop()
       running = nil
+      isInBackground.store(false, ordering: .releasing)
     }
     exchanger?.condition.tell()
   }

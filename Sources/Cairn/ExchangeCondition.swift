@@ -23,6 +23,8 @@ final class ExchangeCondition: Sendable {
   }
 
   private let state = Lock(State())
+  /// What `isCalm` says: for each commit, which need not take the lock for that.
+  private let calm = Atomic<Bool>(true)
   private let listener = Lock(Callback())
 
   var current: State { state.withLock { $0 } }
@@ -31,9 +33,7 @@ final class ExchangeCondition: Sendable {
   var massDelete: MassDelete? { state.withLock { $0.massDelete } }
 
   /// Whether nothing that was fetched waits for a sync.
-  var isCalm: Bool {
-    state.withLock { !$0.hasIncoming && !$0.isBlocked && $0.massDelete == nil }
-  }
+  var isCalm: Bool { calm.load(ordering: .acquiring) }
 
   /// What is called after changes, under no lock of this.
   func onChange(_ tell: @escaping @Sendable () -> Void) { listener.withLock { $0.call = tell } }
@@ -48,6 +48,8 @@ final class ExchangeCondition: Sendable {
     state.withLock { state in
       let before = state
       change(&state)
+      let isCalm = !state.hasIncoming && !state.isBlocked && state.massDelete == nil
+      calm.store(isCalm, ordering: .releasing)
       return state != before
     }
   }

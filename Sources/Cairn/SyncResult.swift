@@ -44,9 +44,14 @@ public struct SyncResult: Sendable {
   public var committed: Bool
   /// Deltas of other devices that became visible.
   public var incorporated: Int
+
   /// The new name of this device (`Datastore.device`), 16 hex digits, if it had to take one:
   /// another copy of it had published under the old one. What only this copy had is under the new.
-  public var newDevice: String?
+  public var newDevice: String? {
+    get { news?.parts.newDevice }
+    set { change { $0.newDevice = newValue } }
+  }
+
   /// Records that other devices' changes touched, once each.
   ///
   /// For a new device that has taken in a snapshot these are all records there are. They are read
@@ -54,9 +59,10 @@ public struct SyncResult: Sendable {
   /// the file has come to harm meanwhile, those that can't be read any more are not among them.
   public var changes: [Change] {
     get {
-      guard let arrived else { return listed }
-      let known = Set(listed.map { RowKey(table: $0.table, id: $0.id) })
-      var result = listed
+      guard let parts = news?.parts else { return [] }
+      guard let arrived = parts.arrived else { return parts.listed }
+      let known = Set(parts.listed.map { RowKey(table: $0.table, id: $0.id) })
+      var result = parts.listed
       arrived.forEach { table, id in
         let key = RowKey(table: table, id: RecordID(id))
         if !known.isEmpty, known.contains(key) { return }
@@ -64,17 +70,45 @@ public struct SyncResult: Sendable {
       }
       return result
     }
-    set { (listed, arrived) = (newValue, nil) }
+    set { change { ($0.listed, $0.arrived) = (newValue, nil) } }
   }
-  private var listed: [Change]
-  private var arrived: ArrivedRecords?
 
   /// Conflicts in the records that changed, those decided earlier but still remembered included.
-  public var conflicts: [Conflict]
+  public var conflicts: [Conflict] {
+    get { news?.parts.conflicts ?? [] }
+    set { change { $0.conflicts = newValue } }
+  }
 
   /// Other devices' deletes that were not taken, since there are so many at once, and how to go on;
   /// nil if there are none.
-  public var massDelete: MassDelete?
+  public var massDelete: MassDelete? {
+    get { news?.parts.massDelete }
+    set { change { $0.massDelete = newValue } }
+  }
+
+  /// All that there is to say about other devices. After most syncs it is nothing, and a result is
+  /// handed on and dropped for each: as three words, none of which counts references.
+  private var news: News?
+
+  private final class News: Sendable {
+    let parts: Parts
+
+    init(_ parts: Parts) { self.parts = parts }
+  }
+
+  private struct Parts: Sendable {
+    var newDevice: String?
+    var massDelete: MassDelete?
+    var listed: [Change] = []
+    var arrived: ArrivedRecords?
+    var conflicts: [Conflict] = []
+  }
+
+  private mutating func change(_ body: (inout Parts) -> Void) {
+    var parts = news?.parts ?? Parts()
+    body(&parts)
+    news = News(parts)
+  }
 
   /// The changed records by table.
   public var changedRecords: [String: Set<RecordID>] {
@@ -84,21 +118,20 @@ public struct SyncResult: Sendable {
   }
 
   /// What a sync says that made nothing of other devices visible.
-  init(committed: Bool, incorporated: Int, newDevice: String?, massDelete: MassDelete?) {
+  init(
+    committed: Bool, incorporated: Int = 0, newDevice: String? = nil, massDelete: MassDelete? = nil
+  ) {
     self.committed = committed
     self.incorporated = incorporated
-    self.newDevice = newDevice
-    self.massDelete = massDelete
-    listed = []
-    conflicts = []
+    if newDevice == nil, massDelete == nil { return }
+    news = News(Parts(newDevice: newDevice, massDelete: massDelete))
   }
 
   mutating func add(_ outcome: SyncOutcome, rule: (String, String) -> ResolutionRule) {
-    arrived = outcome.arrived
-    listed = outcome.changed.map {
+    let listed = outcome.changed.map {
       Change(table: $0.table, id: RecordID($0.id), isDeleted: $0.isDeleted)
     }
-    conflicts = outcome.conflicts.map { found in
+    let conflicts = outcome.conflicts.map { found in
       Conflict(
         table: found.table, id: RecordID(found.id), field: found.conflict.field,
         rule: rule(found.table, found.conflict.field),
@@ -108,6 +141,10 @@ public struct SyncResult: Sendable {
             value: $0.value.map(Value.init), device: $0.device.description,
             time: Timestamp(millisecondsSince1970: $0.time))
         })
+    }
+    change {
+      ($0.listed, $0.arrived) = (listed, outcome.arrived)
+      $0.conflicts = conflicts
     }
   }
 }

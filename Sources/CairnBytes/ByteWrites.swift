@@ -57,6 +57,8 @@ extension [UInt8] {
   /// The UTF-8 bytes of a text, without a length.
   @inlinable @inline(always)
   package mutating func putUTF8(_ text: String) {
+    // A letter that was typed: the way for many bytes costs ten times as much.
+    if text.utf8.count == 1 { return append(text.utf8[text.startIndex]) }
     var copy = text
     copy.withUTF8 { unsafe append(contentsOf: $0) }
   }

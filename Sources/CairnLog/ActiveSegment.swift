@@ -90,12 +90,10 @@ package struct ActiveSegment {
     let rawLength = frame.count - FrameFormat.headerSize
     let isPacked = rawLength >= FrameFormat.packFrom && pack(&frame)
     let storedLength = frame.count - FrameFormat.headerSize
-    frame.set(UInt32(storedLength), at: 0)
-    // Kind and flags, and two bytes that are zero.
-    let flags: UInt32 = isPacked ? UInt32(FrameFormat.flagPacked) : 0
-    frame.set(UInt32(kind.rawValue) | flags << 8, at: 4)
-    frame.set(UInt32(rawLength), at: 8)
-    frame.set(UInt32(durableThrough), at: 12)
+    // Behind the length come kind and flags, and two bytes that are zero.
+    let flags = isPacked ? UInt64(FrameFormat.flagPacked) : 0
+    frame.set(UInt64(UInt32(storedLength)) | UInt64(kind.rawValue) << 32 | flags << 40, at: 0)
+    frame.set(UInt64(UInt32(rawLength)) | UInt64(UInt32(durableThrough)) << 32, at: 8)
     frame.set(device, at: 16)
     frame.set(sequence, at: 24)
     let seed = FrameFormat.seed(base: seedBase, offset: UInt64(end))

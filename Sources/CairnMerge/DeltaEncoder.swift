@@ -38,12 +38,13 @@ package struct DeltaEncoder: Sendable {
     }
   }
 
-  /// Appends the same bytes as for a `Delta` that says the same. `delta` stays as it is; handed
-  /// over in any other way, its parts would be copied.
-  package mutating func encode(_ delta: inout ListDelta, into out: inout [UInt8]) {
-    putHead(time: delta.time, dependencies: delta.dependencies, into: &out)
+  /// Appends the same bytes as for a `Delta` that says the same. The stroke is pending in `list`.
+  package mutating func encode(
+    _ delta: ListDelta, _ stroke: ListStroke, of list: inout ListState, into out: inout [UInt8]
+  ) {
+    putHead(time: delta.time, dependencies: [], into: &out)
     // One section of one record, without flags, …
-    out.putVarint(1 as UInt64)
+    out.put(1 as UInt8)
     put(name: delta.table, into: &out)
     out.put(1 as UInt8)
     out.put(0 as UInt8)
@@ -52,15 +53,36 @@ package struct DeltaEncoder: Sendable {
     out.put(1 as UInt8)
     out.putVarint(UInt64(delta.reference) + 2)
     // One column that every row has.
-    out.putVarint(1 as UInt64)
+    out.put(1 as UInt8)
     put(name: delta.field, into: &out)
-    if delta.isSpliced {
+    if list.isPlain {
       out.put(Delta.Operation.splice.rawValue)
-      put(delta.splices, into: &out)
     } else {
       out.put(Delta.Operation.edit.rawValue)
-      put(delta.edit, dot: delta.dot, into: &out)
+      if stroke.id.dot.device == delta.dot.device {
+        out.put(0 as UInt8)
+      } else {
+        out.put(1 as UInt8)
+        put(device: stroke.id.dot.device, into: &out)
+      }
     }
+    // A keystroke is short: its length is one byte.
+    out.put(0 as UInt8)
+    let start = out.count
+    list.encode(stroke, dot: delta.dot, into: &out)
+    putLength(from: start, into: &out)
+  }
+
+  /// Writes the length of what begins at a place where a byte was left for it.
+  private mutating func putLength(from start: Int, into out: inout [UInt8]) {
+    if out.count - start < 0x80 {
+      out[start - 1] = UInt8(truncatingIfNeeded: out.count - start)
+      return
+    }
+    part.clear()
+    part.put(out, start..<out.count)
+    out.removeLast(out.count - start + 1)
+    out.putBlob(part)
   }
 
   private mutating func putHead(time: Int64, dependencies: [Dot], into out: inout [UInt8]) {

@@ -51,6 +51,14 @@ package struct VersionVector: Hashable, Sendable {
     other.entries.allSatisfy(contains)
   }
 
+  /// The same, whatever `other` has seen of one device.
+  package func covers(_ other: VersionVector, butFor device: DeviceID) -> Bool {
+    for dot in other.entries where dot.device != device {
+      if !contains(dot) { return false }
+    }
+    return true
+  }
+
   /// Sees this dot and everything before it from the same device.
   package mutating func insert(_ dot: Dot) {
     // Mostly it is the last device, whose next delta it is.

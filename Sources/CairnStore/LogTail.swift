@@ -18,8 +18,6 @@ struct LogTail {
   var scratch: [UInt8] = []
   /// The memory of the delta that was committed last.
   var draft = Delta()
-  /// The same of one that changed a list and nothing else.
-  var listDraft = ListDelta()
   static let draftCellsKept = 1024
   static let scratchKept = 4 << 20
 

@@ -324,18 +324,20 @@ extension Store {
       if let frozen = guarded.frozenBytes {
         return (false, false, guarded.store.overlayBytes - frozen > options.overlayBytes / 2)
       }
-      // The rule, which takes no copy of what is guarded: a short log, and no fence.
-      if guarded.tail.replayBytes <= options.compactFrom, guarded.store.cuts.cuts.isEmpty,
-        options.cutFrom > 0
-      {
-        return (false, false, false)
-      }
+      if !mayNeedCompaction(&guarded) { return (false, false, false) }
       let isLong = guarded.tail.replayBytes > threshold(guarded)
       let waits = !guarded.isTurnTaken && isLoading(guarded)
       return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)), waits)
     }
     if isDue { startCompaction(isLong: isLong) }
     if waits { compaction.withLock { $0.thread }?.join() }
+  }
+
+  /// Not, as a rule: while the log is short, there is no fence, and no compaction is under way.
+  /// Takes no copy of what is guarded.
+  func mayNeedCompaction(_ guarded: inout Guarded) -> Bool {
+    guarded.tail.replayBytes > options.compactFrom || guarded.frozenBytes != nil
+      || !guarded.store.cuts.cuts.isEmpty || options.cutFrom <= 0
   }
 
   /// One at a time. Refused in a forked child: the turn that its parent had when it was forked is

@@ -51,15 +51,17 @@ extension Store {
   package func commit() throws(StoreError) -> StoreCommit {
     try checkPoison()
     let mark = durableMark
-    let (done, target) = try withState {
-      guarded throws(StoreError) -> (StoreCommit, LogPosition?) in
-      let dot = try commitAndSettle(&guarded)
-      let summary = Store.summaryIfChanged(&guarded)
+    let (done, target, isCalm) = try withState {
+      guarded throws(StoreError) -> (StoreCommit, LogPosition?, Bool) in
+      var done = StoreCommit(dot: try commitAndSettle(&guarded))
+      if guarded.store.knownTitle == nil { done.summary = Store.summaryIfChanged(&guarded) }
       return (
-        StoreCommit(dot: dot, summary: summary), Store.target(&guarded.tail, beyond: mark)
+        done, Store.target(&guarded.tail, beyond: mark), !mayNeedCompaction(&guarded)
       )
     }
-    try settle(target)
+    guard let target else { return done }
+    try settleDurability(target)
+    if !isCalm { startCompactionIfDue() }
     return done
   }
 
@@ -77,7 +79,9 @@ extension Store {
       outcome.summary = Store.summaryIfChanged(&guarded)
       return Store.target(&guarded.tail, beyond: mark)
     }
-    try settle(target)
+    guard let target else { return outcome }
+    try settleDurability(target)
+    startCompactionIfDue()
     return outcome
   }
 
@@ -96,12 +100,6 @@ extension Store {
     }
     let end = LogPosition(segment: number, end: offset)
     return end > mark && tail.hasWritten ? end : nil
-  }
-
-  private func settle(_ target: LogPosition?) throws(StoreError) {
-    guard let target else { return }
-    try settleDurability(target)
-    startCompactionIfDue()
   }
 
   /// The same packs with nothing of tables that are not kept. One whose bytes are wrong stays as it
@@ -157,7 +155,7 @@ extension Store {
   func commitPending(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
     guard guarded.store.hasPending else { return nil }
     try prepareTail(&guarded, forCuts: guarded.store.tables.havePendingCuts)
-    if let dot = try commitList(&guarded) { return dot }
+    if let dot = try commitStroke(&guarded) { return dot }
     defer {
       // That of a large one is given back.
       guarded.tail.draft.splices.removeAll()
@@ -167,24 +165,19 @@ extension Store {
     return try commitDraft(&guarded)
   }
 
-  /// Edits of one list and nothing else; nil if something else is pending, or nothing that makes a
-  /// difference.
-  private func commitList(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
-    guard let table = guarded.store.tableOfOnlyList(),
-      guarded.store.collectList(
-        of: table, time: machine.clock.now(), into: &guarded.tail.listDraft)
-    else { return nil }
-    defer {
-      guarded.tail.listDraft.giveBack()
-      guarded.tail.giveBackScratch()
-    }
+  /// One stroke in one list; nil if it is more that is pending, or nothing that makes a difference.
+  private func commitStroke(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
+    guard let table = guarded.store.tableOfOnlyList() else { return nil }
     guarded.tail.beginFrame()
-    Store.encode(
-      &guarded.tail.listDraft, by: &guarded.tail.encoder, into: &guarded.tail.scratch)
-    let dot = guarded.tail.listDraft.dot
-    try appendOwn(dot, &guarded)
-    guarded.store.commitList(of: table, &guarded.tail.listDraft)
-    return dot
+    guard
+      let done = guarded.store.encodeStroke(
+        in: table, time: machine.clock.now(), by: &guarded.tail.encoder,
+        into: &guarded.tail.scratch)
+    else { return nil }
+    defer { guarded.tail.giveBackScratch() }
+    try appendOwn(done.dot, &guarded)
+    guarded.store.commit(done)
+    return done.dot
   }
 
   /// The delta is made where it lies: moved to here and back it would be copied six times.
@@ -222,12 +215,6 @@ extension Store {
     into out: inout [UInt8]
   ) {
     encoder.encode(delta, heap: heap, into: &out)
-  }
-
-  private static func encode(
-    _ delta: inout ListDelta, by encoder: inout DeltaEncoder, into out: inout [UInt8]
-  ) {
-    encoder.encode(&delta, into: &out)
   }
 
   /// Writes the scratch as the frame of an own delta.

@@ -1,11 +1,40 @@
 import CairnMerge
 
-/// Commits of edits of one list and nothing else, which is what each keystroke is. They say what
-/// `collect` would say and leave what `commit` would leave, and spare the way through columns that
-/// many records and fields take.
+/// Commits of one stroke in one list and nothing else, which is what each keystroke is. They say
+/// what `collect` would say and leave what `commit` would leave, and spare the way through columns
+/// that many records and fields take.
 extension StoreState {
+  /// What was written of a stroke.
+  struct Stroke {
+    var table: Int
+    var dot: Dot
+    var time: Int64
+    var stroke: ListStroke
+  }
+
+  /// Appends the delta of all that is pending, edits of one list in that table, if it is one
+  /// stroke. If not, appends nothing and returns nil; so it does for the first delta after others'
+  /// have come, which has to name them.
+  mutating func encodeStroke(
+    in table: Int, time now: Int64, by encoder: inout DeltaEncoder, into out: inout [UInt8]
+  ) -> Stroke? {
+    if !isAlone, hasDependencies() { return nil }
+    let (dot, time) = (nextDot, nextTime(now))
+    let stroke = tables[table].encodeStroke(dot: dot, time: time, by: &encoder, into: &out)
+    return stroke.map { Stroke(table: table, dot: dot, time: time, stroke: $0) }
+  }
+
+  /// The delta is in the log.
+  mutating func commit(_ done: Stroke) {
+    see(done.dot, by: device)
+    // No cell refers to its stamp.
+    tables[done.table].commit(done.stroke, stamp: Stamp(dot: done.dot, time: done.time))
+    pendingSize = 0
+    finish(done.dot, time: done.time)
+  }
+
   /// The table in which something is pending, if that is edits of one committed list, in a record
-  /// that the segment knows, and nothing else.
+  /// that the segment knows, and no more.
   mutating func tableOfOnlyList() -> Int? {
     var only: Int?
     for number in tables.indices where tables[number].hasPending {
@@ -13,28 +42,6 @@ extension StoreState {
       only = number
     }
     return only
-  }
-
-  /// The delta of that. False if the edits make no difference.
-  mutating func collectList(
-    of number: Int, time now: Int64, into delta: inout ListDelta
-  ) -> Bool {
-    guard tables[number].collectOnlyList(into: &delta, isAlone: isAlone) else { return false }
-    delta.dot = nextDot
-    delta.time = nextTime(now)
-    if !isAlone { delta.dependencies = dependencies() }
-    return true
-  }
-
-  /// The delta is in the log. It stays as it is; handed over in any other way it would be copied.
-  mutating func commitList(of number: Int, _ delta: inout ListDelta) {
-    let seen = vector
-    for dependency in delta.dependencies { see(dependency, by: device) }
-    see(delta.dot, by: device)
-    // No cell refers to its stamp.
-    tables[number].commitOnlyList(&delta, seen: seen)
-    pendingSize = 0
-    finish(delta.dot, time: delta.time)
   }
 }
 
@@ -47,32 +54,24 @@ extension TableState {
     return Int(pendingLists[0].key.slot) == slot && slot < references.count && references[slot] != 0
   }
 
-  fileprivate mutating func collectOnlyList(into delta: inout ListDelta, isAlone: Bool) -> Bool {
+  fileprivate mutating func encodeStroke(
+    dot: Dot, time: Int64, by encoder: inout DeltaEncoder, into out: inout [UInt8]
+  ) -> ListStroke? {
     let key = pendingLists[0].key
-    let (slot, column) = (Int(key.slot), Int(key.column))
-    delta.table = name
-    delta.field = fieldNames[column]
-    delta.reference = references[slot] - 1
-    delta.isSpliced = isAlone
-    if !isAlone {
-      return complex.collectList(slot, delta.field, root: key.root, into: &delta.edit)
+    let delta = ListDelta(
+      dot: dot, time: time, table: name, field: fieldNames[Int(key.column)],
+      reference: references[Int(key.slot)] - 1)
+    var stroke: ListStroke?
+    withPending(key) { list in
+      stroke = list.stroke()
+      if let stroke { encoder.encode(delta, stroke, of: &list, into: &out) }
     }
-    var hasChange = false
-    withPending(key) { hasChange = $0.collect(into: &delta.splices) }
-    return hasChange
+    return stroke
   }
 
-  fileprivate mutating func commitOnlyList(_ delta: inout ListDelta, seen: VersionVector) {
-    let key = pendingLists[0].key
-    let slot = Int(key.slot)
-    if delta.isSpliced {
-      withPending(key) { $0.commitPlain() }
-    } else {
-      complex.commitList(
-        slot, delta.field, root: key.root, delta.edit,
-        stamp: Stamp(dot: delta.dot, time: delta.time), seen: seen)
-    }
-    pendingMarks[slot] = 0
+  fileprivate mutating func commit(_ stroke: ListStroke, stamp: Stamp) {
+    withPending(pendingLists[0].key) { $0.commit(stroke, stamp: stamp) }
+    pendingMarks[pendingRecords[0].slot] = 0
     forgetPending()
   }
 }

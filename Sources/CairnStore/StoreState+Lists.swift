@@ -82,26 +82,36 @@ extension StoreState {
       record: limits.recordBytes - Int(tables[number].sizes[slot]),
       total: limits.datastoreBytes - totals.size,
       pending: limits.deltaBytes - Sizes.delta - pendingSize)
-    let outcome = tables[number].withShownList(slot, column) { list, isContested -> Outcome in
+    // Set from inside: handed out by one closure after the other it would be copied by each.
+    var outcome = Outcome.badIndex(0, count: 0)
+    tables[number].withShownList(slot, column) { list, isContested in
       let (count, known) = list.standing()
-      if let index = operation.badIndex(count) { return .badIndex(index, count: count) }
+      if let index = operation.badIndex(count) {
+        outcome = .badIndex(index, count: count)
+        return
+      }
       var effect = list.effect(of: operation, rule)
       // A list that nobody has seen yet counts with what it holds.
       if isNew { effect.pending = effect.growth }
       let pendingNumber = isNew ? nil : known
       if !isNew, pendingNumber == nil { effect.pending += Sizes.field }
       effect.pending += changeSize
-      guard room.fits(effect) else { return .noRoom(effect) }
-      if effect.growth > 0, list.isTooLong(growing: effect.growth, rule) { return .tooLong }
+      guard room.fits(effect) else {
+        outcome = .noRoom(effect)
+        return
+      }
+      if effect.growth > 0, list.isTooLong(growing: effect.growth, rule) {
+        outcome = .tooLong
+        return
+      }
       let sizeBefore = isContested && !isNew ? list.size(rule) : nil
       list.perform(operation)
       let (number, root) = list.call(isNew ? nil : pendingNumber ?? next)
-      if isNew { return .done(effect, root: root, number: nil, sizeBefore: nil) }
       // Moving an item to where it is leaves nothing pending.
-      if number == nil { effect.pending = changeSize }
-      return .done(effect, root: root, number: number, sizeBefore: sizeBefore)
+      if number == nil, !isNew { effect.pending = changeSize }
+      outcome = .done(effect, root: root, number: isNew ? nil : number, sizeBefore: sizeBefore)
     }
-    return outcome ?? .badIndex(0, count: 0)
+    return outcome
   }
 
   /// The first edit of an absent field, which makes the list.

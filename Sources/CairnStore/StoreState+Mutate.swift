@@ -195,13 +195,8 @@ extension StoreState {
     if journal.isOn, tables[number].name != CutTable.name {
       journal.note(tables[number].ids[slot], table: tables[number].name)
     }
-    let pending = tables[number].pend(slot)
-    tables[number].pendingRecords[pending].changeSize += changeSize
+    tables[number].notePending(slot, size: size, records: records, changeSize: changeSize)
     pendingSize += changeSize
-    if records >= 0 {
-      tables[number].sizes[slot] = UInt32(
-        clamping: records == 1 ? size : Int(tables[number].sizes[slot]) + size)
-    }
     if tables[number].isCounted { totals.add(size: size, records: records) }
   }
 

@@ -219,10 +219,17 @@ struct StoreState {
 
   /// What was seen since the own last delta.
   mutating func dependencies() -> [Dot] {
-    if vector.entries.count == 1, vector.entries[0].device == device { return [] }
-    if vector.entries.allSatisfy({ $0.device == device }) { return [] }
+    if !hasDependencies() { return [] }
     let before = context(device)
     return vector.entries.filter { $0.device != device && !before.contains($0) }
+  }
+
+  /// Whether anything was. Mutating, or all of the state would be copied for the question.
+  mutating func hasDependencies() -> Bool {
+    guard let row = ground.stamps.known(device), row < vectors.count else {
+      return vector.entries.contains { $0.device != device }
+    }
+    return !vectors[row].covers(vector, butFor: device)
   }
 
   /// The delta is in the log: pending changes are committed ones.

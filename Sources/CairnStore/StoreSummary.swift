@@ -1,4 +1,6 @@
+import CairnDisk
 package import CairnMerge
+import Synchronization
 
 /// What can be said of a datastore in a list: only what is committed.
 package struct StoreSummary: Hashable, Sendable {
@@ -47,6 +49,21 @@ extension Store {
     let title = try title(&guarded)
     guarded.store.knownTitle = StoreState.Title(text: title)
     return title
+  }
+
+  /// The summary of what is committed, if the store can be used and anything was committed since it
+  /// was opened.
+  package var committed: StoreSummary? {
+    state.withLock { guarded in
+      guard guarded.isOpen, let title = guarded.store.knownTitle else { return nil }
+      var summary = Store.summary(guarded, title: title.text)
+      for table in guarded.store.tables where table.isCounted && table.hasPending {
+        let pending = table.pendingTotals
+        summary.records += pending.records
+        summary.size += pending.size
+      }
+      return summary
+    }
   }
 
   private static func summary(_ guarded: Guarded, title: String?) -> StoreSummary {

@@ -17,33 +17,31 @@ extension TableState {
   mutating func withList<R>(
     _ slot: Int, _ column: Int, _ body: (inout ListState) -> R
   ) -> R? {
-    withShownList(slot, column) { list, _ in body(&list) }
+    var result: R?
+    withShownList(slot, column) { list, _ in result = body(&list) }
+    return result
   }
 
   /// The same; `body` is told whether the list is one of several values of its field.
   @inline(__always)
-  mutating func withShownList<R>(
-    _ slot: Int, _ column: Int, _ body: (inout ListState, _ isContested: Bool) -> R
-  ) -> R? {
+  mutating func withShownList(
+    _ slot: Int, _ column: Int, _ body: (inout ListState, _ isContested: Bool) -> Void
+  ) {
     let cell = columns[column].cell(slot)
-    guard cell.tag == CellTag.editedList else { return nil }
+    guard cell.tag == CellTag.editedList else { return }
     if cell.word != TableState.listInState.word { return body(&lists[Int(cell.word)], false) }
     let rule = columns[column].rule
     let field = fieldNames[column]
-    var result: R?
     complex.update(slot) { state in
-      state.fields.update(field) { register in
-        register.withVisibleList(rule) { list, isContested in result = body(&list, isContested) }
-      }
+      state.fields.update(field) { $0.withVisibleList(rule, body) }
     }
-    return result
   }
 
   /// Runs `body` on a list with pending edits, whether or not it is visible now.
   mutating func withPending(_ key: ListKey, _ body: (inout ListState) -> Void) {
     let (slot, column) = (Int(key.slot), Int(key.column))
     if key.root == Stamp.settled.dot {
-      _ = withList(slot, column, body)
+      withShownList(slot, column) { list, _ in body(&list) }
       return
     }
     let field = fieldNames[column]

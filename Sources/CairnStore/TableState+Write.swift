@@ -14,6 +14,14 @@ extension TableState {
     return pendingRecords.count - 1
   }
 
+  /// A change of a record has been made.
+  mutating func notePending(_ slot: Int, size: Int, records: Int, changeSize: Int) {
+    let pending = pend(slot)
+    pendingRecords[pending].changeSize += changeSize
+    if records < 0 { return }
+    sizes[slot] = UInt32(clamping: records == 1 ? size : Int(sizes[slot]) + size)
+  }
+
   /// Puts a cell; the first time since the last commit, the old one is remembered.
   ///
   /// The column is asked once, by a call that changes it: reading it several times here copied it

@@ -13,6 +13,8 @@ import Testing
     let ids = ["r", "s"].map(RecordName.init)
     var packs: [[[UInt8]]]
     var packed: [UInt64]
+    /// Whether edits are made, and mostly committed, one by one, as somebody types.
+    var isTyping = false
     /// What has happened, for whoever has to find out what went wrong.
     var trace: [String] = []
 
@@ -38,7 +40,9 @@ import Testing
       defer { trace.append("\(number) size \(device.store.totals.size)") }
       device.clock.advance(by: Int64(random.below(3)))
       switch random.below(40) {
-      case 0...21: try edit(number)
+      case 0...21:
+        try edit(number)
+        if isTyping, random.below(4) > 0 { try commit(number) }
       case 22...28: try commit(number)
       case 29...33: try receive(number)
       case 34:
@@ -88,7 +92,7 @@ import Testing
         try store.insert(table: "t", id: id, random.coin() ? [] : [("l", .list([.int(1)]))])
         return
       }
-      for _ in 0...random.below(4) {
+      for _ in 0...(isTyping ? 0 : random.below(4)) {
         var model = try values(store, id) ?? []
         let operation = operation(on: &model)
         try store.edit(table: "t", id: id, field: "l", operation)
@@ -215,6 +219,18 @@ import Testing
       if round % 2 == 1 { try run.meet() }
     }
     try run.meet()
+  }
+
+  @Test(arguments: 0..<30)
+  func `who commits every keystroke agrees with others`(seed: UInt64) throws {
+    let run = try Run(seed: seed + 2000, devices: 1 + Int(seed % 3), isLinked: seed % 3 > 0)
+    run.isTyping = true
+    for _ in 0..<200 { try run.act() }
+    if seed % 3 > 0 { return try run.meet() }
+    try run.commit(0)
+    let shown = try StoreContent(run.devices[0].store)
+    try run.devices[0].reopen()
+    #expect(try StoreContent(run.devices[0].store) == shown)
   }
 
   @Test(arguments: 0..<20)

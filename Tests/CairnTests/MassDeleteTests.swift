@@ -1,7 +1,6 @@
+import Cairn
 import TestSupport
 import Testing
-
-@testable import Cairn
 
 /// Other devices may delete much, but not everything at once without being asked.
 @Suite struct MassDeleteTests {
@@ -427,26 +426,5 @@ import Testing
     #expect(report.heldDeletes == [] && report.deleted == Array(ids.prefix(6)))
     #expect(try b.listDatastores().map(\.id) == ["d6", "d7", "new"])
     #expect(try await b.refresh().heldDeletes == [])
-  }
-
-  /// Nothing of others is made visible by a sync for which nothing waits, so nothing slips by; but
-  /// another thread may find some while it runs.
-  @Test func `a sync that has nothing to take in tells of what another one has found meanwhile`()
-    throws
-  {
-    let bench = CatalogueBench()
-    let a = try bench.manager("a").openOrCreateDatastore("n")
-    try a.add("before")
-    #expect(try a.sync().massDelete == nil)
-    let found = MassDelete(devices: [], records: 3, recordsHere: 4)
-    let exchanger = try #require(a.exchanger)
-    let condition = exchanger.condition
-    try a.table("t").insert(["n": .int(1)])
-    #expect(exchanger.hasNothingForSync)
-    bench.disk.intercept { operation in
-      if operation.verb == "write" { condition.set { $0.massDelete = found } }
-      return nil
-    }
-    #expect(try a.sync().massDelete == found)
   }
 }

@@ -18,21 +18,6 @@ final class InfoKeeper: Sendable {
     mutating func notePublished(_ published: UInt64) {
       if published >= info.ownDeltas { info.published = info.view }
     }
-
-    /// Takes in a summary with the title that is known; false if there is another.
-    mutating func note(_ summary: StoreSummary) -> Bool {
-      switch (info.view.title, summary.title) {
-      case (nil, nil): break
-      case (let known?, let title?): if !known.hasSameUTF8(as: title) { return false }
-      default: return false
-      }
-      info.view.modified = summary.modified
-      info.view.deltas = summary.deltas
-      info.view.records = UInt64(max(0, summary.records))
-      info.view.size = UInt64(max(0, summary.size))
-      info.ownDeltas = summary.ownDeltas
-      return true
-    }
   }
 
   /// Reads the file, and sees to it that it fits the store, in which nothing is pending yet.
@@ -52,7 +37,23 @@ final class InfoKeeper: Sendable {
     state = Lock(State(info: known, saved: saved))
   }
 
-  var info: InfoFile { state.withLock { $0.info } }
+  var info: InfoFile {
+    catchUp()
+    return state.withLock { $0.info }
+  }
+
+  /// Takes in what was committed since this was told something. Commits are too many to be noted
+  /// one by one: none of them, but for a new title, shows in a list before the file is written.
+  private func catchUp() {
+    guard let summary = store.committed else { return }
+    let view = CatalogueView(summary)
+    state.withLock { state in
+      // A new title is for the sync to note that has brought it, and tells the list.
+      if state.info.view.deltas >= summary.deltas || state.info.view.title != view.title { return }
+      state.info = InfoFile(
+        view: view, ownDeltas: summary.ownDeltas, published: state.info.published)
+    }
+  }
 
   /// After a sync. `published` is how many own deltas are in the folder. Returns whether the title
   /// is another now.
@@ -60,10 +61,6 @@ final class InfoKeeper: Sendable {
     let hasNewTitle = state.withLock { state in
       // Of two syncs at once the later one may be noted first.
       if state.info.view.deltas > summary.deltas { return false }
-      if state.note(summary) {
-        if let published { state.notePublished(published) }
-        return false
-      }
       let view = CatalogueView(summary)
       let hasNewTitle = state.info.view.title != view.title
       state.info = InfoFile(
@@ -77,6 +74,7 @@ final class InfoKeeper: Sendable {
 
   /// After an exchange.
   func notePublished(_ published: UInt64) {
+    catchUp()
     state.withLock { $0.notePublished(published) }
     save()
   }
@@ -84,6 +82,7 @@ final class InfoKeeper: Sendable {
   /// Writes the file if it would say something new. Best effort: a list that is behind is no
   /// reason for a commit to fail.
   func save() {
+    catchUp()
     state.withLock { state in
       if state.info == state.saved { return }
       do {

@@ -5,6 +5,8 @@ internal import Synchronization
 /// use of each kind of broadcast has the runtime make its types, which takes as long as a read.
 struct LateBroadcast<Value: Sendable>: ~Copyable, Sendable {
   private let state = Lock(LateState())
+  /// Asked with each change, and so without the lock.
+  private let isMade = Atomic<Bool>(false)
   private let make: @Sendable () -> Broadcast<Value>
 
   init(_ make: @escaping @Sendable () -> Broadcast<Value>) { self.make = make }
@@ -16,13 +18,16 @@ struct LateBroadcast<Value: Sendable>: ~Copyable, Sendable {
       let new = make()
       if state.isFinished { new.finish() }
       state.made = new
+      isMade.store(true, ordering: .releasing)
       return new
     }
   }
 
   /// What was made for others, if there were any.
   private var made: Broadcast<Value>? {
-    guard let made = state.withLock({ $0.made }) else { return nil }
+    guard isMade.load(ordering: .acquiring), let made = state.withLock({ $0.made }) else {
+      return nil
+    }
     return made as? Broadcast<Value>
   }
 

@@ -25,11 +25,6 @@ package struct ListSplices: Hashable, Sendable {
 
   package var isEmpty: Bool { steps.isEmpty }
 
-  /// Whether the memory that it takes is little enough to be kept for the next one.
-  var takesLittle: Bool {
-    steps.count <= 1024 && inserted.count <= 1024 && inserted.heap.count <= 64 << 10
-  }
-
   /// Empties it and keeps the memory.
   mutating func removeAll() {
     steps.clear()

@@ -12,6 +12,14 @@ package enum ListSplicesCoding {
     ListItemsCoding.encode(splices.inserted, into: &out)
   }
 
+  /// Appends a stroke, but for the value of an item that it puts in.
+  static func encode(_ stroke: ListStroke, into out: inout [UInt8]) {
+    out.put(1 as UInt8)
+    out.putVarint(stroke.index)
+    out.put(stroke.isRemoval ? 1 as UInt8 : 0)
+    out.put(stroke.isRemoval ? 0 as UInt8 : 1)
+  }
+
   package static func decode(
     _ bytes: [UInt8], _ range: Range<Int>
   ) throws(DecodeError) -> ListSplices {

@@ -132,17 +132,18 @@ extension ListState {
     }
   }
 
+  /// What new nodes that follow one another, from `first` to `last`, hang on, and on which side.
+  mutating func hook(of first: UInt32, _ last: UInt32) -> (parent: UInt32, ListEdit.Side) {
+    // The committed node before them.
+    let left = rope.previous(first) ?? roots[0]
+    if hasRightChildren(left), let right = rope.next(last) { return (right, .left) }
+    return (left, .right)
+  }
+
   /// Nodes that follow one another, by their places in the order of the new ones.
   private mutating func addChain(_ nodes: Range<Int>, into edit: inout ListEdit) {
-    // The committed node before them.
-    var parent = rope.previous(pending.order[nodes.lowerBound]) ?? roots[0]
-    var side = ListEdit.Side.right
-    if hasRightChildren(parent),
-      let right = rope.next(pending.order[nodes.upperBound - 1])
-    {
-      parent = right
-      side = .left
-    }
+    let (parent, side) = hook(
+      of: pending.order[nodes.lowerBound], pending.order[nodes.upperBound - 1])
     var chain = ListEdit.Chain(
       parent: authors.id(of: parent), side: side, count: UInt32(nodes.count))
     for place in nodes {

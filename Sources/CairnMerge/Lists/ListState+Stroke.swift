@@ -1,0 +1,51 @@
+import CairnBytes
+
+/// Pending edits that are one stroke, as somebody makes them who commits each letter: a way from
+/// there to a delta, and to a committed edit, on which nothing is allocated. It says and leaves
+/// what `collect` and `commit` would.
+extension ListState {
+  /// What the pending edits do, if that is one stroke; nil for everything else.
+  package mutating func stroke() -> ListStroke? {
+    guard pending.isActive, let (slot, isRemoval, _) = onlyChange() else { return nil }
+    var stroke = ListStroke(slot: slot, isRemoval: isRemoval)
+    if isPlain {
+      stroke.index = rope.visibleIndex(of: slot)
+      return stroke
+    }
+    if isRemoval {
+      stroke.node = slot
+    } else {
+      (stroke.node, stroke.side) = hook(of: slot, slot)
+      // Not seen as a place by whoever applies it.
+      if stroke.side == .left, parents[Int(stroke.node)] == ListState.rootParent { return nil }
+    }
+    stroke.id = authors.id(of: stroke.node)
+    return stroke
+  }
+
+  /// Appends what a delta says of a stroke that is still pending.
+  mutating func encode(_ stroke: ListStroke, dot: Dot, into out: inout [UInt8]) {
+    if isPlain {
+      ListSplicesCoding.encode(stroke, into: &out)
+    } else {
+      ListEditCoding.encode(stroke, dot: dot, into: &out)
+    }
+    if stroke.isRemoval { return }
+    let slot = Int(stroke.slot)
+    ColumnCoding.encode(
+      items.tags, items.words, slot..<slot + 1, time: 0, heap: items.heap, into: &out)
+  }
+
+  /// The stroke is committed under this stamp.
+  package mutating func commit(_ stroke: ListStroke, stamp: Stamp) {
+    if isPlain { return commitPlain() }
+    if stroke.isRemoval {
+      forgetHistory(of: stroke.slot)
+    } else {
+      let slots = stroke.slot..<stroke.slot + 1
+      authors.append(first: slots.lowerBound, stamp)
+      attach(slots, to: stroke.node, stroke.side, stamp: stamp, isPlaced: true)
+    }
+    pending.end()
+  }
+}
