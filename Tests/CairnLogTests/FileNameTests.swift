@@ -50,6 +50,19 @@ struct FileNameTests {
     #expect(shared == nil)
   }
 
+  @Test func `an outbox says after how many rejoinings`() {
+    #expect(FileName.outbox(10) == "outbox-000000000000000a")
+    for number in [0, 1, 10, .max] as [UInt64] {
+      #expect(FileName.outboxNumber(FileName.outbox(number)) == number)
+    }
+    for name in [
+      "", "outbox-", "outbox-a", "000000000000000a", "inboxx-000000000000000a",
+      "Outbox-000000000000000a", "outbox-000000000000000a.seg", "outbox-outbox-000000000000000a",
+    ] {
+      #expect(FileName.outboxNumber(name) == nil)
+    }
+  }
+
   @Test func `a published name has one form`() {
     let device = "8877665544332211"
     let hash = "00112233445566778899aabbccddeeff"

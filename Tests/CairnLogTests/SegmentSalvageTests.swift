@@ -46,6 +46,16 @@ struct SegmentSalvageTests {
     #expect(frames(salvage) == sample.offsets)
   }
 
+  @Test func `frames behind another segment's header are found by whose they may be`() throws {
+    let sample = try SegmentSample.three(isSynced: true)
+    var other = Self.header
+    (other.device, other.number) = (5, 9)
+    let bytes = other.encoded() + sample.bytes[SegmentHeader.size...]
+    let salvage = salvage(bytes, devices: [5, Self.header.device])
+    #expect(salvage?.isHeaderDamaged == false)
+    #expect(frames(salvage) == sample.offsets)
+  }
+
   @Test func `a header alone holds nothing`() throws {
     #expect(salvage(try SegmentSample().bytes) == nil)
     // Room that nobody used is no damage.

@@ -27,6 +27,33 @@ struct SnapshotReaderTests {
     }
   }
 
+  private func write(_ hashes: [UInt64], to disk: MemoryDisk) throws {
+    let writer = SnapshotWriter(
+      file: try disk.open(SnapshotSample.path, .create),
+      datastore: SegmentSample.header.datastore)
+    try writer.add(block: [1, 2, 3], hashes: hashes)
+    _ = try writer.finish(description: [])
+  }
+
+  /// On average they fit into three pages.
+  @Test func `hashes that lie close together get more pages, unless they are one`() throws {
+    let random = SeededRandom(5)
+    let disk = MemoryDisk()
+    let hashes = (0..<2_000).map { _ in random.next() / 10 }
+    try write(hashes, to: disk)
+    let reader = try SnapshotReader(SnapshotSample.path, disk: disk)
+    for (row, hash) in hashes.enumerated() {
+      var probe = reader.probe(hash)
+      var rows: [Int] = []
+      while let place = try reader.next(&probe) { rows.append(place.row) }
+      #expect(rows.contains(row))
+    }
+    let error = #expect(throws: LogError.self) {
+      try write([UInt64](repeating: 7, count: 2_000), to: MemoryDisk())
+    }
+    #expect(error?.reason == .limit)
+  }
+
   @Test func `a file that gets shorter while it is open is an error`() throws {
     let sample = try SnapshotSample(blocks: 2)
     let reader = try sample.reader()

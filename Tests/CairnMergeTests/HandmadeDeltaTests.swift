@@ -87,6 +87,25 @@ struct HandmadeDeltaTests {
     #expect(deltas[1].covered[0] == [mine, theirs])
   }
 
+  @Test func `a sum goes on from what a state knows of its device, unless that is newer`() throws {
+    var adds = HandmadeDelta(old, 4)
+    adds.add("t", records: ["r"], .add, [.int(12)])
+    adds.delta.totals[0] = Delta.Addition(since: 2, total: .int(12))
+    let pack = HandmadeDelta.pack([adds])
+    let states = [(old, 3, true), (old, 4, false), (other, 3, false)] as [(DeviceID, UInt64, Bool)]
+    for (device, last, isKnown) in states {
+      var common = CommonBranch(old, through: 3)
+      let name = try #require(try common.begunRuns(in: pack).first)
+      let stamp = Stamp(dot: Dot(device: device, sequence: last), time: 7)
+      common.note(Total(stamp: stamp, born: [], since: 2, total: .int(5)), of: name)
+      var moved = Reauthoring(common, author: new, present: VersionVector())
+      try moved.add(pack: pack)
+      #expect(moved.isUncertain == !isKnown)
+      let totals = try moved.packs.flatMap { try HandmadeDelta.read($0) }.map { $0.totals[0] }
+      #expect(totals == (isKnown ? [Delta.Addition(since: 1, total: .int(7))] : []))
+    }
+  }
+
   @Test func `a change that is applied twice is there once`() {
     let stamp = Stamp(dot: Dot(device: old, sequence: 1), time: 7)
     var state = RecordState()

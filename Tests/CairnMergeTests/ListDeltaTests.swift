@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnMerge
 import TestSupport
 import Testing
@@ -141,5 +142,67 @@ struct ListDeltaTests {
       #expect(!list.hasPending)
       seen.insert(head.dot)
     }
+  }
+
+  /// Up to 127 bytes are written in their place, with a length of one byte.
+  @Test(arguments: [1, 100, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 400])
+  func `an edit comes back as it was, however long it is`(count: Int) throws {
+    var list = ListState(
+      [.int(1)], stamp: Stamp(dot: Dot(device: Self.own, sequence: 1), time: 1_000),
+      isCreated: false)
+    list.insert(.string(String(repeating: "a", count: count)), at: 1)
+    var change = ListDelta()
+    (change.dot, change.time) = (Dot(device: Self.own, sequence: 2), 2_000)
+    (change.table, change.field) = ("texts", "items")
+    change.edit = list.collect() ?? ListEdit()
+    #expect(change.edit != ListEdit())
+    var encoder = DeltaEncoder()
+    var bytes: [UInt8] = []
+    encoder.encode(Self.first(), heap: [], into: &bytes)
+    encoder.encode(&change, into: &bytes)
+    var decoder = DeltaDecoder()
+    var reader = ByteReader(bytes)
+    var delta = Delta()
+    try decoder.decode(&reader, dot: Self.first().dot, into: &delta)
+    try decoder.decode(&reader, dot: change.dot, into: &delta)
+    #expect(reader.isAtEnd)
+    #expect(delta.edits[0] == change.edit)
+  }
+
+  /// A repair goes on behind damage, where names may have been given that it does not know.
+  @Test func `behind lost deltas what they named is refused, and the rest is read`() throws {
+    var encoder = DeltaEncoder()
+    var texts: [[UInt8]] = [[], [], [], [], []]
+    encoder.encode(Self.first(), heap: [], into: &texts[0])
+    var changes: [ListDelta] = []
+    for (index, field) in ["items", "lines", "lines", "items"].enumerated() {
+      var change = ListDelta()
+      change.dot = Dot(device: Self.own, sequence: UInt64(index) + 2)
+      (change.time, change.table, change.field) = (2_000, "texts", field)
+      change.edit.deleted = [
+        ListEdit.Span(first: NodeID(Dot(device: Self.own, sequence: 1), 3), count: 2)
+      ]
+      encoder.encode(&change, into: &texts[index + 1])
+      changes.append(change)
+    }
+    var decoder = DeltaDecoder()
+    var delta = Delta()
+    func read(_ index: Int) throws(DecodeError) {
+      var reader = ByteReader(texts[index])
+      let dot = Dot(device: Self.own, sequence: UInt64(index) + 1)
+      try decoder.decode(&reader, dot: dot, into: &delta)
+    }
+    try read(0)
+    try read(1)
+    #expect(!decoder.hasSkipped)
+    // The first that says "lines" is lost.
+    decoder.skipDamage()
+    #expect(decoder.hasSkipped)
+    #expect(throws: DecodeError.malformed("a name that was lost")) { try read(3) }
+    // There may be more such places.
+    decoder.skipDamage()
+    try read(4)
+    #expect(delta.columns.map(\.field) == ["items"])
+    #expect(delta.edits[0] == changes[3].edit)
   }
 }

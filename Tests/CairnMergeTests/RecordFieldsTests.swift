@@ -43,6 +43,27 @@ struct RecordFieldsTests {
   }
 
   @Test(arguments: Order.allCases)
+  func `each field is found as soon as there are many, and when there are few again`(
+    order: Order
+  ) {
+    var fields = RecordFields()
+    let numbers = Array(order.numbers[..<(RecordFields.few + 2)])
+    func isFound(_ number: Int) -> Bool {
+      fields[Self.name(number)]?.visible(.remote) == .int(Int64(number))
+    }
+    for _ in 0..<2 {
+      for (index, number) in numbers.enumerated() {
+        fields[Self.name(number)] = Register(.int(Int64(number)))
+        #expect(numbers[...index].allSatisfy(isFound))
+      }
+      for (index, number) in numbers.enumerated() {
+        fields[Self.name(number)] = nil
+        #expect(!isFound(number) && numbers[(index + 1)...].allSatisfy(isFound))
+      }
+    }
+  }
+
+  @Test(arguments: Order.allCases)
   func `one that goes moves one other as long as there are many`(order: Order) {
     var fields = RecordFields()
     let order = order.numbers

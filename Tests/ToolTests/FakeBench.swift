@@ -32,7 +32,9 @@
       settings["CAIRN_TORTURE"] = scratch.path("CairnTorture")
       settings["CAIRN_FUZZER"] = scratch.path("fuzzer")
       settings["CAIRN_FUZZ_CORPUS"] = scratch.path("corpus")
-      settings["CAIRN_TEST_CLOCK"] = nil
+      for name in ["CAIRN_TEST_CLOCK", "CAIRN_MUTATE_PATH", "CAIRN_BUILD_LOCK"] {
+        settings[name] = nil
+      }
       environment = settings
       try install("CairnTorture", Self.programme)
       try install("fuzzer", Self.fuzzer)

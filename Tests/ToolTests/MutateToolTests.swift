@@ -1,0 +1,112 @@
+#if os(Linux)
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Tools/mutate with a compiler that does nothing, and tests that do what they are told.
+  @Suite struct MutateToolTests {
+    private let bench: FakeBench
+    private let only = ["--only", "Sources/CairnBytes/ByteLoads.swift"]
+    /// The numbers of the conditions of that file.
+    private let numbers: [String]
+
+    init() throws {
+      bench = try FakeBench()
+      try FileManager.default.createDirectory(
+        atPath: bench.scratch.path("build"), withIntermediateDirectories: true)
+      try bench.install(
+        "bin/swift", "case \"$*\" in *--show-bin-path) echo \"$here/build\" ;; esac\n")
+      try bench.install(
+        "build/a.xctest",
+        """
+        echo "$CAIRN_MUTATION $*" >> "$here/asked"
+        case $(cat "$here/$CAIRN_MUTATION.does" 2> /dev/null) in
+          fails)
+            echo "✘ Test one that knows it failed after 1 second"
+            sleep 100 ;;
+          crashes) kill -TRAP $$ ;;
+          "is killed") kill -KILL $$ ;;
+          "is killed once")
+            rm "$here/$CAIRN_MUTATION.does"
+            kill -KILL $$ ;;
+        esac
+        echo "✔ Test run with 12 tests passed after 1 second."
+
+        """)
+      let list = try bench.run("mutate", only + ["--list"]).output
+      numbers = list.split(separator: "\n").dropFirst().map {
+        String($0.prefix { $0.isNumber })
+      }
+    }
+
+    private func row(_ number: String, in outcome: Tool.Outcome) -> String? {
+      outcome.output.split(separator: "\n").first { $0.hasPrefix("| \(number) |") }.map(String.init)
+    }
+
+    @Test func `a condition is found out by the first test that fails, or by nothing`() throws {
+      try #require(numbers.count > 3)
+      try bench.tell(numbers[1], "fails")
+      try bench.tell(numbers[3], "crashes")
+      let outcome = try bench.run("mutate", only)
+      #expect(outcome.status == 1)
+      #expect(outcome.last == "2 found out, \(numbers.count - 2) survived", "\(outcome)")
+      #expect(row(numbers[0], in: outcome)?.hasSuffix("| **nothing** |") == true)
+      let failed = "| CairnBytesTests: one that knows it |"
+      #expect(row(numbers[1], in: outcome)?.hasSuffix(failed) == true)
+      let crashed = "| CairnBytesTests: ended by SIGTRAP |"
+      #expect(row(numbers[3], in: outcome)?.hasSuffix(crashed) == true)
+      let asked = try bench.asked()
+      #expect(asked.count { $0.name == numbers[0] } == 4)
+      #expect(asked.count { $0.name == numbers[1] } == 1)
+      #expect(asked.last { $0.name == numbers[0] }?.arguments.contains("CairnStoreTests") == true)
+    }
+
+    @Test func `nothing may survive among a few`() throws {
+      for number in numbers { try bench.tell(number, "fails") }
+      let outcome = try bench.run("mutate", only)
+      #expect(outcome.status == 0)
+      #expect(outcome.last == "\(numbers.count) found out, 0 survived", "\(outcome)")
+    }
+
+    /// The system kills what takes too much memory, which others may have taken.
+    @Test func `what is killed is tried again, after all others`() throws {
+      try #require(numbers.count > 1)
+      try bench.tell(numbers[0], "is killed")
+      try bench.tell(numbers[1], "is killed once")
+      let outcome = try bench.run("mutate", only)
+      #expect(outcome.last == "1 found out, \(numbers.count - 1) survived", "\(outcome)")
+      #expect(row(numbers[0], in: outcome)?.contains("SIGKILL") == true)
+      let asked = try bench.asked().map(\.name)
+      #expect(asked.firstIndex(of: numbers[1]) ?? 0 < asked.firstIndex(of: numbers[2]) ?? 0)
+      #expect(asked.lastIndex(of: numbers[1]) ?? 0 > asked.lastIndex(of: numbers[2]) ?? 0)
+    }
+
+    @Test func `each condition of the copy has its own number`() throws {
+      let first = try #require(numbers.first)
+      _ = try bench.run("mutate", only + ["--sample", "1"])
+      let copy = try bench.scratch.text("temporary/cairn-mutate/tree/" + only[1])
+      for number in numbers {
+        #expect(copy.components(separatedBy: "mutatedCairnBytes(\(number), ").count == 2)
+      }
+      let whole = try #require(Int(first)) + numbers.count
+      #expect(!copy.contains("mutatedCairnBytes(\(whole), "))
+    }
+
+    @Test func `a sample is the same for the same seed`() throws {
+      func list(_ arguments: [String]) throws -> String {
+        try bench.run("mutate", ["--list", "--sample", "20"] + arguments).output
+      }
+      #expect(try list([]) == list(["--seed", "1"]))
+      #expect(try list([]) != list(["--seed", "2"]))
+      #expect(try list([]).split(separator: "\n").count == 21)
+    }
+
+    @Test func `nothing is turned around before all tests pass`() throws {
+      try bench.tell("0", "fails")
+      let outcome = try bench.run("mutate", only)
+      #expect(outcome.status == 1)
+      #expect(outcome.errors.hasPrefix("without a mutation CairnBytesTests does not pass"))
+      #expect(try bench.asked().allSatisfy { $0.name == "0" })
+    }
+  }
+#endif
