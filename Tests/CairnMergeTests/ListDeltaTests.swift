@@ -75,20 +75,28 @@ struct ListDeltaTests {
 
   /// The delta of what is pending in a list, in the long way.
   private static func delta(_ head: ListDelta, of list: inout ListState, isPlain: Bool) -> Delta {
+    if !isPlain { return delta(head, list.collect()) }
+    var delta = delta(head, nil)
+    delta.splices[0] = list.collectSplices()
+    delta.columns[0].operation = .splice
+    return delta
+  }
+
+  private static func delta(_ head: ListDelta, _ edit: ListEdit?) -> Delta {
     var delta = Delta()
     (delta.dot, delta.time) = (head.dot, head.time)
     delta.records = [Delta.RecordEntry(flags: 0, reference: head.reference)]
     (delta.rows, delta.tags, delta.words) = ([0], [CellTag.none], [0])
-    if isPlain {
-      delta.splices[0] = list.collectSplices()
-    } else {
-      delta.edits[0] = list.collect()
-    }
-    delta.columns = [
-      Delta.Column(field: head.field, operation: isPlain ? .splice : .edit, cells: 0..<1)
-    ]
+    delta.edits[0] = edit
+    delta.columns = [Delta.Column(field: head.field, operation: .edit, cells: 0..<1)]
     delta.sections = [Delta.Section(table: head.table, records: 0..<1, columns: 0..<1)]
     return delta
+  }
+
+  private static func head(_ sequence: UInt64, field: String) -> ListDelta {
+    ListDelta(
+      dot: Dot(device: own, sequence: sequence), time: 2_000, table: "texts", field: field,
+      reference: 0)
   }
 
   @Test(arguments: 0..<80 as Range<UInt64>)
@@ -151,22 +159,21 @@ struct ListDeltaTests {
       [.int(1)], stamp: Stamp(dot: Dot(device: Self.own, sequence: 1), time: 1_000),
       isCreated: false)
     list.insert(.string(String(repeating: "a", count: count)), at: 1)
-    var change = ListDelta()
-    (change.dot, change.time) = (Dot(device: Self.own, sequence: 2), 2_000)
-    (change.table, change.field) = ("texts", "items")
-    change.edit = list.collect() ?? ListEdit()
-    #expect(change.edit != ListEdit())
+    let head = Self.head(2, field: "items")
+    var copy = list
+    let edit = try #require(copy.collect())
+    let stroke = try #require(list.stroke())
     var encoder = DeltaEncoder()
     var bytes: [UInt8] = []
     encoder.encode(Self.first(), heap: [], into: &bytes)
-    encoder.encode(&change, into: &bytes)
+    encoder.encode(head, stroke, of: &list, into: &bytes)
     var decoder = DeltaDecoder()
     var reader = ByteReader(bytes)
     var delta = Delta()
     try decoder.decode(&reader, dot: Self.first().dot, into: &delta)
-    try decoder.decode(&reader, dot: change.dot, into: &delta)
+    try decoder.decode(&reader, dot: head.dot, into: &delta)
     #expect(reader.isAtEnd)
-    #expect(delta.edits[0] == change.edit)
+    #expect(delta.edits[0] == edit)
   }
 
   /// A repair goes on behind damage, where names may have been given that it does not know.
@@ -174,16 +181,13 @@ struct ListDeltaTests {
     var encoder = DeltaEncoder()
     var texts: [[UInt8]] = [[], [], [], [], []]
     encoder.encode(Self.first(), heap: [], into: &texts[0])
-    var changes: [ListDelta] = []
+    var edit = ListEdit()
+    edit.deleted = [
+      ListEdit.Span(first: NodeID(Dot(device: Self.own, sequence: 1), 3), count: 2)
+    ]
     for (index, field) in ["items", "lines", "lines", "items"].enumerated() {
-      var change = ListDelta()
-      change.dot = Dot(device: Self.own, sequence: UInt64(index) + 2)
-      (change.time, change.table, change.field) = (2_000, "texts", field)
-      change.edit.deleted = [
-        ListEdit.Span(first: NodeID(Dot(device: Self.own, sequence: 1), 3), count: 2)
-      ]
-      encoder.encode(&change, into: &texts[index + 1])
-      changes.append(change)
+      let delta = Self.delta(Self.head(UInt64(index) + 2, field: field), edit)
+      encoder.encode(delta, heap: [], into: &texts[index + 1])
     }
     var decoder = DeltaDecoder()
     var delta = Delta()
@@ -203,6 +207,6 @@ struct ListDeltaTests {
     decoder.skipDamage()
     try read(4)
     #expect(delta.columns.map(\.field) == ["items"])
-    #expect(delta.edits[0] == changes[3].edit)
+    #expect(delta.edits[0] == edit)
   }
 }
