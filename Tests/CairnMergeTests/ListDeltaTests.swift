@@ -161,8 +161,8 @@ struct ListDeltaTests {
     list.insert(.string(String(repeating: "a", count: count)), at: 1)
     let head = Self.head(2, field: "items")
     var copy = list
-    let edit = try #require(copy.collect())
-    let stroke = try #require(list.stroke())
+    let (collected, made) = (copy.collect(), list.stroke())
+    let (edit, stroke) = (try #require(collected), try #require(made))
     var encoder = DeltaEncoder()
     var bytes: [UInt8] = []
     encoder.encode(Self.first(), heap: [], into: &bytes)
