@@ -234,10 +234,11 @@ struct ListCommitTests {
     fails: Bool
   ) throws {
     let (device, peer) = (try StoreDevice(1), try StoreDevice(2))
-    for number in 0..<6 {
-      try peer.store.insert("big\(number)", ["b": .bytes(SeededRandom(1).bytes(900 << 10))])
+    for number in 0..<90 {
+      let bytes = SeededRandom(UInt64(number)).bytes(60 << 10)
+      try peer.store.insert("big\(number)", ["b": .bytes(bytes)])
+      if number % 10 == 9 { try peer.store.sync() }
     }
-    try peer.store.sync()
     let pack = try peer.store.pack()
     #expect(pack.count > LogTail.scratchKept)
     try device.store.insert("own")
@@ -249,6 +250,6 @@ struct ListCommitTests {
     }
     #expect(kept <= LogTail.scratchKept, "\(kept) bytes")
     try device.store.sync(packs: [pack])
-    #expect(try device.store.count(table: "t") == 7)
+    #expect(try device.store.count(table: "t") == 91)
   }
 }
