@@ -13,6 +13,8 @@ struct LargeStore {
     options.compactsAutomatically = false
     options.segmentBytes = 16 << 10
     options.durability = .none
+    options.limits.datastoreBytes = 1 << 40
+    options.limits.records = 1 << 30
     let store = try Store.open(
       SampleWorld.storeDirectory, datastore: SampleWorld.storeIdentity, isLinked: true,
       options: options, machine: SampleWorld.machine(disk, seed: seed))
