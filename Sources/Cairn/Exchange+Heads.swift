@@ -101,8 +101,8 @@ extension Exchange {
     do throws(CairnError) {
       bytes = try await folder.read(directory + "/" + entry.name, limit: limit)
     } catch {
-      if error.code == .sizeLimit {
-        // No file of ours is as large.
+      if error.code == .sizeLimit, !isVital {
+        // More than the folder can give in one piece.
         report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
         return nil
       }
@@ -124,6 +124,8 @@ extension Exchange {
       isThere = try await folder.read(directory + "/" + entry.name, from: start, body)
     } catch {
       try await noteUnread(entry, error, &report)
+      // What has come of it stays, and the rest is asked for ever more seldom.
+      if [.fileIO, .corrupt, .readOnly].contains(error.code) { withhold(entry, error) }
       return false
     }
     noteGiven(entry.name)

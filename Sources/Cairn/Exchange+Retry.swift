@@ -125,7 +125,9 @@ extension Exchange {
   /// has locked is soon to be had again.
   func withhold(_ entry: FolderEntry, _ error: CairnError) {
     let problem = error.message
-    let most = error.code == .retryLater ? Retry.lockedRoundsMax : Retry.roundsMax
+    // A lock, or a line that breaks, is soon over.
+    let isShort = error.code == .retryLater || Exchange.isOfConnection(error)
+    let most = isShort ? Retry.lockedRoundsMax : Retry.roundsMax
     memory.withLock { memory in
       var withheld = Memory.Withheld(version: entry.version, problem: problem)
       if let known = memory.withheld[entry.name], known.version == entry.version {

@@ -128,6 +128,7 @@ extension Exchange {
   /// snapshot is asked for ever more seldom, so that it ends some rounds, and not all.
   private func isWithheld(_ entry: FolderEntry, _ error: CairnError, hasCome: Bool) -> Bool {
     let isOfConnection = Exchange.isOfConnection(error) && !hasCome
+    if hasCome { noteGiven(entry.name) }
     guard isOfConnection || Exchange.mayBeOfLargeFile(error) else { return false }
     withhold(entry, error)
     return !isOfConnection || withheldCount(entry) >= Exchange.patience

@@ -51,11 +51,12 @@ extension Store {
     return title
   }
 
-  /// The summary of what is committed, if the store can be used and anything was committed since it
-  /// was opened.
+  /// The summary of what is committed, as long as the files are this store's and nothing has to be
+  /// read for it: once a sync has found the title. So it is there for whoever closes a store that is
+  /// not to be used any more.
   package var committed: StoreSummary? {
     state.withLock { guarded in
-      guard guarded.isOpen, let title = guarded.store.knownTitle else { return nil }
+      guard guarded.hasFiles, let title = guarded.store.knownTitle else { return nil }
       var summary = Store.summary(guarded, title: title.text)
       for table in guarded.store.tables where table.isCounted && table.hasPending {
         let pending = table.pendingTotals

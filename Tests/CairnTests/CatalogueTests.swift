@@ -28,6 +28,20 @@ import Testing
     #expect(try b.datastoreInfos()["notes"]?.isOnDevice == true)
   }
 
+  @Test func `what was committed last is in the list after a shut-down, too`() throws {
+    let a = bench.manager("a")
+    let notes = try a.openOrCreateDatastore("notes")
+    try notes.setTitle("Notes")
+    _ = try notes.sync()
+    for id in ["one", "two"] { try notes.add(id) }
+    let before = try #require(try a.datastoreInfos()["notes"])
+    #expect(before.title == "Notes" && before.recordCount == 3)
+    try a.shutDown()
+    let after = try #require(try bench.manager("a").datastoreInfos()["notes"])
+    #expect(after.recordCount == before.recordCount && after.size == before.size)
+    #expect(after.mtime == before.mtime && after.title == "Notes")
+  }
+
   @Test func `an idle account is polled with one request`() async throws {
     let (a, b) = (bench.manager("a"), bench.manager("b"))
     for manager in [a, b] {

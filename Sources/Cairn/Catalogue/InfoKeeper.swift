@@ -14,6 +14,12 @@ final class InfoKeeper: Sendable {
     var info: InfoFile
     /// What the file says.
     var saved: InfoFile?
+    /// The title that the list knows of.
+    var toldTitle: String?
+
+    init(info: InfoFile, saved: InfoFile?) {
+      (self.info, self.saved, toldTitle) = (info, saved, info.view.title)
+    }
 
     mutating func notePublished(_ published: UInt64) {
       if published >= info.ownDeltas { info.published = info.view }
@@ -43,13 +49,12 @@ final class InfoKeeper: Sendable {
   }
 
   /// Takes in what was committed since this was told something. Commits are too many to be noted
-  /// one by one: none of them, but for a new title, shows in a list before the file is written.
+  /// one by one: they are asked for when somebody looks, and before the file is written.
   private func catchUp() {
     guard let summary = store.committed else { return }
     let view = CatalogueView(summary)
     state.withLock { state in
-      // A new title is for the sync to note that has brought it, and tells the list.
-      if state.info.view.deltas >= summary.deltas || state.info.view.title != view.title { return }
+      if state.info.view.deltas >= summary.deltas { return }
       state.info = InfoFile(
         view: view, ownDeltas: summary.ownDeltas, published: state.info.published)
     }
@@ -60,9 +65,11 @@ final class InfoKeeper: Sendable {
   func note(_ summary: StoreSummary, published: UInt64?) -> Bool {
     let hasNewTitle = state.withLock { state in
       // Of two syncs at once the later one may be noted first.
-      if state.info.view.deltas > summary.deltas { return false }
-      let view = CatalogueView(summary)
-      let hasNewTitle = state.info.view.title != view.title
+      let isOld = state.info.view.deltas > summary.deltas
+      let view = isOld ? state.info.view : CatalogueView(summary)
+      let hasNewTitle = state.toldTitle != view.title
+      state.toldTitle = view.title
+      if isOld { return hasNewTitle }
       state.info = InfoFile(
         view: view, ownDeltas: summary.ownDeltas, published: state.info.published)
       if let published { state.notePublished(published) }
