@@ -52,8 +52,8 @@ extension Store {
   }
 
   /// The summary of what is committed, as long as the files are this store's and nothing has to be
-  /// read for it: once a sync has found the title. So it is there for whoever closes a store that is
-  /// not to be used any more.
+  /// read for it: once a sync has found the title. So it is there for whoever closes a store that
+  /// is not to be used any more.
   package var committed: StoreSummary? {
     state.withLock { guarded in
       guard guarded.hasFiles, let title = guarded.store.knownTitle else { return nil }
