@@ -124,8 +124,6 @@ extension Exchange {
       isThere = try await folder.read(directory + "/" + entry.name, from: start, body)
     } catch {
       try await noteUnread(entry, error, &report)
-      // What has come of it stays, and the rest is asked for ever more seldom.
-      if [.fileIO, .corrupt, .readOnly].contains(error.code) { withhold(entry, error) }
       return false
     }
     noteGiven(entry.name)

@@ -27,7 +27,8 @@ public protocol Folder: Sendable {
   /// it throws ends the reading and is thrown. A folder that has nothing of its own for that reads
   /// them whole, and only up to 1 GiB. One that is too large for the folder is a `sizeLimit`: a
   /// snapshot is not asked for again then, and all deltas are fetched instead. So they are after
-  /// other errors that tell nothing of the connection; but it is asked for again, ever more seldom.
+  /// other errors that tell nothing of the connection; but it is asked for again, ever more seldom,
+  /// and in each round after `fileIO` and `corrupt`.
   func read(
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool
