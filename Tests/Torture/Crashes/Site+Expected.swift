@@ -97,6 +97,7 @@ extension Site {
     "look up datastore/rejoin/snap",
     "look up datastore/rejoin/trash",
     "look up datastore/snap",
+    "look up datastore/snap/*.snap",
     "look up datastore/snap/*.tmp",
     "look up datastore/trash",
     "look up datastore/trash/*.del",

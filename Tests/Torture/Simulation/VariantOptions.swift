@@ -55,6 +55,7 @@ struct VariantOptions: Sendable {
         $0.options.compactsAutomatically = true
         $0.options.tuning.compactFrom = 20_000
         $0.options.tuning.replayBytes = 4000
+        $0.options.tuning.overlayBytes = 40_000
       }
     ) { it, _ in it.compactions == 0 && it.hasSnapshot },
     VariantOptions("durable at times", { $0.options.durability = .periodic(seconds: 60) }) {
