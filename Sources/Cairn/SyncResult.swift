@@ -86,8 +86,8 @@ public struct SyncResult: Sendable {
     set { change { $0.massDelete = newValue } }
   }
 
-  /// All that there is to say about other devices. After most syncs it is nothing, and a result is
-  /// handed on and dropped for each: as three words, none of which counts references.
+  /// All that there is to say about other devices. After most syncs it is nothing, and a result,
+  /// which is handed on and dropped for each, counts no references then.
   private var news: News?
 
   private final class News: Sendable {
