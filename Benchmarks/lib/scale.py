@@ -177,7 +177,13 @@ def year_panels(c):
             [("mean of a week", of("requests")), ("99th percentile", of("p99_requests"))],
             ticks_x=ticks,
         ),
-        Panel("Bytes of a sync", across, "kB, both ways", [("mean", of("kB"))], ticks_x=ticks),
+        Panel(
+            "Bytes of a sync",
+            across,
+            "kB, both ways",
+            [("mean", of("kB")), ("of these, heads", of("head_kB"))],
+            ticks_x=ticks,
+        ),
         Panel(
             "Time of a sync, folder in memory",
             across,

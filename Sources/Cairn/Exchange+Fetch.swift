@@ -218,9 +218,10 @@ extension Exchange {
       while try reader.next(into: &delta) {
         guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
         try CutTable.check(delta, heap: reader.heap, names: reader.records)
-        chain.add(delta, heap: reader.heap, names: reader.records)
-        chains.append(chain.value)
         deletes += DeleteCount.of(delta)
+        // The last that is asked of it.
+        chain.add(&delta, heap: reader.heap, names: reader.records)
+        chains.append(chain.value)
       }
       guard chain.value == segment.chainAfter else { throw .malformed("another chain") }
       return (chains, deletes)

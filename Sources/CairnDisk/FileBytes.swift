@@ -64,7 +64,7 @@ public import Synchronization
     unsafe base = found
     unsafe flags = found?.advanced(by: pieces * Self.pieceSize)
       .bindMemory(to: Atomic<UInt8>.self, capacity: pieces)
-    roomLength = unsafe found == nil ? 0 : length
+    roomLength = length
   }
 
   deinit {
@@ -164,13 +164,15 @@ public import Synchronization
   /// if the file ends before the range does.
   package func fetch(_ offset: UInt64, _ length: Int) throws(DiskError) -> [UInt8]? {
     if holds(offset, length) { return nil }
-    guard unsafe base != nil, length > 0, offset <= count, UInt64(length) <= count - offset else {
-      return try file.read(at: offset, count: length)
-    }
+    guard let flags = unsafe flags, let base = unsafe base, length > 0, offset <= count,
+      UInt64(length) <= count - offset
+    else { return try file.read(at: offset, count: length) }
     let first = Int(offset >> Self.pieceBits)
     let last = Int((offset + UInt64(length) - 1) >> Self.pieceBits)
     for piece in first...last {
-      guard try keep(piece) else { return try file.read(at: offset, count: length) }
+      guard try unsafe keep(piece, flags, base) else {
+        return try file.read(at: offset, count: length)
+      }
     }
     readWhole()
     return nil
@@ -191,8 +193,9 @@ public import Synchronization
   }
 
   /// Reads a piece; false if it can't be kept.
-  private func keep(_ piece: Int) throws(DiskError) -> Bool {
-    guard let flags = unsafe flags, let base = unsafe base else { return false }
+  private func keep(
+    _ piece: Int, _ flags: UnsafeMutablePointer<Atomic<UInt8>>, _ base: UnsafeMutableRawPointer
+  ) throws(DiskError) -> Bool {
     if unsafe flags[piece].load(ordering: .acquiring) != 0 { return true }
     let start = piece * Self.pieceSize
     let length = min(Self.pieceSize, Int(count) - start)

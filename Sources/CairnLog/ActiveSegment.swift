@@ -134,28 +134,20 @@ package struct ActiveSegment {
   /// The footer says what frames there are, not that they are durable: it may itself reach the
   /// disk before them.
   package mutating func seal(durableThrough: Int = 0) throws(LogError) -> UInt128 {
-    do {
-      let content = try file.read(at: 0, count: end)
-      let footer = SegmentFooter(
-        items: items, previous: previousChain, content: XXH3.hash128(content))
-      var frame = FrameFormat.emptyHeader + footer.encoded()
-      complete(
-        &frame, .seal, device: header.device, sequence: 0, durableThrough: durableThrough)
-      // In one write with the frame: a seal that failed leaves the segment as it was.
-      frame.put(UInt64(end))
-      frame.append(contentsOf: SegmentFooter.trailerMagic)
-      try write(frame)
-      // Only a seal that is complete moves the end: one that failed is written over.
-      try file.truncate(to: UInt64(end + frame.count))
-      end += frame.count
-      return footer.chain
-    } catch let error as LogError {
-      throw error
-    } catch let error as DiskError {
-      throw LogError(error)
-    } catch {
-      throw LogError(.corrupt, file.path, "\(error)")
-    }
+    let content: [UInt8]
+    do { content = try file.read(at: 0, count: end) } catch { throw LogError(error) }
+    let footer = SegmentFooter(
+      items: items, previous: previousChain, content: XXH3.hash128(content))
+    var frame = FrameFormat.emptyHeader + footer.encoded()
+    complete(&frame, .seal, device: header.device, sequence: 0, durableThrough: durableThrough)
+    // In one write with the frame: a seal that failed leaves the segment as it was.
+    frame.put(UInt64(end))
+    frame.append(contentsOf: SegmentFooter.trailerMagic)
+    try write(frame)
+    // Only a seal that is complete moves the end: one that failed is written over.
+    do { try file.truncate(to: UInt64(end + frame.count)) } catch { throw LogError(error) }
+    end += frame.count
+    return footer.chain
   }
 
   /// Gives the preallocated tail back: a closed store takes only the room it needs.

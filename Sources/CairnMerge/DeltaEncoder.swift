@@ -21,6 +21,13 @@ package struct DeltaEncoder: Sendable {
     recordCount = UInt32(decoder.records.count)
   }
 
+  /// Forgets all that was written, for another scope.
+  package mutating func beginScope() {
+    names.removeAll()
+    devices.removeAll(keepingCapacity: true)
+    (lastTime, recordCount) = (0, 0)
+  }
+
   /// Appends a delta's bytes. Its records' references must be below `recordCount`, or, for the
   /// records of `newNames`, the next numbers in order.
   package mutating func encode(_ delta: Delta, heap: [UInt8], into out: inout [UInt8]) {

@@ -35,6 +35,12 @@ struct NameNumbers: Sendable {
     return nil
   }
 
+  mutating func removeAll() {
+    names.removeAll(keepingCapacity: true)
+    if !numbers.isEmpty { numbers.removeAll(keepingCapacity: true) }
+    expected = 0
+  }
+
   /// Gives the next number to a name that has none.
   mutating func add(_ name: String) {
     names.append(name)

@@ -45,6 +45,23 @@ struct RecordNameTests {
     }
   }
 
+  @Test func `the order that people see is that of the texts, packed or not`() {
+    let random = SeededRandom(19)
+    var names: [RecordName] = []
+    // Many with the same eight characters in front, and beyond, and some that end within them.
+    for high in [0, 1 << 60, UInt64.max] {
+      for _ in 0..<6 { names.append(.packed(high, random.next())) }
+    }
+    for text in ["a", "aaaaaaaa", "aaaaaaaab", "aaaaaaaaa", "aaaaaaaa-", "AAAAAAAA", "AAAAAAAAA"] {
+      names.append(RecordName(text))
+    }
+    for a in names {
+      for b in names {
+        #expect(a.textPrecedes(b) == a.text.utf8.lexicographicallyPrecedes(b.text.utf8))
+      }
+    }
+  }
+
   private func key(_ name: RecordName) -> [UInt8] {
     switch name {
     case .packed(let high, let low):

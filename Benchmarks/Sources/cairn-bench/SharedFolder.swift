@@ -9,16 +9,18 @@ final class SharedFolder: Folder {
     var entries = 0
     var read = 0
     var written = 0
-    /// Those of the files that hold changes, and of those that only say which there are.
+    /// Those written of the files that hold changes, and of those that only say which there are.
     var segments = 0
     var heads = 0
+    var headsRead = 0
     var segmentFiles = 0
 
     static func - (a: Count, b: Count) -> Count {
       Count(
         requests: a.requests - b.requests, entries: a.entries - b.entries, read: a.read - b.read,
         written: a.written - b.written, segments: a.segments - b.segments,
-        heads: a.heads - b.heads, segmentFiles: a.segmentFiles - b.segmentFiles)
+        heads: a.heads - b.heads, headsRead: a.headsRead - b.headsRead,
+        segmentFiles: a.segmentFiles - b.segmentFiles)
     }
   }
 
@@ -99,6 +101,7 @@ final class SharedFolder: Folder {
         bytes = Array(bytes[limits.clamped(to: 0..<bytes.count)])
       }
       state.count.read += bytes.count
+      if name.hasSuffix(".head") { state.count.headsRead += bytes.count }
       return bytes
     }
   }

@@ -110,12 +110,14 @@ private struct Week {
   private var seconds: [Double] = []
   private var requests: [Double] = []
   private var bytes = 0
+  private var heads = 0
   private var entries = 0
 
   mutating func add(_ time: Double, _ count: SharedFolder.Count) {
     seconds.append(time)
     requests.append(Double(count.requests))
     bytes += count.read + count.written
+    heads += count.heads + count.headsRead
     entries += count.entries
   }
 
@@ -127,6 +129,7 @@ private struct Week {
     report.point("requests", at: place, requests.reduce(0, +) / count)
     report.point("p99_requests", at: place, requests.quantile(0.99))
     report.point("kB", at: place, Double(bytes) / count / 1e3)
+    report.point("head_kB", at: place, Double(heads) / count / 1e3)
     report.point("entries", at: place, Double(entries) / count)
     let size = folder.size
     report.point("files", at: place, Double(size.files))
