@@ -56,6 +56,14 @@ struct SegmentSalvageTests {
     #expect(frames(salvage) == sample.offsets)
   }
 
+  @Test func `frames behind another datastore's header are found by whose they may be`() throws {
+    let sample = try SegmentSample.three(isSynced: true)
+    var other = Self.header
+    (other.datastore, other.device) = (0xBAD, 5)
+    let bytes = other.encoded() + sample.bytes[SegmentHeader.size...]
+    #expect(frames(salvage(bytes, devices: [Self.header.device])) == sample.offsets)
+  }
+
   @Test func `a header alone holds nothing`() throws {
     #expect(salvage(try SegmentSample().bytes) == nil)
     // Room that nobody used is no damage.
@@ -81,6 +89,21 @@ struct SegmentSalvageTests {
     #expect(left > 0 && left < 40 << 30)
     let broke = salvage(bytes, budget: 0)
     #expect(damages(broke) == [sample.offsets[1]..<sample.offsets[2]])
+  }
+
+  @Test func `a bit of a frame's content is mended`() throws {
+    let sample = try SegmentSample.three(isSynced: true)
+    var bytes = sample.bytes
+    bytes[sample.offsets[1] + FrameFormat.headerSize] ^= 8
+    let mended = salvage(bytes)
+    #expect(mended?.mended == [sample.offsets[1]])
+    #expect(frames(mended) == sample.offsets)
+    #expect(mended?.bytes == sample.bytes)
+    // Two bits of one frame are more than that.
+    bytes[sample.offsets[1] + FrameFormat.headerSize] ^= 1
+    let left = salvage(bytes)
+    #expect(left?.mended == [])
+    #expect(damages(left) == [sample.offsets[1]..<sample.offsets[2]])
   }
 
   @Test func `a length that reaches into the next frame is not believed`() throws {

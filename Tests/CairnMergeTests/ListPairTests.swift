@@ -57,6 +57,21 @@ import Testing
     #expect(differences > 0)
   }
 
+  @Test func `the size of an item that both replaced is that of the value which shows`() throws {
+    var pair = ListPair(letters("ABCD"))
+    pair.onRemote { $0.replace(at: 1, with: .string("the longer of the two")) }
+    pair.onLocal { $0.replace(at: 1, with: .string("z")) }
+    var met = try #require(pair.meet())
+    var sizes: Set<Int> = []
+    for rule in Rule.allCases {
+      for index in 0..<4 {
+        #expect(met.size(at: index, rule) == met.value(at: index, rule).size, "\(rule) \(index)")
+      }
+      sizes.insert(met.size(at: 1, rule))
+    }
+    #expect(sizes.count > 1, "a rule that shows the other one")
+  }
+
   // MARK: examples
 
   private func letters(_ text: String) -> [FieldValue] { text.map { .string(String($0)) } }

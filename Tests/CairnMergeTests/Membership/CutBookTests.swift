@@ -187,4 +187,24 @@ struct CutBookTests {
     #expect(book.ambiguousName(of: b, seal: vector([a: 2]))?.name == a)
     #expect(book.ambiguousName(of: c, seal: vector([a: 4])) == nil)
   }
+
+  @Test func `a cut is lost to one that a member of both has applied first`() {
+    let own = CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1]))
+    let other = CutBook().proposal(dot(c, 2), seen: vector([c: 1, b: 1]))
+    #expect(own.members == [a, b] && other.members == [b, c])
+    #expect(CutBook.isLost(own, to: other, words: [:], gone: []))
+    // One that shares no member takes nothing away, unless a member says that it has applied it …
+    let stranger = CutBook().proposal(dot(c, 2), seen: vector([c: 1]))
+    #expect(stranger.members == [c])
+    #expect(!CutBook.isLost(own, to: stranger, words: [:], gone: []))
+    let word = vector([b: 1, c: 2])
+    #expect(CutBook.isLost(own, to: stranger, words: [b: word], gone: []))
+    // … or has said its last word without ours.
+    #expect(CutBook.isLost(own, to: stranger, words: [b: vector([b: 1])], gone: [b]))
+    #expect(!CutBook.isLost(own, to: stranger, words: [b: vector([a: 2, b: 1])], gone: [b]))
+    // What is sealed is sealed.
+    var sealed = own
+    sealed.seal = vector([a: 3, b: 1])
+    #expect(!CutBook.isLost(sealed, to: other, words: [b: word], gone: [b]))
+  }
 }
