@@ -11,6 +11,8 @@ package struct Tuning: Sendable {
   /// A commit waits for the compaction that it made due when what has changed since the snapshot
   /// takes about so many bytes of memory; see `StoreOptions.overlayBytes`.
   package var overlayBytes = StoreOptions().overlayBytes
+  /// Snapshots of more records have their index made with the help of a temporary file.
+  package var indexRecords = StoreOptions().indexRecords
   /// Compaction that is due runs in the commit that made it due, and not on a thread of its own.
   package var compactsInline = false
   /// Own files in the folder below this are merged into larger ones, and deltas of so many bytes
@@ -36,6 +38,7 @@ package struct Tuning: Sendable {
     options.compactFrom = compactFrom
     options.replayBytes = replayBytes
     options.overlayBytes = overlayBytes
+    options.indexRecords = indexRecords
     options.compactsInline = compactsInline
   }
 }

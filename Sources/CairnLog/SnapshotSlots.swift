@@ -26,10 +26,16 @@ struct SnapshotSlots: Sendable {
     tagShift = 64 - (UInt64(header.slotBytes) * 8 - locatorBits)
   }
 
+  /// The page of a hash: pages follow each other as hashes do.
+  @inline(__always)
+  static func page(_ hash: UInt64, of pages: UInt64) -> Int {
+    Int(truncatingIfNeeded: ((hash >> 32) &* pages) >> 32)
+  }
+
   /// Where a hash is looked for: a page, the slot to start at, and the tag that its slot carries.
   @inline(__always)
   func place(_ hash: UInt64) -> (page: Int, slot: Int, tag: UInt64) {
-    let page = Int(truncatingIfNeeded: ((hash >> 32) &* pages) >> 32)
+    let page = SnapshotSlots.page(hash, of: pages)
     let slots = UInt64(truncatingIfNeeded: perPage)
     let slot = Int(truncatingIfNeeded: ((hash & 0xFFFF_FFFF) &* slots) >> 32)
     return (page, slot, (hash &* 0x9E37_79B9_7F4A_7C15) >> tagShift)

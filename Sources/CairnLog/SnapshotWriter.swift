@@ -2,16 +2,17 @@ import CairnBytes
 package import CairnDisk
 
 /// Writes a snapshot file from blocks that arrive in order. Memory: two batches of blocks, a write
-/// buffer, and 16 bytes a record for the index, of which 4 at the end only.
+/// buffer, 16 bytes a block, and for the index 8 bytes a record; beyond so many records as a place
+/// for more says, these are in a temporary file there. In the end each of the index's parts takes
+/// 16 bytes for its records, which are a sixteenth of all, or a few hundred thousand.
 package final class SnapshotWriter {
   private let file: any DiskFile
   private var header: SnapshotHeader
   private var buffer: [UInt8] = []
   private var written: UInt64 = UInt64(SnapshotHeader.size)
   private var blockOffsets: [UInt64] = []
-  /// Hash and block of each record in order, and each block's first record.
-  private var hashes: [UInt64] = []
-  private var blocks: [UInt32] = []
+  private let hashes: RecordHashes
+  /// Of each block.
   private var firstRecords: [Int] = []
   private var rowMax = 0
   private var batch: [@Sendable () -> [UInt8]] = []
@@ -22,20 +23,20 @@ package final class SnapshotWriter {
   /// Index pages are filled to this many slots on average: probes stay short and pages never full.
   private static let fill = 0.78
 
-  package init(file: any DiskFile, datastore: UInt128) {
+  /// Whoever gives a place for what is too much for memory says `discard` in the end.
+  package init(file: any DiskFile, datastore: UInt128, spill: SpillPlace? = nil) {
     self.file = file
+    hashes = RecordHashes(spill)
     header = SnapshotHeader(datastore: datastore)
   }
 
   package private(set) var blockCount = 0
 
-  /// Makes room for the index of so many records: growing, it would be there twice for a moment.
-  /// Who says how many may be wrong: never too much.
-  package func expect(records: Int) {
-    let records = min(max(0, records), 1 << 24)
-    hashes.reserveCapacity(records)
-    blocks.reserveCapacity(records)
-  }
+  /// Makes room for the index of so many records.
+  package func expect(records: Int) { hashes.expect(records) }
+
+  /// Removes what was not for the file alone, also if it was not finished. Any number of times.
+  package func discard() { hashes.discard() }
 
   /// Adds a block and the hashes of its records, row by row.
   package func add(block raw: [UInt8], hashes rowHashes: [UInt64]) throws(LogError) {
@@ -51,8 +52,7 @@ package final class SnapshotWriter {
     }
     firstRecords.append(hashes.count)
     batch.append(bytes)
-    hashes.append(contentsOf: rowHashes)
-    blocks.append(contentsOf: repeatElement(UInt32(blockCount), count: rowHashes.count))
+    try hashes.append(rowHashes)
     blockCount += 1
     rowMax = max(rowMax, rowHashes.count)
     if batch.count >= SnapshotWriter.batchBlocks { try sendBatch() }
@@ -146,45 +146,22 @@ package final class SnapshotWriter {
     let perPage = header.slotsPerPage
     let room = Double(perPage) * SnapshotWriter.fill
     var pages = max(1, Int((Double(hashes.count) / room).rounded(.up)))
-    var order = pageOrder(pages)
+    let index = SnapshotIndex(hashes, firstRecords: firstRecords)
+    var counts = try index.counts(pages: pages)
     let pagesMax = pages * 8 + 64
-    while order.counts.contains(where: { $0 >= perPage }) {
+    while counts.contains(where: { $0 >= perPage }) {
       pages += 1 + pages / 64
       guard pages <= pagesMax else {
         throw LogError(.limit, file.path, "too many records have the same hash")
       }
-      order = pageOrder(pages)
+      counts = try index.counts(pages: pages)
     }
     header.indexPages = UInt32(pages)
-    let layout = SnapshotSlots(header)
-    let (hashes, blocks, firstRecords) = (self.hashes, self.blocks, self.firstRecords)
-    var slots = [UInt64](repeating: 0, count: perPage)
-    var next = 0
-    for page in 0..<pages {
-      for index in slots.indices { slots[index] = 0 }
-      for record in order.records[next..<(next + order.counts[page])] {
-        let (record, block) = (Int(record), Int(blocks[Int(record)]))
-        let place = UInt64(block) << 32 | UInt64(record - firstRecords[block])
-        layout.insert(hashes[record], place, into: &slots)
-      }
-      next += order.counts[page]
-      putPage(slots, number: page, width: Int(header.slotBytes))
+    let width = Int(header.slotBytes)
+    try index.pages(counts, SnapshotSlots(header)) { slots, page throws(LogError) in
+      putPage(slots, number: page, width: width)
       if buffer.count >= SnapshotWriter.bufferBytes { try flush() }
     }
-  }
-
-  /// Records sorted by page, in file order within one.
-  private func pageOrder(_ pages: Int) -> (records: [UInt32], counts: [Int]) {
-    var counts = [Int](repeating: 0, count: pages)
-    for hash in hashes { counts[Int(((hash >> 32) * UInt64(pages)) >> 32)] += 1 }
-    var starts = [Int](repeating: 0, count: pages)
-    for page in 1..<max(1, pages) { starts[page] = starts[page - 1] + counts[page - 1] }
-    var records = [UInt32](repeating: 0, count: hashes.count)
-    for (record, hash) in hashes.enumerated() {
-      let page = Int(((hash >> 32) * UInt64(pages)) >> 32)
-      records[starts[page]] = UInt32(record)
-      starts[page] += 1
-    }
-    return (records, counts)
+    discard()
   }
 }

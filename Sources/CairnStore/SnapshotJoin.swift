@@ -6,7 +6,7 @@ import CairnMerge
 ///
 /// Rows that are the same in both, or that only one has and the other has not heard of, are copied;
 /// all others go through `RecordState.join`. Two blocks at a time are in memory, the names of what
-/// changes, and the index of the new file. Works on values, outside the store's lock.
+/// changes, and parts of the new file's index. Works on values, outside the store's lock.
 struct SnapshotJoin {
   /// What the join makes of the state that is here.
   struct Result {

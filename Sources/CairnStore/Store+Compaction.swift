@@ -121,9 +121,15 @@ extension Store {
     do { file = try machine.disk.open(temporary, .create) } catch {
       throw StoreError(LogError(error))
     }
+    let writer = SnapshotWriter(
+      file: file, datastore: datastore,
+      spill: SpillPlace(machine: machine, directory: directory, records: options.indexRecords))
     do throws(StoreError) {
-      defer { file.close() }
-      try build(SnapshotWriter(file: file, datastore: datastore))
+      defer {
+        file.close()
+        writer.discard()
+      }
+      try build(writer)
     } catch {
       remove(temporary)
       throw error

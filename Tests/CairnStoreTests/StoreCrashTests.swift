@@ -81,6 +81,10 @@ struct StoreCrashTests {
     }
   }
 
+  @Test func `the same where hashes go to a file`() throws {
+    try crashEverywhere(isLinked: true, seeds: 20..<22, mustKeepAll: true) { $0.indexRecords = 2 }
+  }
+
   @Test(arguments: [StoreOptions.Durability.none, .periodic(milliseconds: 1000)])
   func `without a sync a commit there are only whole states, too`(
     durability: StoreOptions.Durability

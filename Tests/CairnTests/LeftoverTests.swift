@@ -53,6 +53,14 @@ import Testing
     try datastore.close()
   }
 
+  @Test func `those beside an account's snapshots go when it is opened`() async throws {
+    try await bench.manager("a").with("x")
+    try plant("/a/p-x/snap")
+    let datastore = try bench.manager("a").openOrCreateDatastore("x")
+    #expect(try !isThere("/a/p-x/snap"))
+    try datastore.close()
+  }
+
   @Test func `those of a datastore's directory go with the next compaction`() async throws {
     try await bench.manager("a").with("x") { try $0.add("r") }
     try plant("/a/p-x")

@@ -48,7 +48,9 @@ struct SnapshotRebuild {
   var hasVector: Bool { old != nil }
 
   /// Writes the file.
-  mutating func write(_ path: String, disk: any Disk) throws(StoreError) {
+  mutating func write(
+    _ path: String, disk: any Disk, spill: SpillPlace
+  ) throws(StoreError) {
     for place in salvage.blocks { look(at: place) }
     let names = tableNames()
     for name in unnamed.sorted() {
@@ -60,8 +62,11 @@ struct SnapshotRebuild {
     let order = parts.keys.sorted { (names[$0] ?? "") < (names[$1] ?? "") }
     let file: any DiskFile
     do { file = try disk.open(path, .create) } catch { throw StoreError(LogError(error)) }
-    defer { file.close() }
-    let writer = SnapshotWriter(file: file, datastore: datastore)
+    let writer = SnapshotWriter(file: file, datastore: datastore, spill: spill)
+    defer {
+      file.close()
+      writer.discard()
+    }
     if let old {
       description.vector = old.vector
       description.fence = old.fence

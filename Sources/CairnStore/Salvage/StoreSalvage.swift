@@ -30,6 +30,8 @@ package struct StoreSalvage {
     let isLinked: Bool
     let scratch: String
     let machine: Machine
+    /// As in the options of a store.
+    let indexRecords: Int
     var losses: [SalvageLoss] = []
     var mend = BitMend()
     var mendedBits = 0
@@ -39,11 +41,12 @@ package struct StoreSalvage {
   /// Reads everything. `scratch` is an empty directory. Throws if a file is of a newer version, or
   /// if the disk refuses.
   package init(
-    _ directory: String, datastore: UInt128, isLinked: Bool, scratch: String, machine: Machine
+    _ directory: String, datastore: UInt128, isLinked: Bool, scratch: String, machine: Machine,
+    indexRecords: Int = StoreOptions().indexRecords
   ) throws(StoreError) {
     var work = Work(
       directory: directory, datastore: datastore, isLinked: isLinked, scratch: scratch,
-      machine: machine)
+      machine: machine, indexRecords: indexRecords)
     do throws(LogError) {
       let current = try work.readCurrent()
       let segments = try work.readSegments(current)
@@ -232,7 +235,9 @@ extension StoreSalvage.Work {
     var rebuild = SnapshotRebuild(salvage, datastore: datastore, candidates: tables)
     let new = scratch + "/" + FileName.temporary(machine.random.next())
     do throws(StoreError) {
-      try rebuild.write(new, disk: machine.disk)
+      try rebuild.write(
+        new, disk: machine.disk,
+        spill: SpillPlace(machine: machine, directory: scratch, records: indexRecords))
       let reader: SnapshotReader
       do { reader = try SnapshotReader(new, disk: machine.disk) } catch {
         throw StoreError(error)

@@ -11,7 +11,11 @@ enum Scenarios {
     StoreScenario(
       "snapshot", isLinked: false,
       [.commit, .commit, .compact, .commit, .lists, .compact, .commit, .reopen, .compact]
-    ) { $0.segmentBytes = 900 },
+    ) {
+      $0.segmentBytes = 900
+      // Hashes go to a file.
+      $0.indexRecords = 1
+    },
     StoreScenario(
       "compaction",
       [
@@ -111,7 +115,8 @@ enum Scenarios {
         .open("n"), .peerLoad(300, 1000), .exchange, .incorporate, .commit, .exchange,
         .load(150, 1000), .exchange, .compact, .exchange, .load(320, 1000), .compact, .exchange,
         .exchange,
-      ]),
+      ]
+    ) { $0.tuning.indexRecords = 200 },
     SharedScenario(
       "delete",
       [

@@ -133,6 +133,7 @@ extension Options {
     tuning.compactFrom = profile.compactFrom
     tuning.replayBytes = profile.compactFrom / 2
     tuning.compactsInline = true
+    tuning.indexRecords = profile.indexRecords
     tuning.packBytes = profile.packBytes
     tuning.smallFileBytes = UInt64(profile.smallFileBytes)
     tuning.smallFileRun = 4

@@ -33,13 +33,15 @@ struct SimulationProfile: Hashable, Sendable {
   var pace = 200_000
   /// So many records may others delete at once.
   var massDelete = 50
+  /// Snapshots of more records have their index made with the help of a file.
+  var indexRecords = 1_000_000
 
   static let keys: [(String, any WritableKeyPath<SimulationProfile, Int> & Sendable)] = [
     ("devices", \.devices), ("datastores", \.datastores), ("records", \.records),
     ("heat", \.heat), ("segment", \.segmentBytes), ("cache", \.cacheBytes),
     ("durability", \.durability), ("compact-from", \.compactFrom), ("pack", \.packBytes),
     ("small", \.smallFileBytes), ("grace", \.graceSeconds), ("pace", \.pace),
-    ("mass-delete", \.massDelete),
+    ("mass-delete", \.massDelete), ("index", \.indexRecords),
   ]
   static let flags: [(String, any WritableKeyPath<SimulationProfile, Bool> & Sendable)] = [
     ("shared", \.isShared), ("compacts", \.compactsItself), ("tight", \.isTight),
@@ -73,6 +75,7 @@ struct SimulationProfile: Hashable, Sendable {
     pace = 1_200_000 / devices
     massDelete = pick([2, 5, 50, 50])
     retires = hasMarks && random.below(3) == 0
+    indexRecords = pick([1_000_000, 1_000_000, 3])
     if let retirements { retires = retirements }
     if retires { (isTight, hasMarks) = (false, true) }
   }

@@ -9,6 +9,8 @@ struct VariantEffects {
   var exchanges = 0
   var mergedFiles = 0
   var compactions = 0
+  /// Temporary files that were made where snapshots are.
+  var snapshotFiles = 0
   var reopenings = 0
   /// Power cuts, and those of them that found something that was not durable.
   var cuts = 0

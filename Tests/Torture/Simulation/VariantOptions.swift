@@ -47,7 +47,7 @@ struct VariantOptions: Sendable {
       it.segments == 1
     },
     VariantOptions("compacted often", { $0.compactEvery = 150 }) { it, _ in
-      it.compactions > 20 && it.hasSnapshot
+      it.compactions > 20 && it.hasSnapshot && it.snapshotFiles == it.compactions
     },
     VariantOptions(
       "compacts by itself",
@@ -58,6 +58,13 @@ struct VariantOptions: Sendable {
         $0.options.tuning.overlayBytes = 40_000
       }
     ) { it, _ in it.compactions == 0 && it.hasSnapshot },
+    VariantOptions(
+      "hashes that go to a file",
+      {
+        $0.compactEvery = 150
+        $0.options.tuning.indexRecords = 20
+      }
+    ) { it, _ in it.snapshotFiles > it.compactions * 3 / 2 },
     VariantOptions("durable at times", { $0.options.durability = .periodic(seconds: 60) }) {
       it, _ in it.commitsNotDurable > 0
     },

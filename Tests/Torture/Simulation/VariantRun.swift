@@ -3,6 +3,7 @@ import CairnDisk
 import CairnLog
 import CairnMerge
 import CairnStore
+import Synchronization
 import TestSupport
 
 /// The operations of a seed on two devices, done in one way. Each device changes records of its
@@ -14,7 +15,15 @@ final class VariantRun {
     var datastore: Datastore
   }
 
+  /// Files that were made where snapshots are.
+  private final class Made: Sendable {
+    private let sum = Lock(0)
+    var count: Int { sum.withLock { $0 } }
+    func add() { sum.withLock { $0 += 1 } }
+  }
+
   private let variant: VariantOptions
+  private let made = Made()
   private let random: SeededRandom
   private let clock = ManualClock()
   private let folder: MemoryFolder
@@ -33,6 +42,10 @@ final class VariantRun {
   private func addPlace() throws {
     folder.add()
     let disk = MemoryDisk(clock: clock)
+    disk.intercept { [made] operation in
+      if operation.verb == "create", operation.path.contains("/snap/") { made.add() }
+      return nil
+    }
     let manager = manager(places.count, disk)
     places.append(Place(disk: disk, manager: manager, datastore: try open(manager)))
   }
@@ -105,6 +118,7 @@ final class VariantRun {
     }
     effects.hasSnapshot = places[0].datastore.core.snapshotFile() != nil
     effects.bytesRead = disk.bytesRead
+    effects.snapshotFiles = made.count
     effects.folderFiles = folder.views.first?.files.count ?? 0
   }
 
