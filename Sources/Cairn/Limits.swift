@@ -4,7 +4,7 @@ internal import CairnMerge
 /// is never refused. The defaults are those of the original API; an app may raise any of them, on
 /// all of its devices alike.
 public struct Limits: Hashable, Sendable {
-  /// Bytes of one record, by the accounting of `Record.size`. Default 100 KiB.
+  /// Bytes of one record, by the accounting of `Record.size`. Default 100 KiB; at most 32 MiB.
   public var recordBytes: Int
   /// Records of one datastore. Default 100,000; ten million are fine.
   public var recordCount: Int
@@ -43,7 +43,7 @@ public struct Limits: Hashable, Sendable {
 
   var stored: CairnMerge.Limits {
     CairnMerge.Limits(
-      recordBytes: recordBytes, records: recordCount, datastoreBytes: datastoreBytes,
+      recordBytes: min(recordBytes, 32 << 20), records: recordCount, datastoreBytes: datastoreBytes,
       deltaBytes: min(deltaBytes, 32 << 20))
   }
 }

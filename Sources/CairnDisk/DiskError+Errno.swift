@@ -10,6 +10,9 @@ extension DiskError {
     self.init(reason: Reason(errno: code), operation: operation, path: path)
   }
 
+  /// Somebody else has closed the file meanwhile.
+  package var isOfClosedFile: Bool { reason == .io(errno: EBADF) }
+
   static func text(of code: Int32) -> String {
     // Whatever the number, there is a text.
     unsafe String(cString: strerror(code))

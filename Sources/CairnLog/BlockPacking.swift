@@ -43,8 +43,8 @@ final class BlockPacking: Sendable {
     var out = [UInt8](repeating: 0, count: size)
     if !LZ4.pack(raw, 0..<raw.count, into: &out) { out.append(contentsOf: raw) }
     let stored = size..<out.count
-    out.set(UInt32(raw.count), at: 0)
-    out.set(UInt32(stored.count), at: 4)
+    out.set(UInt32(clamping: raw.count), at: 0)
+    out.set(UInt32(clamping: stored.count), at: 4)
     let seed = SnapshotHeader.blockSeed(number: number, rawLength: raw.count)
     out.set(XXH3.hash64(out, stored, seed: seed), at: 8)
     return out

@@ -70,6 +70,16 @@ package final class SnapshotWriter {
   private func takePacked() throws(LogError) {
     guard let packing else { return }
     for block in packing.result() {
+      // No reader takes more than that: written all the same, it would be found out only when
+      // the log, which has the record, is gone.
+      let size = max(Int(block.u32(at: 0)), block.count)
+      guard size <= SnapshotHeader.blockBytesMax else {
+        throw LogError(
+          .limit, file.path,
+          "a record takes \(size) bytes in a snapshot, which holds at most "
+            + "\(SnapshotHeader.blockBytesMax) of one; the log keeps it, and can't be folded until "
+            + "the record is made smaller")
+      }
       blockOffsets.append(written + UInt64(buffer.count))
       buffer.append(contentsOf: block)
       if buffer.count >= SnapshotWriter.bufferBytes { try flush() }

@@ -88,7 +88,7 @@ extension Store {
         guarded.store.tables[index].epochs[pending.slot] = guarded.store.ground.epoch
       }
     }
-    return (source, guarded.current.snapshot + 1, guarded.tail.nextNumber)
+    return (source, nextSnapshot(guarded.current), guarded.tail.nextNumber)
   }
 
   func source(_ guarded: inout Guarded) throws(StoreError) -> SnapshotBuild.Source {
@@ -214,7 +214,7 @@ extension Store {
   func write(_ current: CurrentFile, _ path: String) throws(StoreError) {
     try checkPlace()
     do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
-      if !mayName(current) { remove(path) }
+      if mayName(current) { noteNamed(current.snapshot) } else { remove(path) }
       throw StoreError(error)
     }
   }

@@ -129,7 +129,7 @@ extension Store {
         throw error
       }
       try makeDirectoriesDurable()
-      let number = state.withLock { $0.current.snapshot + 1 }
+      let number = state.withLock { nextSnapshot($0.current) }
       let path =
         directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
       do throws(DiskError) {

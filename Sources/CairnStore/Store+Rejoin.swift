@@ -93,7 +93,7 @@ extension Store {
     guard let (packs, conflicts) = try reauthored(own, plan, names) else { return nil }
     var next = guarded.current
     next.device = plan.device.rawValue
-    next.snapshot += 1
+    next.snapshot = nextSnapshot(guarded.current)
     next.firstSegment = guarded.tail.nextNumber
     next.firstKept = guarded.tail.nextNumber
     next.rejoinings += 1

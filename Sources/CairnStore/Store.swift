@@ -24,6 +24,8 @@ package final class Store: Sendable {
   /// segment's number, then the end.
   private let durableWord: Atomic<UInt64>
   private let isPoisoned = Atomic<Bool>(false)
+  /// The last snapshot that CURRENT may name on the disk although its replacement has failed.
+  private let namedSnapshot = Atomic<UInt64>(0)
   let onChange = Lock(Callback())
   let compaction = Lock<CompactionState>(CompactionState())
   /// Where the last publication has stopped reading.
@@ -185,13 +187,20 @@ package final class Store: Sendable {
       // A sealed segment was synced when it was sealed.
       guard let file, end.segment == target.segment else { return target }
       do throws(DiskError) { try file.sync() } catch {
-        // Sealed meanwhile by another thread, the segment was synced and closed there.
         try checkPoison()
-        if tailPosition().1.segment != end.segment { return target }
-        isPoisoned.store(true, ordering: .sequentiallyConsistent)
+        // Whoever closed it meanwhile had synced it, unless that was for nobody. It is of no use that
+        // another thread has sealed the segment, and synced it: a failure is told once, to whoever
+        // comes first, and after that a sync says yes and means nothing.
+        if error.isOfClosedFile {
+          if options.durability != .none { return target }
+          throw Store.closedError
+        }
+        poison()
         throw Store.poisonError(LogError(error))
       }
-      // A seal that failed meanwhile counts: after it a sync may say yes and mean nothing.
+      // So a seal that has failed meanwhile counts, too. Whoever seals holds the state's lock until
+      // that is said.
+      state.withLock { _ in }
       try checkPoison()
       durableWord.store(Store.word(end), ordering: .releasing)
       return end
@@ -213,6 +222,15 @@ package final class Store: Sendable {
   func vouch(_ position: LogPosition) {
     durableWord.store(Store.word(position), ordering: .releasing)
   }
+
+  /// The number of the next snapshot. None is used again that CURRENT may name on the disk: what is
+  /// written under it, and removed when it was for nothing, would be all that the next opening has.
+  func nextSnapshot(_ current: CurrentFile) -> UInt64 {
+    max(current.snapshot, namedSnapshot.load(ordering: .acquiring)) + 1
+  }
+
+  /// CURRENT may name this one on the disk, and not in memory.
+  func noteNamed(_ snapshot: UInt64) { namedSnapshot.max(snapshot, ordering: .acquiringAndReleasing) }
 
   /// What a frame of a segment written now may vouch for.
   func durableThrough(_ segment: UInt64) -> Int {

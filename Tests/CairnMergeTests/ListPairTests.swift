@@ -61,7 +61,8 @@ import Testing
     var pair = ListPair(letters("ABCD"))
     pair.onRemote { $0.replace(at: 1, with: .string("the longer of the two")) }
     pair.onLocal { $0.replace(at: 1, with: .string("z")) }
-    var met = try #require(pair.meet())
+    let both = pair.meet()
+    var met = try #require(both)
     var sizes: Set<Int> = []
     for rule in Rule.allCases {
       for index in 0..<4 {

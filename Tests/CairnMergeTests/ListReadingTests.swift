@@ -76,6 +76,11 @@ struct ListReadingTests {
       #expect(throws: DecodeError.self, "cut at \(end)") {
         try RecordStateCoding.listItems(of: "text", bytes, 0..<end)
       }
+      // The same where nothing lies behind the cut.
+      let left = Array(bytes[..<end])
+      #expect(throws: DecodeError.self, "cut at \(end)") {
+        try RecordStateCoding.listItems(of: "text", left, 0..<end)
+      }
     }
   }
 

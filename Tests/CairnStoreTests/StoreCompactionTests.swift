@@ -36,6 +36,40 @@ struct StoreCompactionTests {
     #expect(device.disk.paths().filter { $0.hasSuffix(".snap") }.count == 1)
   }
 
+  /// Whoever made it so large: nothing is folded into a snapshot that nobody could read.
+  @Test func `a record that is too large for a snapshot stays in the log`() throws {
+    let device = try StoreDevice(1, isLinked: false) {
+      $0.limits = Limits(
+        recordBytes: 128 << 20, datastoreBytes: 1 << 30, deltaBytes: 32 << 20)
+    }
+    try device.store.insert("small", ["n": 1])
+    try device.store.insert("r")
+    for number in 0..<6 {
+      let value = FieldValue.bytes([UInt8](repeating: UInt8(number), count: 14 << 20))
+      try device.store.update(table: "t", id: RecordName("r"), [("f\(number)", value)])
+      try device.store.sync()
+    }
+    let refused = #expect(throws: StoreError.self) { try device.store.compact() }
+    #expect(refused?.log?.reason == .limit)
+    for _ in 0..<2 {
+      for number in 0..<6 {
+        let field = try device.store.value(table: "t", id: RecordName("r"), field: "f\(number)")
+        guard case .bytes(let bytes) = field else {
+          Issue.record("f\(number) is gone")
+          return
+        }
+        #expect(bytes.count == 14 << 20 && bytes.allSatisfy { $0 == UInt8(number) })
+      }
+      try device.reopen()
+    }
+    // Made smaller, it goes in.
+    try device.store.set("r", ["f0": nil])
+    try device.store.sync()
+    _ = try device.store.compact()
+    try device.reopen()
+    #expect(try device.store.count(table: "t") == 2)
+  }
+
   @Test func `own deltas that are not published are kept`() throws {
     let device = try StoreDevice(1) { $0.segmentBytes = 500 }
     for number in 0..<20 {

@@ -221,6 +221,43 @@ struct StoreJoinTests {
     #expect(try a.store.get("later") != nil)
   }
 
+  /// A compaction whose last step failed: CURRENT names its snapshot on the disk, and not here.
+  private func failCompaction(_ device: StoreDevice) {
+    device.disk.intercept { operation in
+      operation.verb == "sync" && operation.path == StoreDevice.directory ? .io(errno: 5) : nil
+    }
+    #expect(refusal { _ = try device.store.compact() } == .log)
+    device.disk.heal()
+  }
+
+  @Test func `what CURRENT may name is neither written over nor removed by what comes to nothing`()
+    throws
+  {
+    // A join that nobody allows.
+    let (a, _, bytes) = try pair()
+    let content = try StoreContent(a.store)
+    failCompaction(a)
+    let path = a.store.temporarySnapshotPath()
+    try a.disk.setBytes(path, bytes)
+    #expect(try a.store.join(snapshot: path) { _ in false } == nil)
+    try a.reopen()
+    #expect(try StoreContent(a.store) == content)
+    // A second compaction, whose snapshot can't be read.
+    var reads = 0
+    while true {
+      let (a, _, _) = try pair()
+      failCompaction(a)
+      a.disk.failAt(read: a.disk.reads + 1 + reads, reason: .io(errno: 5))
+      let isDone = refusal { _ = try a.store.compact() } == nil
+      a.disk.heal()
+      try a.reopen()
+      #expect(try StoreContent(a.store) == content, "read \(reads)")
+      if isDone { break }
+      reads += 1
+    }
+    #expect(reads > 2)
+  }
+
   @Test func `a damaged snapshot changes nothing`() throws {
     let (a, _, bytes) = try pair()
     let before = try StoreContent(a.store)

@@ -1,0 +1,55 @@
+import CairnDisk
+import CairnMerge
+import CairnStore
+import Synchronization
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A segment that one thread syncs while another one closes it.
+@Suite(.timeLimit(.minutes(5)))
+struct SealConcurrencyTests {
+  /// A disk tells a failure once, to whoever asks first. After that a sync says yes, and what it was
+  /// to make durable is gone.
+  @Test func `a sync that failed is no commit, though a seal has synced the segment since`() throws {
+    let device = try StoreDevice(1, isLinked: false) { $0.segmentBytes = 1 }
+    try device.store.insert("before")
+    try device.store.sync()
+    let (disk, store) = (device.disk, device.store)
+    let isSealing = Flag()
+    let syncs = Atomic<Int>(0)
+    // The newest segment is made by the commit, and synced behind it.
+    disk.intercept { operation in
+      guard operation.verb == "sync", operation.path.hasSuffix("02.seg") else { return nil }
+      switch syncs.add(1, ordering: .acquiringAndReleasing).newValue {
+      case 1:
+        // The commit's: until the other thread is about to sync the same file.
+        while !isSealing.isUp { usleep(100) }
+        return .io(errno: 5)
+      case 2:
+        isSealing.raise()
+        while disk.strikeCount == 0 { usleep(100) }
+        return nil
+      default: return nil
+      }
+    }
+    let refusals = Lock<[StoreError.Kind?]>([nil, nil])
+    try Threads.run(2) { number in
+      if number == 1 {
+        while syncs.load(ordering: .acquiring) == 0 { usleep(100) }
+      }
+      try store.insert("of-thread-\(number)")
+      let kind = refusal { try store.sync() }
+      refusals.withLock { $0[number] = kind }
+    }
+    disk.heal()
+    #expect(syncs.load(ordering: .acquiring) >= 2)
+    #expect(refusals.withLock { $0 } == [.syncFailed, .syncFailed])
+    #expect(refusal { try store.flush() } == .syncFailed)
+  }
+}
