@@ -42,7 +42,8 @@ struct SnapshotSpillTests {
       }
       try between(self)
       _ = try writer.finish(description: SnapshotSample.description)
-      #expect(temporaries.isEmpty, "it is gone before the snapshot gets its name")
+      // Where removing it was not made to fail.
+      if disk.strikes.isEmpty { #expect(temporaries.isEmpty, "it is gone before the end") }
     }
 
     var bytes: [UInt8]? { disk.bytes(SnapshotSample.path) }

@@ -82,7 +82,7 @@ struct StoreCrashTests {
   }
 
   @Test func `the same where hashes go to a file`() throws {
-    try crashEverywhere(isLinked: true, seeds: 20..<22, mustKeepAll: true) { $0.indexRecords = 2 }
+    try crashEverywhere(isLinked: true, seeds: 20..<24, mustKeepAll: true) { $0.indexRecords = 2 }
   }
 
   @Test(arguments: [StoreOptions.Durability.none, .periodic(milliseconds: 1000)])

@@ -10,8 +10,10 @@ import Testing
 /// Compactions whose index is too much for memory: nothing shows of the file that helps out.
 struct StoreSpillTests {
   /// A device with 40 records, of which 30 are in its snapshot.
-  private func device(_ indexRecords: Int, _ seed: UInt64 = 1) throws -> StoreDevice {
-    let device = try StoreDevice(seed) { $0.indexRecords = indexRecords }
+  private func device(
+    _ indexRecords: Int, _ seed: UInt64 = 1, isLinked: Bool = true
+  ) throws -> StoreDevice {
+    let device = try StoreDevice(seed, isLinked: isLinked) { $0.indexRecords = indexRecords }
     func insert(_ range: Range<Int>) throws {
       for number in range {
         try device.store.insert(
@@ -58,7 +60,7 @@ struct StoreSpillTests {
   }
 
   @Test func `a preview makes no file`() throws {
-    let device = try device(3)
+    let device = try device(3, isLinked: false)
     let before = device.disk.operations
     let preview = try device.store.previewCompaction()
     #expect(device.disk.operations == before)
