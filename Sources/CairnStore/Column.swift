@@ -101,8 +101,8 @@ struct Column {
     }
   }
 
-  /// Says how many slots there will be, as far as one can tell: growing, a column is there twice for
-  /// a moment, and leaves holes that are too small for the next one.
+  /// Says how many slots there will be, as far as one can tell: growing, a column is there twice
+  /// for a moment, and leaves holes that are too small for the next one.
   mutating func expect(_ slots: Int) { expected = slots }
 
   private mutating func setOutside(_ slot: Int, _ cell: Cell, stamp: UInt32) {

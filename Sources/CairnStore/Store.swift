@@ -188,9 +188,9 @@ package final class Store: Sendable {
       guard let file, end.segment == target.segment else { return target }
       do throws(DiskError) { try file.sync() } catch {
         try checkPoison()
-        // Whoever closed it meanwhile had synced it, unless that was for nobody. It is of no use that
-        // another thread has sealed the segment, and synced it: a failure is told once, to whoever
-        // comes first, and after that a sync says yes and means nothing.
+        // Whoever closed it meanwhile had synced it, unless that was for nobody. It is of no use
+        // that another thread has sealed the segment, and synced it: a failure is told once, to
+        // whoever comes first, and after that a sync says yes and means nothing.
         if error.isOfClosedFile {
           if options.durability != .none { return target }
           throw Store.closedError
@@ -230,7 +230,9 @@ package final class Store: Sendable {
   }
 
   /// CURRENT may name this one on the disk, and not in memory.
-  func noteNamed(_ snapshot: UInt64) { namedSnapshot.max(snapshot, ordering: .acquiringAndReleasing) }
+  func noteNamed(_ snapshot: UInt64) {
+    namedSnapshot.max(snapshot, ordering: .acquiringAndReleasing)
+  }
 
   /// What a frame of a segment written now may vouch for.
   func durableThrough(_ segment: UInt64) -> Int {

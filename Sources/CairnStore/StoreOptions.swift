@@ -25,8 +25,8 @@ package struct StoreOptions: Sendable {
   /// much in any case. What comes while a compaction runs is there a second time; beyond half of
   /// this, commits wait for its end. Lists, records in conflict and bytes of ids are not counted.
   package var overlayBytes = 32 << 20
-  /// Of so many records the index of a snapshot is made in memory, at 8 bytes each; of more with the
-  /// help of a temporary file beside it.
+  /// Of so many records the index of a snapshot is made in memory, at 8 bytes each; of more with
+  /// the help of a temporary file beside it.
   package var indexRecords = 1_000_000
   /// A log of at most this size is left for the next open to replay.
   package var replayBytes = 128 << 10

@@ -14,9 +14,9 @@ import Testing
 /// A segment that one thread syncs while another one closes it.
 @Suite(.timeLimit(.minutes(5)))
 struct SealConcurrencyTests {
-  /// A disk tells a failure once, to whoever asks first. After that a sync says yes, and what it was
-  /// to make durable is gone.
-  @Test func `a sync that failed is no commit, though a seal has synced the segment since`() throws {
+  /// A disk tells a failure once, to whoever asks first. After that a sync says yes, and what it
+  /// was to make durable is gone.
+  @Test func `a sync that failed is no commit, though a seal has synced the segment`() throws {
     let device = try StoreDevice(1, isLinked: false) { $0.segmentBytes = 1 }
     try device.store.insert("before")
     try device.store.sync()
@@ -27,11 +27,12 @@ struct SealConcurrencyTests {
     disk.intercept { operation in
       guard operation.verb == "sync", operation.path.hasSuffix("02.seg") else { return nil }
       switch syncs.add(1, ordering: .acquiringAndReleasing).newValue {
-      case 1:
-        // The commit's: until the other thread is about to sync the same file.
+      case 2:
+        // The first one made the file. This is the commit's, until the other thread is about to
+        // sync the same file.
         while !isSealing.isUp { usleep(100) }
         return .io(errno: 5)
-      case 2:
+      case 3:
         isSealing.raise()
         while disk.strikeCount == 0 { usleep(100) }
         return nil
@@ -41,14 +42,14 @@ struct SealConcurrencyTests {
     let refusals = Lock<[StoreError.Kind?]>([nil, nil])
     try Threads.run(2) { number in
       if number == 1 {
-        while syncs.load(ordering: .acquiring) == 0 { usleep(100) }
+        while syncs.load(ordering: .acquiring) < 2 { usleep(100) }
       }
       try store.insert("of-thread-\(number)")
       let kind = refusal { try store.sync() }
       refusals.withLock { $0[number] = kind }
     }
     disk.heal()
-    #expect(syncs.load(ordering: .acquiring) >= 2)
+    #expect(syncs.load(ordering: .acquiring) >= 3)
     #expect(refusals.withLock { $0 } == [.syncFailed, .syncFailed])
     #expect(refusal { try store.flush() } == .syncFailed)
   }
