@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
