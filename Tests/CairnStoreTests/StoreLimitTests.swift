@@ -138,4 +138,47 @@ struct StoreLimitTests {
     _ = try b.store.sync(packs: [try a.store.pack(after: 1)])
     #expect(try StoreContent(a.store) == StoreContent(b.store))
   }
+
+  // MARK: what no format can hold
+
+  private static let wide: @Sendable (inout Limits) -> Void = {
+    $0.recordBytes = 64 << 20
+    $0.datastoreBytes = 1 << 30
+    $0.deltaBytes = 48 << 20
+  }
+
+  private static func bytes(_ count: Int) -> FieldValue {
+    .bytes([UInt8](repeating: 7, count: count))
+  }
+
+  private static let tooLong: [ListOperation] = [
+    .append(bytes(17 << 20)), .insert(bytes(16 << 20), at: 0),
+    .insertAll(Array(repeating: bytes(1 << 20), count: 20), at: 0),
+  ]
+
+  /// In a field that was never written, before its record is committed or after that.
+  @Test(arguments: 0..<3, [false, true])
+  func `a list can't begin with more than it may ever hold`(
+    operation: Int, isCommitted: Bool
+  ) throws {
+    for isLinked in [false, true] {
+      let device = try StoreDevice(1, isLinked: isLinked) { Self.wide(&$0.limits) }
+      let (store, id) = (device.store, RecordName("r"))
+      try store.insert("r")
+      if isCommitted { try store.sync() }
+      try refused(store) {
+        try store.edit(table: "t", id: id, field: "l", Self.tooLong[operation])
+      }
+      try store.edit(
+        table: "t", id: id, field: "l",
+        .insertAll(Array(repeating: Self.bytes(1 << 20), count: 15), at: 0))
+      try refused(store) {
+        try store.edit(table: "t", id: id, field: "l", Self.tooLong[operation])
+      }
+      try store.sync()
+      let content = try StoreContent(store)
+      try device.reopen()
+      #expect(try StoreContent(device.store) == content)
+    }
+  }
 }
