@@ -139,6 +139,39 @@ struct StoreLimitTests {
     #expect(try StoreContent(a.store) == StoreContent(b.store))
   }
 
+  /// What a refusal says.
+  private func message(_ body: () throws -> Void) -> String? {
+    do {
+      try body()
+      return nil
+    } catch { return (error as? StoreError)?.message }
+  }
+
+  @Test func `the limit that is named is the one that refuses`() throws {
+    let limits: (inout StoreOptions) -> Void = { $0.limits.deltaBytes = 200 << 10 }
+    let a = try StoreDevice(1, configure: limits)
+    let b = try StoreDevice(2, configure: limits)
+    for (device, field) in [(a, "a"), (b, "b")] {
+      try device.store.insert("r", [field: text(60 << 10)])
+      try device.store.sync()
+    }
+    _ = try a.store.sync(packs: [try b.store.pack()])
+    #expect(try a.store.size(table: "t", id: RecordName("r")) > 100 << 10)
+    for (id, size) in [("x", 90 << 10), ("y", 90 << 10), ("z", (19 << 10) - 500)] {
+      try a.store.insert(id, ["a": text(size)])
+    }
+    let left = (200 << 10) - a.store.totals.pending
+    #expect(left > 500 && left <= 1 << 10)
+    // It shrinks the record, which is over its own limit; only the delta is full.
+    try refused(a.store) { try a.store.set("r", ["a": text(50 << 10)]) }
+    let full = message { try a.store.set("r", ["a": text(50 << 10)]) }
+    #expect(full?.contains("sync more often") == true)
+    let large = message { try a.store.set("r", ["a": text((60 << 10) + 1)]) }
+    #expect(large?.contains("attach what is large") == true)
+    try a.store.sync()
+    try a.store.set("r", ["a": text(50 << 10)])
+  }
+
   // MARK: what no format can hold
 
   private static let wide: @Sendable (inout Limits) -> Void = {
