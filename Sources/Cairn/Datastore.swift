@@ -177,13 +177,9 @@ public final class Datastore: Sendable {
   /// Sets the title, or removes it with nil. Like any change it needs a `sync()`.
   public func setTitle(_ title: String?) throws(CairnError) {
     try wrapped { () throws(StoreError) in
-      let fields = [(field: StoreSummary.titleField, value: title.map(FieldValue.string))]
-      let table = StoreSummary.infoTable
-      if try store.exists(table: table, id: StoreSummary.infoRecord) {
-        try store.update(table: table, id: StoreSummary.infoRecord, fields)
-      } else if title != nil {
-        try store.insert(table: table, id: StoreSummary.infoRecord, fields)
-      }
+      try store.set(
+        table: StoreSummary.infoTable, id: StoreSummary.infoRecord,
+        field: StoreSummary.titleField, title.map(FieldValue.string))
     }
   }
 

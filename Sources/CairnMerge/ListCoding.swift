@@ -29,6 +29,16 @@ package enum ListCoding {
     }
   }
 
+  /// Whether a cell can hold these items. Merging may make a list longer than that.
+  package static func fits(_ items: [FieldValue]) -> Bool {
+    // An item takes no more bytes than it counts with.
+    let size = items.reduce(0) { $0 + Sizes.listItem + $1.size }
+    if size < Cell.heapLengthMax { return true }
+    var bytes: [UInt8] = []
+    encode(items, into: &bytes)
+    return bytes.count <= Cell.heapLengthMax
+  }
+
   /// Decodes bytes from outside; every rule is checked.
   package static func decode(
     _ bytes: [UInt8], _ range: Range<Int>

@@ -22,6 +22,9 @@ extension Register {
     }
   }
 
+  /// Whether what is visible is a list that came to be by editing.
+  package func showsCreated(_ rule: Rule) -> Bool { visibleEntry(rule)?.isCreated ?? false }
+
   /// The entry whose value is visible, or one of those that created the visible list.
   func visibleEntry(_ rule: Rule) -> Entry? {
     switch outcome(rule) {

@@ -25,12 +25,38 @@ struct Ground {
 struct CellView {
   var cell: Cell
   var heap: [UInt8]
+  /// The items of a list that is in a record's state: the cell says only that it is a list. Merging
+  /// may make one longer than any word could say.
+  private(set) var items: [FieldValue]?
 
   static let none = CellView(cell: .none, heap: [])
 
-  var value: FieldValue? { cell.value(heap) }
+  init(cell: Cell, heap: [UInt8]) { (self.cell, self.heap) = (cell, heap) }
+
+  init(items: [FieldValue], isCreated: Bool) {
+    cell = Cell(tag: isCreated ? CellTag.createdList : CellTag.list)
+    heap = []
+    self.items = items
+  }
+
+  /// What a record's state shows.
+  init(_ value: FieldValue?, isCreated: Bool) {
+    self = .none
+    switch value {
+    case nil: break
+    case .list(let items): self = CellView(items: items, isCreated: isCreated)
+    case let value: cell = Cell(value, heap: &heap)
+    }
+  }
+
+  var value: FieldValue? {
+    if let items { return .list(items) }
+    return cell.value(heap)
+  }
+
   /// What the field counts with: nothing if there is no value.
   var fieldSize: Int {
-    CellTag.isValue(cell.tag) ? Sizes.field + cell.valueSize(heap) : 0
+    if let items { return Sizes.field(.list(items)) }
+    return CellTag.isValue(cell.tag) ? Sizes.field + cell.valueSize(heap) : 0
   }
 }

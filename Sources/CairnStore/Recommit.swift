@@ -115,8 +115,11 @@ struct Recommit {
           continue
         }
         change = .edit(homed)
+      } else if let written = write(index, delta, name, register, rule, &cell, &heap) {
+        change = written
       } else {
-        change = write(index, delta, name, register, rule, &cell, &heap)
+        report(cell.value(heap), delta, section.table, name.record, column.field)
+        continue
       }
       cells[change.operation, default: []].append((row, cell, change))
     }
@@ -154,10 +157,11 @@ struct Recommit {
     }
   }
 
+  /// Nil for the items of a list that is longer together with them than any delta can say.
   private mutating func write(
     _ index: Int, _ delta: Delta, _ name: FieldName, _ register: Register, _ rule: Rule,
     _ cell: inout Cell, _ heap: inout [UInt8]
-  ) -> Change {
+  ) -> Change? {
     var value = cell.value(heap)
     if let addition = delta.totals[index] {
       let before = totals[name].flatMap { $0.since == addition.since ? $0.total : nil }
@@ -172,6 +176,7 @@ struct Recommit {
     if cell.tag == CellTag.createdList, case .list(let items) = value,
       case .list(let there) = register.visible(rule)
     {
+      guard ListCoding.fits(there + items) else { return nil }
       shifts[ListName(dot: delta.dot, field: name)] = UInt32(there.count)
       cell = Cell(created: there + items, heap: &heap)
       value = .list(there + items)

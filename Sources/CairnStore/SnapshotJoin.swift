@@ -140,7 +140,10 @@ struct SnapshotJoin {
     var hasNewRules: Bool
 
     func rule(_ field: String) -> Rule { rules.rule(table: name, field: field) }
-    func ruleBefore(_ field: String) -> Rule { before.rule(table: name, field: field) }
+
+    func showsAnew(_ state: RecordState) -> Bool {
+      hasNewRules && state.showsAnew(by: rules, not: before, table: name)
+    }
   }
 
   // MARK: one record
@@ -188,9 +191,7 @@ struct SnapshotJoin {
   }
 
   private mutating func keepMine(_ pairs: RowPairs, _ scope: Scope) throws(StoreError) {
-    if scope.hasNewRules, let full = pairs.mine.full, full.exists,
-      full.visible(rule: scope.ruleBefore) != full.visible(rule: scope.rule)
-    {
+    if let full = pairs.mine.full, scope.showsAnew(full) {
       note(pairs.mine.row.name, existed: true, exists: true, full, scope)
     }
     // Pruned once more if the fence has moved on.
@@ -210,7 +211,7 @@ struct SnapshotJoin {
     let existed = before.exists
     // What the fence alone makes of it is no change.
     before.prune(fence)
-    if state != before || scope.hasNewRules && !state.isPlain {
+    if state != before || scope.showsAnew(state) {
       note(name, existed: existed, exists: state.exists, state, scope)
     }
     try write(name, state, scope)

@@ -6,7 +6,7 @@ import Synchronization
 
 /// What a sync did.
 package struct SyncOutcome: Sendable {
-  package struct Changed: Sendable, Equatable {
+  package struct Changed: Hashable, Sendable {
     package var table: String
     package var id: RecordName
     package var isDeleted: Bool
@@ -393,17 +393,36 @@ extension Store {
         continue
       }
       for slot in store.tables[number].reported {
-        let id = store.tables[number].ids[slot]
-        store.journal.note(id, table: name, isLocal: false)
-        outcome.changed.append(
-          SyncOutcome.Changed(table: name, id: id, isDeleted: !store.tables[number].exists(slot)))
-        guard let state = store.tables[number].complex[slot] else { continue }
-        let rules = store.rules
-        for conflict in state.conflicts(rule: { rules.rule(table: name, field: $0) }) {
-          outcome.conflicts.append(SyncOutcome.Conflict(table: name, id: id, conflict: conflict))
-        }
+        let change = SyncOutcome.Changed(
+          table: name, id: store.tables[number].ids[slot],
+          isDeleted: !store.tables[number].exists(slot))
+        report(change, store.tables[number].complex[slot], &store, &outcome)
       }
       store.tables[number].reported.removeAll()
+    }
+    var seen: Set<SyncOutcome.Changed> = []
+    for row in store.decidedRows {
+      let change = SyncOutcome.Changed(
+        table: store.tables[row.table].name, id: row.id, isDeleted: false)
+      // One that has a slot by now was changed later in this sync, and is among those.
+      if store.tables[row.table].findSlot(row.id) == nil, seen.insert(change).inserted {
+        report(change, row.state, &store, &outcome)
+      }
+    }
+    store.decidedRows = []
+  }
+
+  private func report(
+    _ change: SyncOutcome.Changed, _ state: RecordState?, _ store: inout StoreState,
+    _ outcome: inout SyncOutcome
+  ) {
+    store.journal.note(change.id, table: change.table, isLocal: false)
+    outcome.changed.append(change)
+    guard let state else { return }
+    let rules = store.rules
+    for conflict in state.conflicts(rule: { rules.rule(table: change.table, field: $0) }) {
+      outcome.conflicts.append(
+        SyncOutcome.Conflict(table: change.table, id: change.id, conflict: conflict))
     }
   }
 }

@@ -44,6 +44,32 @@ extension Store {
     }
   }
 
+  /// Sets one field of a record that need not be there yet, in one step; nil removes it.
+  package func set(
+    table: String, id: RecordName, field: String, _ value: FieldValue?
+  ) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(table)
+      let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
+      let isThere = try guarded.store.isThere(number, place)
+      if value == nil, !isThere { return }
+      try set(number, id, isThere: isThere, field, value, &guarded)
+    }
+  }
+
+  private func set(
+    _ number: Int, _ id: RecordName, isThere: Bool, _ field: String, _ value: FieldValue?,
+    _ guarded: inout Guarded
+  ) throws(StoreError) {
+    if isThere {
+      try guarded.store.update(number, id, [(field, value)], limits: options.limits)
+    } else {
+      try guarded.store.insert(number, id, count: 1, limits: options.limits) { _ in
+        (field, value)
+      }
+    }
+  }
+
   /// Deletes a record. One that is not there is left as it is.
   package func delete(table: String, id: RecordName) throws(StoreError) {
     try withState { guarded throws(StoreError) in
@@ -96,13 +122,8 @@ extension Store {
       var next = guarded.store.rules
       next.set(record: record, field: field, value)
       let change = try guarded.store.change(to: next)
-      if try guarded.store.isThere(number, place) {
-        try guarded.store.update(number, id, [(field, value)], limits: options.limits)
-      } else {
-        try guarded.store.insert(number, id, count: 1, limits: options.limits) { _ in
-          (field, value)
-        }
-      }
+      let isThere = try guarded.store.isThere(number, place)
+      try set(number, id, isThere: isThere, field, value, &guarded)
       // It holds at once, also before the next sync.
       guarded.store.adopt(change)
     }

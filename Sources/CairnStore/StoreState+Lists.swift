@@ -48,11 +48,7 @@ extension StoreState {
     case .badIndex(let index, let count):
       throw badIndex(index, count: count, number, id, field)
     case .noRoom(let effect): try check(limits, number, id, slot, effect)
-    case .tooLong:
-      throw StoreError(
-        .sizeLimit,
-        "the list in field \(field) of record \(id.text) can't grow: no list holds more than "
-          + "16 MiB, or 16 million items over its whole life; begin a new one", id: field)
+    case .tooLong: throw tooLong(id, field)
     case .done(var effect, let root, let pendingNumber, let sizeBefore):
       if let pendingNumber {
         if pendingNumber == tables[number].pendingLists.count {
@@ -123,15 +119,25 @@ extension StoreState {
     if let index = operation.badIndex(0) {
       throw badIndex(index, count: 0, number, id, tables[number].fieldNames[column])
     }
-    var effect = list.effect(of: operation, tables[number].columns[column].rule)
+    let rule = tables[number].columns[column].rule
+    var effect = list.effect(of: operation, rule)
+    let isTooLong = list.isTooLong(growing: effect.growth, rule)
     effect.growth += Sizes.field
     effect.pending = effect.growth
     if tables[number].pendingMarks[slot] == 0 { effect.pending += Sizes.change }
     try check(limits, number, id, slot, effect)
+    if isTooLong { throw tooLong(id, tables[number].fieldNames[column]) }
     _ = tables[number].pend(slot)
     list.perform(operation)
     tables[number].createList(slot, column, list)
     finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
+  }
+
+  private func tooLong(_ id: RecordName, _ field: String) -> StoreError {
+    StoreError(
+      .sizeLimit,
+      "the list in field \(field) of record \(id.text) can't grow: no list holds more than "
+        + "16 MiB, or 16 million items over its whole life; begin a new one", id: field)
   }
 
   private func badIndex(

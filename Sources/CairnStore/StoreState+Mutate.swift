@@ -211,7 +211,10 @@ extension StoreState {
     if growth > 0 && (recordSize > limits.recordBytes || total > limits.datastoreBytes)
       || pendingGrowth > 0 && pending > limits.deltaBytes
     {
-      throw limitError(limits, number, id, recordSize, total: total, pending: pending)
+      // What does not grow is not what a limit refuses, though it may be beyond it.
+      throw limitError(
+        limits, number, id, growth > 0 ? recordSize : 0, total: growth > 0 ? total : 0,
+        pending: pending)
     }
   }
 

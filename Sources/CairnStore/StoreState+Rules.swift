@@ -8,7 +8,15 @@ extension StoreState {
     var rules: RuleBook
     /// By how much rows of the base grow.
     fileprivate(set) var growth = 0
-    fileprivate(set) var rows: [(id: RecordName, table: String)] = []
+    /// Those that show something else then.
+    fileprivate(set) var rows: [DecidedRow] = []
+  }
+
+  /// A row of the base that shows something else by new rules.
+  struct DecidedRow {
+    var table: Int
+    var id: RecordName
+    var state: RecordState
   }
 
   /// Reads the rules from the reserved table, and settles the records that they change.
@@ -26,18 +34,28 @@ extension StoreState {
 
   mutating func adopt(_ change: RuleChange) {
     let changed = tables.indices.filter { isChanged($0, by: change.rules) }
+    let before = rules
     rules = change.rules
     knownTitle = nil
     for number in changed {
       setRules(number)
       for slot in tables[number].complex.slots {
         tables[number].settle(slot, &ground, rules, &totals)
-        let id = tables[number].ids[slot]
-        journal.note(id, table: tables[number].name, isLocal: totals.reporting == 0)
+        guard let state = tables[number].complex[slot],
+          state.showsAnew(by: rules, not: before, table: tables[number].name)
+        else { continue }
+        // A sync tells the journal of what it reports.
+        if totals.reporting == 0 {
+          journal.note(tables[number].ids[slot], table: tables[number].name)
+        } else {
+          totals.report(slot, in: &tables[number])
+        }
       }
     }
-    for (id, table) in change.rows {
-      journal.note(id, table: table, isLocal: totals.reporting == 0)
+    if totals.reporting == 0 {
+      for row in change.rows { journal.note(row.id, table: tables[row.table].name) }
+    } else {
+      decidedRows += change.rows
     }
     totals.add(size: change.growth, records: 0)
   }
@@ -88,9 +106,20 @@ extension StoreState {
         let state = try TableState.state(block.bytes, range, ground)
         let old = state.size { rules.rule(table: name, field: $0) }
         let new = state.size { change.rules.rule(table: name, field: $0) }
-        change.rows.append((block.name(row), name))
         change.growth += new - old
+        if state.showsAnew(by: change.rules, not: rules, table: name) {
+          change.rows.append(DecidedRow(table: number, id: block.name(row), state: state))
+        }
       }
     }
+  }
+}
+
+extension RecordState {
+  /// Whether what shows of it by some rules is not what shows by others.
+  func showsAnew(by rules: RuleBook, not before: RuleBook, table: String) -> Bool {
+    exists
+      && visible { rules.rule(table: table, field: $0) }
+        != visible { before.rule(table: table, field: $0) }
   }
 }

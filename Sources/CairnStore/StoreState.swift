@@ -30,6 +30,8 @@ struct StoreState {
   var access = Access()
   /// The cuts that were applied.
   var cuts = CutBook()
+  /// Rows of the base that the current sync reports, since new rules decided them anew.
+  var decidedRows: [DecidedRow] = []
   /// What changed, while somebody watches.
   var journal = ChangeJournal()
   /// The indexes that were asked for; each is built when a query first needs it.

@@ -70,13 +70,8 @@ extension TableState {
   /// A list that is being edited, as a value.
   mutating func listView(_ slot: Int, _ column: Int) -> CellView {
     let rule = columns[column].rule
-    var heap: [UInt8] = []
-    let cell = withList(slot, column) { list in
-      let values = list.values(rule)
-      return list.isCreated
-        ? Cell(created: values, heap: &heap) : Cell(.list(values), heap: &heap)
-    }
-    return CellView(cell: cell ?? .none, heap: heap)
+    return withList(slot, column) { CellView(items: $0.values(rule), isCreated: $0.isCreated) }
+      ?? .none
   }
 
   /// What a list that is being edited counts with, without the field's 100.
@@ -99,9 +94,16 @@ extension TableState {
       }
       return 0
     }
+    if case .list(let items) = value, !ListCoding.fits(items) {
+      // Begun on several devices. Open, it needs no cell that would hold it.
+      let field = fieldNames[column]
+      complex.update(slot) { state in state.fields.update(field) { _ = $0.openVisible(rule) } }
+      set(slot, column, TableState.listInState, stamp: StampTable.settled)
+      return Sizes.field(value)
+    }
     let start = ground.heap.count
     let old = columns[column].cell(slot)
-    var new = cell(value, of: register, &ground)
+    var new = cell(value, of: register, rule, &ground)
     if old.tag != CellTag.editedList, CellTag.isHeap(old.tag),
       new.equals(ground.heap, old, ground.heap)
     {
@@ -126,8 +128,10 @@ extension TableState {
   }
 
   /// The cell of a value that a register shows.
-  func cell(_ value: FieldValue, of register: Register?, _ ground: inout Ground) -> Cell {
-    if case .list(let items) = value, let entry = register?.entries.first, entry.isCreated {
+  func cell(
+    _ value: FieldValue, of register: Register?, _ rule: Rule, _ ground: inout Ground
+  ) -> Cell {
+    if case .list(let items) = value, register?.showsCreated(rule) == true {
       return Cell(created: items, heap: &ground.heap)
     }
     return Cell(value, heap: &ground.heap)
@@ -185,8 +189,9 @@ extension TableState {
     for index in undo.indices where Int(undo[index].slot) == slot && undo[index].cell.isNone {
       let column = Int(undo[index].column)
       let register = complex[slot]?.fields[fieldNames[column]]
-      guard let value = register?.visible(columns[column].rule) else { continue }
-      let before = cell(value, of: register, &ground)
+      let rule = columns[column].rule
+      guard let value = register?.visible(rule) else { continue }
+      let before = cell(value, of: register, rule, &ground)
       undo[index].tag = before.tag
       undo[index].word = before.word
     }

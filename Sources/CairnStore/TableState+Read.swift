@@ -142,9 +142,9 @@ extension TableState {
     guard let block = try ground.base?.block(Int(place.block)) else { return .none }
     if let range = block.complexState(Int(place.row)) {
       let state = try TableState.state(block.bytes, range, ground)
-      var heap: [UInt8] = []
-      let value = state.visible(fieldNames[column], rule: columns[column].rule)
-      return CellView(cell: value == nil ? .none : Cell(value, heap: &heap), heap: heap)
+      guard let register = state.fields[fieldNames[column]] else { return .none }
+      let rule = columns[column].rule
+      return CellView(register.visible(rule), isCreated: register.showsCreated(rule))
     }
     let name = Int(baseFields[column])
     if name < 0 { return .none }

@@ -1,8 +1,9 @@
 import CairnDisk
 import CairnMerge
-import CairnStore
 import TestSupport
 import Testing
+
+@testable import CairnStore
 
 /// A change of rule decides conflicts anew, wherever they are: in memory, in the snapshot, or under
 /// changes that are not committed yet.
@@ -65,6 +66,73 @@ struct RuleChangeTests {
     _ = try a.store.sync(packs: [try b.store.pack(after: 1)])
     #expect(try a.store.get("r")?["a"] == "b")
     try checkTotals(a.store)
+  }
+
+  /// What a store hears of deltas of another one: by themselves, or as its snapshot.
+  private func receive(
+    _ a: StoreDevice, _ b: StoreDevice, isJoined: Bool
+  ) throws -> SyncOutcome {
+    if !isJoined { return try a.store.sync(packs: [try b.store.pack(after: 1)]) }
+    _ = try b.store.compact()
+    let path = a.store.temporarySnapshotPath()
+    try a.disk.setBytes(path, try #require(b.snapshotBytes()))
+    return try #require(try a.store.join(snapshot: path))
+  }
+
+  @Test(arguments: [false, true], [false, true])
+  func `a sync tells which records a rule decided anew, and what they lost`(
+    isFolded: Bool, isJoined: Bool
+  ) throws {
+    let (a, b) = try conflict()
+    if isFolded {
+      _ = try a.store.compact()
+      try a.reopen()
+    }
+    try b.store.setRule(.local, table: "t", field: "a")
+    let own = try b.store.sync(packs: [try a.store.pack()])
+    #expect(own.changed == [] && own.conflicts.isEmpty, "it is its own change")
+    let told = try receive(a, b, isJoined: isJoined)
+    let changed = SyncOutcome.Changed(table: "t", id: RecordName("r"), isDeleted: false)
+    #expect(told.changed.filter { $0.table == "t" } == [changed])
+    #expect(told.conflicts.map(\.id) == [RecordName("r")])
+    #expect(told.conflicts.map(\.conflict.visible) == ["b"])
+    #expect(told.conflicts.flatMap(\.conflict.losers).map(\.value) == ["long long"])
+    try checkTotals(a.store)
+  }
+
+  @Test(arguments: [false, true], [false, true])
+  func `a sync tells nothing of records that a rule leaves as they are`(
+    isFolded: Bool, isJoined: Bool
+  ) throws {
+    let (a, b) = try conflict()
+    if isFolded {
+      _ = try a.store.compact()
+      try a.reopen()
+    }
+    // The text that is greater is the one that shows already.
+    try b.store.setRule(.max, table: "t", field: "a")
+    try b.store.sync()
+    let told = try receive(a, b, isJoined: isJoined)
+    #expect(told.changed.filter { $0.table == "t" } == [] && told.conflicts.isEmpty)
+  }
+
+  @Test(arguments: [false, true])
+  func `a record that a sync changes in several ways is told once`(isFolded: Bool) throws {
+    let (a, b) = try conflict()
+    if isFolded {
+      _ = try a.store.compact()
+      try a.reopen()
+    }
+    for rule: Rule in [.local, .min] {
+      try b.store.setRule(rule, table: "t", field: "a")
+      try b.store.sync()
+    }
+    try b.store.set("r", ["n": 7])
+    try b.store.sync()
+    let told = try a.store.sync(packs: [try b.store.pack(after: 1)])
+    #expect(told.changed.filter { $0.table == "t" }.map(\.id) == [RecordName("r")])
+    #expect(told.conflicts.map(\.conflict.visible) == ["b"])
+    #expect(try a.store.get("r") == ["a": "b", "n": 7])
   }
 
   @Test func `changes that are not committed survive a change of rule`() throws {

@@ -138,4 +138,80 @@ struct StoreLimitTests {
     _ = try b.store.sync(packs: [try a.store.pack(after: 1)])
     #expect(try StoreContent(a.store) == StoreContent(b.store))
   }
+
+  /// What a refusal says.
+  private func message(_ body: () throws -> Void) -> String? {
+    do {
+      try body()
+      return nil
+    } catch { return (error as? StoreError)?.message }
+  }
+
+  @Test func `the limit that is named is the one that refuses`() throws {
+    let limits: (inout StoreOptions) -> Void = { $0.limits.deltaBytes = 200 << 10 }
+    let a = try StoreDevice(1, configure: limits)
+    let b = try StoreDevice(2, configure: limits)
+    for (device, field) in [(a, "a"), (b, "b")] {
+      try device.store.insert("r", [field: text(60 << 10)])
+      try device.store.sync()
+    }
+    _ = try a.store.sync(packs: [try b.store.pack()])
+    #expect(try a.store.size(table: "t", id: RecordName("r")) > 100 << 10)
+    for (id, size) in [("x", 90 << 10), ("y", 90 << 10), ("z", (19 << 10) - 500)] {
+      try a.store.insert(id, ["a": text(size)])
+    }
+    let left = (200 << 10) - a.store.totals.pending
+    #expect(left > 500 && left <= 1 << 10)
+    // It shrinks the record, which is over its own limit; only the delta is full.
+    try refused(a.store) { try a.store.set("r", ["a": text(50 << 10)]) }
+    let full = message { try a.store.set("r", ["a": text(50 << 10)]) }
+    #expect(full?.contains("sync more often") == true)
+    let large = message { try a.store.set("r", ["a": text((60 << 10) + 1)]) }
+    #expect(large?.contains("attach what is large") == true)
+    try a.store.sync()
+    try a.store.set("r", ["a": text(50 << 10)])
+  }
+
+  // MARK: what no format can hold
+
+  private static let wide: @Sendable (inout Limits) -> Void = {
+    $0.recordBytes = 64 << 20
+    $0.datastoreBytes = 1 << 30
+    $0.deltaBytes = 48 << 20
+  }
+
+  private static func bytes(_ count: Int) -> FieldValue {
+    .bytes([UInt8](repeating: 7, count: count))
+  }
+
+  private static let tooLong: [ListOperation] = [
+    .append(bytes(17 << 20)), .insert(bytes(16 << 20), at: 0),
+    .insertAll(Array(repeating: bytes(1 << 20), count: 20), at: 0),
+  ]
+
+  /// In a field that was never written, before its record is committed or after that.
+  @Test(arguments: 0..<3, [false, true])
+  func `a list can't begin with more than it may ever hold`(
+    operation: Int, isCommitted: Bool
+  ) throws {
+    for isLinked in [false, true] {
+      let device = try StoreDevice(1, isLinked: isLinked) { Self.wide(&$0.limits) }
+      let (store, id) = (device.store, RecordName("r"))
+      try store.insert("r")
+      if isCommitted { try store.sync() }
+      try refused(store) {
+        try store.edit(table: "t", id: id, field: "l", Self.tooLong[operation])
+      }
+      try store.edit(
+        table: "t", id: id, field: "l",
+        .insertAll(Array(repeating: Self.bytes(1 << 20), count: 15), at: 0))
+      try refused(store) {
+        try store.edit(table: "t", id: id, field: "l", Self.tooLong[operation])
+      }
+      try store.sync()
+      let content = try StoreContent(store)
+      try device.reopen()
+      #expect(try StoreContent(device.store) == content)
+    }
+  }
 }

@@ -123,9 +123,10 @@ import Testing
   /// A device that has published its first delta, and what another one made of it meanwhile.
   private func result(
     mine: [(Store) throws -> Void], _ first: (Store) throws -> Void,
-    theirs: (Store) throws -> Void
+    theirs: (Store) throws -> Void, configure: (inout StoreOptions) -> Void = { _ in }
   ) throws -> (content: [String: [String: FieldValue]], outcome: SyncOutcome) {
-    let (a, b) = (try StoreDevice(1, time: 1000), try StoreDevice(2, time: 2000))
+    let a = try StoreDevice(1, time: 1000, configure: configure)
+    let b = try StoreDevice(2, time: 2000, configure: configure)
     try first(a.store)
     try a.store.sync()
     let published = try a.store.pack()
@@ -229,5 +230,23 @@ import Testing
     }
     #expect(content["r"]?["l"] == .list(["theirs", "B", "mine"]))
     #expect(content["r"]?["begun"] == .list(["b", "y", "z"]))
+  }
+
+  @Test func `a list that would be longer than a delta can say is left out and told`() throws {
+    let name = RecordName("r")
+    let items = (0..<18).map { FieldValue.bytes([UInt8](repeating: $0, count: 1 << 20)) }
+    let (content, outcome) = try result(mine: [
+      { try $0.edit(table: "t", id: name, field: "l", .insertAll(Array(items[..<9]), at: 0)) },
+      { try $0.edit(table: "t", id: name, field: "l", .append("z")) },
+    ]) {
+      try $0.insert("r")
+    } theirs: {
+      try $0.edit(table: "t", id: name, field: "l", .insertAll(Array(items[9...]), at: 0))
+    } configure: {
+      $0.limits = Limits(recordBytes: 64 << 20, datastoreBytes: 1 << 30, deltaBytes: 32 << 20)
+    }
+    #expect(content["r"] == ["l": .list(items[9...] + ["z"])])
+    let losers = outcome.conflicts.flatMap { $0.conflict.losers.map(\.value) }
+    #expect(losers == [.list(Array(items[..<9]))])
   }
 }

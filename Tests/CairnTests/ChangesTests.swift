@@ -174,7 +174,12 @@ import Testing
     let change = try #require(await changes.next())
     #expect(change.isLocal && change.records(in: "t") == ["r"])
     let there = devices.b.changes
-    try await devices.meet()
+    #expect(try devices.a.sync().changedRecords == [:], "it is no remote change here")
+    try await devices.a.exchange()
+    try await devices.b.exchange()
+    let result = try devices.b.sync()
+    #expect(result.changedRecords["t"] == ["r"])
+    #expect(result.conflicts.map(\.id) == ["r"])
     var iterator = there.makeAsyncIterator()
     let remote = try #require(await iterator.next())
     #expect(!remote.isLocal && remote.records(in: "t") == ["r"])

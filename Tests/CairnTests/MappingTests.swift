@@ -31,6 +31,28 @@ import Testing
     #expect(try await device.queue().isEmpty, "the same again is no change")
   }
 
+  @Test func `objects follow a rule of another device that decides a conflict anew`()
+    async throws
+  {
+    let bench = MappingBench()
+    let (a, b) = (try await bench.open("a"), try await bench.open("b"))
+    try await a.insert(Note(text: "milk"), "n")
+    try await bench.settle([a, b])
+    for (device, text) in [(a, "oat milk"), (b, "no milk")] {
+      try device.main.table("notes")["n"].set("text", .string(text))
+      try device.main.sync()
+      bench.clock.advance(by: 3)
+    }
+    try await bench.settle([a, b])
+    let before = try #require(try b.note("n")?.text)
+    try a.main.table("notes").setRule(.local, field: "text")
+    try a.main.sync()
+    try await bench.settle([a, b])
+    let text = try #require(try b.record("n")?["text"])
+    #expect(text != .string(before), "the other one shows by that rule")
+    for device in [a, b] { #expect(try device.note("n").map { .string($0.text) } == text) }
+  }
+
   // MARK: another shape
 
   struct Chore: TableModel, Equatable {

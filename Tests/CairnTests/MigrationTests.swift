@@ -75,6 +75,55 @@ import Testing
     }
   }
 
+  @Test func `a list that was begun here and emptied again hides no other one`() async throws {
+    let names = ["x", "y"]
+    for name in names {
+      let local = bench.local(name + "-local")
+      try await local.with("default") {
+        let list = try $0.table("t").insert([:], id: "r").list("l")
+        for item in name == "x" ? ["x"] : ["a", "b"] { try list.append(.string(item)) }
+        try $0.sync()
+        if name == "x" { try list.remove(at: 0) }
+      }
+      bench.clock.advance(by: 10)
+      try local.migrate(to: bench.manager(name))
+    }
+    let managers = names.map { bench.manager($0) }
+    for _ in 0..<3 { for manager in managers { try await manager.with("default") } }
+    for manager in managers {
+      let datastore = try manager.openDefaultDatastore()
+      #expect(try datastore.table("t")["r"].fields == ["l": ["a", "b"]])
+      try datastore.close()
+    }
+  }
+
+  /// Also where the copy's list is one that several devices have edited, in a snapshot.
+  @Test(arguments: [[], ["c"]], [false, true])
+  func `a list that was begun here goes behind the one in the account's copy`(
+    items: [String], isFolded: Bool
+  ) async throws {
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    try await a.with("n") {
+      try $0.table("t").setRule(.local, field: "l")
+      try $0.table("t").insert([:], id: "r")
+      try $0.table("t")["r"].list("l").append("b")
+    }
+    try await b.with("n")
+    try await b.with("n") { try $0.table("t")["r"].list("l").insert("a", at: 0) }
+    try await a.with("n")
+    try await a.with("n") { if isFolded { try $0.compact() } }
+    let local = bench.local("l")
+    try await local.with("n") {
+      let list = try $0.table("t").insert([:], id: "r").list("l")
+      for item in items + ["gone"] { try list.append(.string(item)) }
+      try $0.sync()
+      try list.removeLast()
+    }
+    #expect(try local.migrate(to: a).datastores.first?.conflicts == [])
+    let all = Value.list((["a", "b"] + items).map(Value.string))
+    #expect(try a.openDatastore("n").table("t")["r"].fields == ["l": all])
+  }
+
   @Test func `a copy of the account on this device is merged by the rules, losers are listed`()
     async throws
   {

@@ -77,7 +77,7 @@ struct MigrationMerge {
   ) throws(StoreError) -> [String: [FieldValue]] {
     var lists: [String: [FieldValue]] = [:]
     for (field, value) in fields {
-      guard case .list(let items) = value, !items.isEmpty,
+      guard case .list(let items) = value,
         try source.isBegunList(table: table, id: id, field: field)
       else { continue }
       lists[field] = items

@@ -110,10 +110,12 @@ extension Register {
   }
 
   /// A list of which only the edited part has gone, or that was opened and then not edited, is a
-  /// value again, as if nobody had edited it: a state must not tell.
+  /// value again, as if nobody had edited it: a state must not tell. Only a forged one is longer
+  /// than a value can be.
   mutating func closeUntouched() {
     lists.removeAll { list in
-      guard let values = list.untouched else { return false }
+      guard let values = list.untouched, values.allSatisfy({ ListCoding.fits($0.values) })
+      else { return false }
       for (dot, items) in values {
         for index in entries.indices
         where entries[index].isCreated == list.isCreated && entries[index].dot == dot {

@@ -40,11 +40,10 @@ final class BaseIndex: Sendable {
             hasComplexRows = true
             let state = try TableState.state(block.bytes, range, Ground(base: base))
             guard state.exists else { continue }
-            var own: [UInt8] = []
-            let value = state.visible(name.field, rule: rule)
-            let cell = Cell(value, heap: &own)
+            let view = CellView(state.visible(name.field, rule: rule), isCreated: false)
             entries.append(
-              IndexEntry(cell, own, reference: reference).moved(into: &heap, from: own))
+              IndexEntry(view.cell, view.heap, reference: reference)
+                .moved(into: &heap, from: view.heap))
             continue
           }
           let cell = block.cell(row, field)

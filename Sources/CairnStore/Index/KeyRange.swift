@@ -10,10 +10,9 @@ struct KeyRange {
     init(rank: UInt64) { entry = IndexEntry(rank: rank) }
 
     init(_ value: FieldValue) {
-      var heap: [UInt8] = []
-      let cell = Cell(value, heap: &heap)
-      entry = IndexEntry(cell, heap, reference: 0)
-      self.heap = heap
+      let view = CellView(value, isCreated: false)
+      entry = IndexEntry(view.cell, view.heap, reference: 0)
+      heap = view.heap
     }
   }
 

@@ -31,7 +31,12 @@ struct CellTest {
     }
   }
 
-  /// Lists that are being edited have no bytes: they come as what a view of them shows.
+  /// Lists in a record's state have no bytes: they come as what a view of them shows.
+  func matches(_ view: CellView) -> Bool {
+    if let items = view.items { return mayMatchLists && test.matches(.list(items)) }
+    return matches(view.cell, view.heap)
+  }
+
   @inline(__always)
   func matches(_ cell: Cell, _ heap: [UInt8]) -> Bool {
     switch cell.tag {

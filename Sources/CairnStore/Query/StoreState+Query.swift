@@ -27,7 +27,7 @@ extension StoreState {
         }
       }
       let view = try tables[number].view(place, column, &ground)
-      if !plan.tests[index].matches(view.cell, view.heap) { return false }
+      if !plan.tests[index].matches(view) { return false }
     }
     return true
   }

@@ -56,6 +56,17 @@ import Testing
     }
   }
 
+  @Test func `eight threads name one datastore, and none is refused`() throws {
+    let manager = try manager()
+    for round in 0..<100 {
+      let datastore = try manager.openOrCreateDatastore("d\(round)")
+      try Threads.run(8) { thread in try datastore.setTitle("title \(thread)") }
+      #expect(try datastore.title?.hasPrefix("title ") == true)
+      #expect(datastore.recordCount == 1)
+      try datastore.close()
+    }
+  }
+
   @Test func `two fields of one update are never seen half`() throws {
     let datastore = try manager { $0.segmentBytes = 64 << 10 }.openDefaultDatastore()
     let table = try datastore.table("t")
