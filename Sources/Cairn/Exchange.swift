@@ -269,12 +269,15 @@ final class Exchange: Sendable {
       if publishes, following == nil { await makeRoom(error, request, nil, &report) }
       throw error
     }
+    defer { if report.isRejoining { resumeRejoining() } }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
     noteCuts(&report)
     if following != nil {
       condition.notePublished()
+      // It writes nothing there, and contents may take long.
+      if report.isRejoining { resumeRejoining() }
       try await fetchFollowedBlobs(&report)
       complete(&report, since: before)
       return (report, nil)
@@ -327,6 +330,7 @@ final class Exchange: Sendable {
     defer { transfers.end() }
     var report = ExchangeReport()
     _ = try await fetch(&report)
+    if report.isRejoining { resumeRejoining() }
     return report
   }
 

@@ -127,7 +127,8 @@ extension Exchange {
     }
   }
 
-  /// After a round that failed: what was ready before is so again.
+  /// After a round, which writes under one name from beginning to end: the next sync can take what
+  /// it has made ready, or, if it failed, what was ready before.
   func resumeRejoining() {
     rejoining.withLock { phase in
       if case .staging(let staging) = phase, staging.state.withLock({ $0.plan != nil }) {
