@@ -109,6 +109,8 @@ final class Exchange: Sendable {
     var cutOff: Cut?
     /// A sync has looked at what waits.
     var hasJudged = false
+    /// What syncs have done that failed then.
+    var untold: [SyncOutcome] = []
     /// So has the first round.
     var hasLooked = false
     /// A store that is put together stands on a snapshot that has this cut.

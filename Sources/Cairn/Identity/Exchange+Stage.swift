@@ -139,7 +139,7 @@ extension Exchange {
     }
     if joins || !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)
-    _ = try sync(joinsAll: true)
+    _ = try sync()
   }
 
   // MARK: the own name

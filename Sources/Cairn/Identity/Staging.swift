@@ -59,8 +59,8 @@ final class Staging: Sendable {
         store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
         user: exchange.user, folder: exchange.folder.base,
         graceMilliseconds: exchange.graceMilliseconds,
-        // Who only follows has nothing that could be lost, and nobody who could allow it.
-        massDeleteLimit: exchange.following == nil ? MassDeleteLimit() : nil,
+        // Nobody sees what is in there, and nobody could allow it.
+        massDeleteLimit: nil,
         tuning: exchange.tuning,
         machine: exchange.machine, quarantine: exchange.quarantine,
         endsEarly: exchange.endsEarly, transfers: exchange.transfers)
