@@ -198,15 +198,24 @@ public final class Datastore: Sendable {
   /// sent waits, and `massDelete` of the result and of `status` says so.
   ///
   /// - Parameter allowingMassDelete: Take it however much it deletes, what waits among it.
-  /// - Throws: `diskSpace` and other errors of the disk: nothing is committed then, and the changes
-  ///   are still there for another try. `syncFailed`: the disk took the changes but not its oath;
-  ///   close the datastore and open it again.
+  /// - Throws: `diskSpace` and other errors of the disk. Local changes are committed all or not at
+  ///   all, and not committed they are still there for another try. What was committed or made
+  ///   visible before the error stays so; unless the datastore is closed first, the result of the
+  ///   next `sync()` that does not throw tells of it, too. `syncFailed`: the disk took the changes
+  ///   but not its oath; close the datastore and open it again.
   @discardableResult
   public func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncResult {
     // Also if it throws half-way: some of it is visible then.
     defer { observers.tell(remote: true) }
     guard let exchanger, !exchanger.hasNothingForSync else { return try commit() }
-    let outcome = try exchanger.sync(allowingMassDelete: allowingMassDelete)
+    let outcome: SyncOutcome
+    do throws(CairnError) {
+      outcome = try exchanger.sync(allowingMassDelete: allowingMassDelete)
+    } catch {
+      let done = exchanger.lastUntold
+      note(done?.summary, hasNews: done?.committed != nil)
+      throw error
+    }
     note(outcome.summary, hasNews: outcome.committed != nil || outcome.newDevice != nil)
     var result = SyncResult(
       committed: outcome.committed != nil, incorporated: outcome.appliedCount,

@@ -236,37 +236,44 @@ extension Exchange {
   static let batchBytes = 16 << 20
 
   /// Commits, then makes visible what is in the inbox, as far as nothing is missing before it. What
-  /// would delete too much at once stays there, unless that is allowed.
-  ///
-  /// `joinsAll`: in a snapshot nothing is too much. A store that is only being put together shows
-  /// nothing to anybody, and there is nobody to ask.
-  func sync(
-    allowingMassDelete: Bool = false, joinsAll: Bool = false
-  ) throws(CairnError) -> SyncOutcome {
+  /// would delete too much at once stays there, unless that is allowed. If it fails half-way, the
+  /// next one tells what it has done.
+  func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncOutcome {
     if hasNothingForSync {
       return try wrapped { () throws(StoreError) in try store.sync() }
     }
     defer { noteInbox() }
+    var parts = takeUntold()
+    let before = Dot(device: store.device, sequence: store.vector[store.device])
+    do throws(CairnError) { try sync(allowing: allowingMassDelete, &parts) } catch {
+      keepUntold(parts, since: before)
+      throw error
+    }
+    return parts.whole()
+  }
+
+  private func sync(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) {
     if let outcome = try rejoinIfReady() {
+      parts.add(outcome)
       blobs?.noteWhole()
-      return outcome
+      return
     }
     if isRejoining || following?.mustRebuild == true {
       // What the folder has comes with the rest. What was fetched for a copy of other tables goes:
       // half of it would be in the one that is there, and the vector would say that it is whole.
-      return try wrapped { () throws(StoreError) in try store.sync() }
+      return parts.add(try wrapped { () throws(StoreError) in try store.sync() })
     }
-    let snapshot = try adoptSnapshot()
-    var parts = SyncParts(try wrapped { () throws(StoreError) in try store.sync() })
-    try judgeBeforeJoin(allowing: allowingMassDelete || joinsAll)
-    let hasJoined = try joinSnapshots(allowing: allowingMassDelete || joinsAll, &parts)
+    let isNew = try adoptSnapshot(&parts)
+    parts.add(try wrapped { () throws(StoreError) in try store.sync() })
+    try judgeBeforeJoin(allowing: allowing)
+    try joinSnapshots(allowing: allowing, &parts)
     // A device that has just begun has nothing to lose.
-    try judgeDeletes(allowing: allowingMassDelete || snapshot != nil)
+    let judged = try judgeDeletes(allowing: allowing || isNew)
     var hasProgress = true
     while hasProgress {
       hasProgress = false
       dropSeen()
-      let batches = batches()
+      let batches = batches(of: judged)
       for batch in batches {
         let before = parts.appliedCount
         try incorporate(batch, &parts)
@@ -278,22 +285,15 @@ extension Exchange {
       }
     }
     dropSeen()
-    var outcome = parts.whole()
-    note(cutOff: outcome.cutOff)
-    inbox.withLock { $0.judged = Set($0.items.map(\.name)) }
-    if snapshot != nil || hasJoined { blobs?.noteWhole() }
-    if let snapshot {
-      outcome.arrived = store.arrivedRecords
-      outcome.appliedCount += Int(clamping: Exchange.weight(snapshot))
-    }
-    return outcome
+    note(cutOff: parts.cutOff)
+    inbox.withLock { $0.judged = judged.intersection($0.items.map(\.name)) }
   }
 
   /// The rule while somebody types: a sync commits, and that is all. Whoever fetches something
   /// meanwhile says so by itself.
   var hasNothingForSync: Bool {
     !isRejoining && condition.isCalm && inbox.withLock { $0.isEmpty }
-      && memory.withLock { $0.cutOff == nil }
+      && memory.withLock { $0.cutOff == nil && $0.untold.isEmpty }
   }
 
   func takeSnapshot() -> Inbox.Snapshot? {
@@ -303,19 +303,22 @@ extension Exchange {
     }
   }
 
-  /// A store that has nothing yet starts from a snapshot that was fetched; returns what is in it.
-  private func adoptSnapshot() throws(CairnError) -> VersionVector? {
+  /// A store that has nothing yet starts from a snapshot that was fetched. False if it does not.
+  private func adoptSnapshot(_ parts: inout SyncParts) throws(CairnError) -> Bool {
     // What is not all kept is joined, row by row.
     guard store.isBlank, store.options.followed ?? .all == .all,
       let pending = takeSnapshot()
-    else { return nil }
-    do throws(StoreError) {
-      try store.adopt(snapshot: pending.path)
-      return pending.vector
-    } catch {
+    else { return false }
+    do throws(StoreError) { try store.adopt(snapshot: pending.path) } catch {
       try judge(error, pending)
-      return nil
+      return false
     }
+    var outcome = SyncOutcome()
+    outcome.arrived = store.arrivedRecords
+    outcome.appliedCount = Int(clamping: Exchange.weight(pending.vector))
+    parts.add(outcome)
+    blobs?.noteWhole()
+    return true
   }
 
   func judge(_ error: StoreError, _ pending: Inbox.Snapshot) throws(CairnError) {
@@ -345,8 +348,10 @@ extension Exchange {
     }
   }
 
-  private func batches() -> [[Inbox.Item]] {
-    let items = inbox.withLock { $0.free }.sorted { ($0.device, $0.first) < ($1.device, $1.first) }
+  /// Of what was judged: a round may be adding to it.
+  private func batches(of judged: Set<String>) -> [[Inbox.Item]] {
+    let items = inbox.withLock { $0.free }.filter { judged.contains($0.name) }
+      .sorted { ($0.device, $0.first) < ($1.device, $1.first) }
     var result: [[Inbox.Item]] = []
     for start in stride(from: 0, to: items.count, by: 4096) {
       result.append(Array(items[start..<min(start + 4096, items.count)]))
@@ -357,35 +362,38 @@ extension Exchange {
   private func incorporate(
     _ items: [Inbox.Item], _ parts: inout SyncParts
   ) throws(CairnError) {
-    var packs: [[UInt8]] = []
-    var taken: [Inbox.Item] = []
-    var bytes = 0
-    for (index, item) in items.enumerated() {
-      do throws(LogError) {
-        let segment = try inbox.withLock { inbox throws(LogError) in
-          try inbox.read(item, datastore: store.datastore)
-        }
-        packs.append(segment.pack)
-        taken.append(item)
-        bytes += segment.pack.count
-      } catch {
-        if case .disk(let disk) = error.reason { throw CairnError(disk) }
-        // Damaged since it was verified: gone from here, it is fetched anew.
-        inbox.withLock { $0.remove(item) }
+    var batch = PackBatch()
+    for item in items {
+      guard let pack = try packOrForget(item) else { continue }
+      if !batch.hasRoom(for: pack.count) {
+        try incorporate(batch, &parts)
+        batch = PackBatch()
       }
-      if bytes >= Exchange.batchBytes || index == items.count - 1, !packs.isEmpty {
-        let batch = packs
-        try willIncorporate(batch)
-        let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch) }
-        noteBlobs(batch, part)
-        parts.add(part)
-        note(part, of: taken)
-        // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
-        for failed in part.failures.keys { inbox.withLock { $0.remove(taken[failed]) } }
-        packs = []
-        taken = []
-        bytes = 0
-      }
+      batch.add(pack, item)
     }
+    if !batch.packs.isEmpty { try incorporate(batch, &parts) }
+  }
+
+  private func packOrForget(_ item: Inbox.Item) throws(CairnError) -> [UInt8]? {
+    do throws(LogError) {
+      return try inbox.withLock { inbox throws(LogError) in
+        try inbox.read(item, datastore: store.datastore)
+      }.pack
+    } catch {
+      if case .disk(let disk) = error.reason { throw CairnError(disk) }
+      // Damaged since it was verified: gone from here, it is fetched anew.
+      inbox.withLock { $0.remove(item) }
+      return nil
+    }
+  }
+
+  private func incorporate(_ batch: PackBatch, _ parts: inout SyncParts) throws(CairnError) {
+    try willIncorporate(batch.packs)
+    let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch.packs) }
+    noteBlobs(batch.packs, part)
+    parts.add(part)
+    note(part, of: batch.items)
+    // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
+    for failed in part.failures.keys { inbox.withLock { $0.remove(batch.items[failed]) } }
   }
 }

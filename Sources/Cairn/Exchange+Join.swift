@@ -7,15 +7,13 @@ internal import Synchronization
 /// Joining a snapshot that was fetched: it deletes, too, and somebody may have to be asked.
 extension Exchange {
   /// A store that has something joins what was fetched, and with consent what has waited for it.
-  /// One that would delete too much stays at home until then. False if nothing was joined.
-  func joinSnapshots(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) -> Bool {
-    var hasJoined = false
+  /// One that would delete too much stays at home until then.
+  func joinSnapshots(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) {
     for pending in snapshotsToJoin(allowing) {
       guard let part = try join(pending, allowing) else { continue }
       parts.add(part)
-      hasJoined = true
+      blobs?.noteWhole()
     }
-    return hasJoined
   }
 
   private func snapshotsToJoin(_ allowing: Bool) -> [Inbox.Snapshot] {

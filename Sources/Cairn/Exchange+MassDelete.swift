@@ -15,16 +15,24 @@ extension Exchange {
   }
 
   /// Decides which devices' files stay in the inbox. The state must have no news: it is compared
-  /// with what the next thing to happen would make of it.
-  func judgeDeletes(allowing: Bool) throws(CairnError) {
+  /// with what the next thing to happen would make of it. Returns the names of all that is judged:
+  /// what a round adds meanwhile waits for the next sync.
+  @discardableResult
+  func judgeDeletes(allowing: Bool) throws(CairnError) -> Set<String> {
     dropSeen()
+    let items = inbox.withLock { $0.items }
+    try judgeDeletes(of: items, allowing: allowing)
+    return Set(items.map(\.name))
+  }
+
+  private func judgeDeletes(of items: [Inbox.Item], allowing: Bool) throws(CairnError) {
     guard let limit = massDeleteLimit, !allowing else { return hold([], nil) }
-    let (items, joined) = inbox.withLock { inbox -> ([Inbox.Item]?, Int) in
-      // Nothing new: what was held stays held, whatever else has changed here.
-      let isNew = inbox.held.isEmpty || Set(inbox.items.map(\.name)) != inbox.judged
-      return (isNew ? inbox.items : nil, inbox.joinedDeletes)
+    let (isNew, joined) = inbox.withLock { inbox in
+      let isNew = inbox.held.isEmpty || Set(items.map(\.name)) != inbox.judged
+      return (isNew, inbox.joinedDeletes)
     }
-    guard let items else { return }
+    // Nothing new: what was held stays held, whatever else has changed here.
+    guard isNew else { return }
     // What a snapshot has just deleted counts, too: in two halves it is no less.
     let here = store.totals.records + joined
     let most = max(0, limit.records(of: here) - joined)

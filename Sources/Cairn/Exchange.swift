@@ -109,6 +109,8 @@ final class Exchange: Sendable {
     var cutOff: Cut?
     /// A sync has looked at what waits.
     var hasJudged = false
+    /// What syncs have done that failed then.
+    var untold: [SyncOutcome] = []
     /// So has the first round.
     var hasLooked = false
     /// A store that is put together stands on a snapshot that has this cut.
@@ -269,12 +271,15 @@ final class Exchange: Sendable {
       if publishes, following == nil { await makeRoom(error, request, nil, &report) }
       throw error
     }
+    defer { if report.isRejoining { resumeRejoining() } }
     try checkOpen()
     condition.noteFetched(isWaiting: !report.waiting.isEmpty)
     noteUnseen(found.listing)
     noteCuts(&report)
     if following != nil {
       condition.notePublished()
+      // It writes nothing there, and contents may take long.
+      if report.isRejoining { resumeRejoining() }
       try await fetchFollowedBlobs(&report)
       complete(&report, since: before)
       return (report, nil)
@@ -327,6 +332,7 @@ final class Exchange: Sendable {
     defer { transfers.end() }
     var report = ExchangeReport()
     _ = try await fetch(&report)
+    if report.isRejoining { resumeRejoining() }
     return report
   }
 

@@ -17,12 +17,13 @@ struct SyncParts {
     var id: RecordName
   }
 
-  init(_ first: SyncOutcome) {
+  init(_ first: SyncOutcome = SyncOutcome()) {
     sum = first
     takeRecords()
   }
 
   var appliedCount: Int { sum.appliedCount }
+  var cutOff: Cut? { sum.cutOff }
 
   mutating func add(_ part: SyncOutcome) {
     sum.committed = part.committed ?? sum.committed
@@ -31,6 +32,8 @@ struct SyncParts {
     sum.conflicts = part.conflicts
     sum.summary = part.summary ?? sum.summary
     sum.cutOff = part.cutOff ?? sum.cutOff
+    sum.arrived = part.arrived ?? sum.arrived
+    sum.newDevice = part.newDevice ?? sum.newDevice
     takeRecords()
   }
 

@@ -1,5 +1,7 @@
+import CairnDisk
 import CairnMerge
 import CairnStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -156,5 +158,50 @@ import Testing
     #expect(bench.unrest.contains { $0.contains("its own deltas 1 to 1 are in the folder") })
     #expect(try away.table("t").record("r")?.int("n") == 16)
     for device in [a, b] { #expect(try device.table("t").record("r")?.string("n") == "none") }
+  }
+
+  /// The store has its new name as soon as it is put together; the round that did so still writes
+  /// under the old one.
+  @Test func `a sync while lost files are put back changes no name before the round has ended`()
+    async throws
+  {
+    let script = ScriptedFolder.Script()
+    bench.scripts["away"] = script
+    let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.add("begin")
+    try await bench.settle([a, b])
+    let name = away.device
+    try await away.pull()
+    for number in 1...7 {
+      try away.add("mine\(number)")
+      try await away.exchange()
+      if number == 1 { try await bench.settle([a, b]) }
+    }
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    let files = bench.folder.paths().filter { $0.contains("/\(name)") && $0.hasSuffix(".seg") }
+      .sorted()
+    try #require(files.count == 7)
+    for path in [files[2], files[4]] { try bench.folder.remove(path) }
+
+    let puts = Lock<[String]>([])
+    script.write { [away] path, _ in
+      if path.hasSuffix(".seg") {
+        // What goes wrong there a later one tells, too.
+        do { try away.sync() } catch {}
+        puts.withLock { $0.append("/folder/" + path) }
+      }
+      return .whole
+    }
+    try await away.pull()
+    for _ in 0..<6 { try await away.exchange() }
+    #expect(puts.withLock { $0 } == [files[2], files[4]])
+    #expect(away.device == name && away.status.incoming)
+    script.write(nil)
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    let all = Set((1...7).map { "mine\($0)" } + ["begin"])
+    for device in [away, a, b] { #expect(try device.ids() == all) }
+    try bench.expectEqual([a, b, away])
   }
 }

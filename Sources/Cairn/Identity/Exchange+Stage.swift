@@ -63,14 +63,8 @@ extension Exchange {
     try checkOpen()
     report.waiting += lacking
     let isReady = plan != nil && lacking.isEmpty
+    // For a sync once the round has ended: until then it writes under the name that there is.
     staging.state.withLock { [plan] in $0.plan = isReady ? plan : nil }
-    rejoining.withLock { phase in
-      // Not if it was closed meanwhile.
-      if case .staging(let current) = phase, current === staging, isReady {
-        phase = .ready(staging)
-      }
-    }
-    noteInbox()
   }
 
   /// What has to be there before a plan can be carried out.
@@ -145,7 +139,7 @@ extension Exchange {
     }
     if joins || !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)
-    _ = try sync(joinsAll: true)
+    _ = try sync()
   }
 
   // MARK: the own name

@@ -59,8 +59,8 @@ final class Staging: Sendable {
         store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
         user: exchange.user, folder: exchange.folder.base,
         graceMilliseconds: exchange.graceMilliseconds,
-        // Who only follows has nothing that could be lost, and nobody who could allow it.
-        massDeleteLimit: exchange.following == nil ? MassDeleteLimit() : nil,
+        // Nobody sees what is in there, and nobody could allow it.
+        massDeleteLimit: nil,
         tuning: exchange.tuning,
         machine: exchange.machine, quarantine: exchange.quarantine,
         endsEarly: exchange.endsEarly, transfers: exchange.transfers)
@@ -127,7 +127,8 @@ extension Exchange {
     }
   }
 
-  /// After a round that failed: what was ready before is so again.
+  /// After a round, which writes under one name from beginning to end: the next sync can take what
+  /// it has made ready, or, if it failed, what was ready before.
   func resumeRejoining() {
     rejoining.withLock { phase in
       if case .staging(let staging) = phase, staging.state.withLock({ $0.plan != nil }) {
