@@ -10,7 +10,11 @@ extension Exchange {
       return memory.untold
     }
     var parts = SyncParts()
-    for outcome in untold { parts.add(outcome) }
+    for var outcome in untold {
+      // The changes were the app's own, and a result says whether its own sync has committed.
+      outcome.committed = nil
+      parts.add(outcome)
+    }
     return parts
   }
 
