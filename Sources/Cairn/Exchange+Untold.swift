@@ -1,3 +1,4 @@
+internal import CairnDisk
 internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
