@@ -198,12 +198,12 @@ public final class Datastore: Sendable {
   /// sent waits, and `massDelete` of the result and of `status` says so.
   ///
   /// - Parameter allowingMassDelete: Take it however much it deletes, what waits among it.
-  /// - Throws: `diskSpace` and other errors of the disk. Local changes are committed all or not at
-  ///   all (`unsyncedChangesSize` is 0 then), and not committed they are still there for another
-  ///   try. What was committed or made visible before the error stays so; unless the datastore is
-  ///   closed first, the result of the next `sync()` that does not throw tells what had come from
-  ///   others, too. `syncFailed`: the disk took the changes but not its oath; close the datastore
-  ///   and open it again.
+  /// - Throws: `diskSpace` and other errors of the disk. Local changes are then all committed, and
+  ///   `unsyncedChangesSize` is 0, or none of them are, and they are there for another try. What
+  ///   was committed or made visible before the error stays so; unless the datastore is closed
+  ///   first, the result of the next `sync()` that does not throw tells what had come from others,
+  ///   too. `syncFailed`: the disk took the changes but not its oath; close the datastore and open
+  ///   it again.
   @discardableResult
   public func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncResult {
     // Also if it throws half-way: some of it is visible then.

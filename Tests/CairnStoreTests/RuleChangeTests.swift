@@ -9,7 +9,7 @@ import Testing
 /// changes that are not committed yet.
 struct RuleChangeTests {
   /// Two devices with a conflict in `r.a` ("long" first, then "b") that both have.
-  private func conflict() throws -> (StoreDevice, StoreDevice) {
+  private func conflict(isFolded: Bool = false) throws -> (StoreDevice, StoreDevice) {
     let (a, b) = (try StoreDevice(1, time: 100), try StoreDevice(2, time: 200))
     try a.store.insert("r", ["a": "start", "n": 0])
     try a.store.insert("plain", ["a": "x"])
@@ -22,6 +22,10 @@ struct RuleChangeTests {
     try b.store.sync()
     let packs = [try a.store.pack(), try b.store.pack()]
     for device in [a, b] { _ = try device.store.sync(packs: packs) }
+    if isFolded {
+      _ = try a.store.compact()
+      try a.reopen()
+    }
     return (a, b)
   }
 
@@ -33,11 +37,7 @@ struct RuleChangeTests {
 
   @Test(arguments: [false, true])
   func `a new rule shows the other value, and sizes follow`(isFolded: Bool) throws {
-    let (a, _) = try conflict()
-    if isFolded {
-      _ = try a.store.compact()
-      try a.reopen()
-    }
+    let (a, _) = try conflict(isFolded: isFolded)
     #expect(try a.store.get("r")?["a"] == "long long")
     try checkTotals(a.store)
     try a.store.setRule(.local, table: "t", field: "a")
@@ -56,11 +56,7 @@ struct RuleChangeTests {
 
   @Test(arguments: [false, true])
   func `a rule that comes from another device does the same`(isFolded: Bool) throws {
-    let (a, b) = try conflict()
-    if isFolded {
-      _ = try a.store.compact()
-      try a.reopen()
-    }
+    let (a, b) = try conflict(isFolded: isFolded)
     try b.store.setRule(.local, table: "t", field: "a")
     try b.store.sync()
     _ = try a.store.sync(packs: [try b.store.pack(after: 1)])
@@ -83,11 +79,7 @@ struct RuleChangeTests {
   func `a sync tells which records a rule decided anew, and what they lost`(
     isFolded: Bool, isJoined: Bool
   ) throws {
-    let (a, b) = try conflict()
-    if isFolded {
-      _ = try a.store.compact()
-      try a.reopen()
-    }
+    let (a, b) = try conflict(isFolded: isFolded)
     try b.store.setRule(.local, table: "t", field: "a")
     let own = try b.store.sync(packs: [try a.store.pack()])
     #expect(own.changed == [] && own.conflicts.isEmpty, "it is its own change")
@@ -104,11 +96,7 @@ struct RuleChangeTests {
   func `a sync tells nothing of records that a rule leaves as they are`(
     isFolded: Bool, isJoined: Bool
   ) throws {
-    let (a, b) = try conflict()
-    if isFolded {
-      _ = try a.store.compact()
-      try a.reopen()
-    }
+    let (a, b) = try conflict(isFolded: isFolded)
     // The text that is greater is the one that shows already.
     try b.store.setRule(.max, table: "t", field: "a")
     try b.store.sync()
@@ -118,11 +106,7 @@ struct RuleChangeTests {
 
   @Test(arguments: [false, true])
   func `a record that a sync changes in several ways is told once`(isFolded: Bool) throws {
-    let (a, b) = try conflict()
-    if isFolded {
-      _ = try a.store.compact()
-      try a.reopen()
-    }
+    let (a, b) = try conflict(isFolded: isFolded)
     for rule: Rule in [.local, .min] {
       try b.store.setRule(rule, table: "t", field: "a")
       try b.store.sync()

@@ -45,19 +45,12 @@ import Testing
     #expect(try !isThere("/a"))
   }
 
-  @Test func `those of a datastore's quarantine go when it is opened`() async throws {
+  @Test(arguments: ["quarantine", "snap"])
+  func `those in a datastore's directories go when it is opened`(name: String) async throws {
     try await bench.manager("a").with("x")
-    try plant("/a/p-x/quarantine")
+    try plant("/a/p-x/" + name)
     let datastore = try bench.manager("a").openOrCreateDatastore("x")
-    #expect(try !isThere("/a/p-x/quarantine"))
-    try datastore.close()
-  }
-
-  @Test func `those beside an account's snapshots go when it is opened`() async throws {
-    try await bench.manager("a").with("x")
-    try plant("/a/p-x/snap")
-    let datastore = try bench.manager("a").openOrCreateDatastore("x")
-    #expect(try !isThere("/a/p-x/snap"))
+    #expect(try !isThere("/a/p-x/" + name))
     try datastore.close()
   }
 
