@@ -13,8 +13,6 @@ struct Column {
   private(set) var words: [UInt64] = []
   private(set) var stamps: [UInt32] = []
   private var sparse: [UInt32: SparseCell]? = [:]
-  /// For so many slots there is to be room at once.
-  private var expected = 0
   /// The slots whose cells were set, for an index that has to follow; nil if there is none.
   var touched: SlotMarks?
 
@@ -101,10 +99,6 @@ struct Column {
     }
   }
 
-  /// Says how many slots there will be, as far as one can tell: growing, a column is there twice
-  /// for a moment, and leaves holes that are too small for the next one.
-  mutating func expect(_ slots: Int) { expected = slots }
-
   private mutating func setOutside(_ slot: Int, _ cell: Cell, stamp: UInt32) {
     guard let count = sparse?.count else {
       grow(to: slot + 1)
@@ -125,9 +119,6 @@ struct Column {
   private mutating func makeDense(_ count: Int) {
     let cells = sparse ?? [:]
     sparse = nil
-    tags.reserveCapacity(expected)
-    words.reserveCapacity(expected)
-    stamps.reserveCapacity(expected)
     grow(to: max(count, (cells.keys.max().map(Int.init) ?? 0) + 1))
     for (slot, cell) in cells {
       tags[Int(slot)] = cell.tag

@@ -15,7 +15,6 @@ extension StoreState {
     ground.base = base
     ground.stamps = self.ground.stamps
     ground.epoch = self.ground.epoch
-    ground.heap.reserveCapacity(self.ground.heap.count)
     for index in tables.indices {
       tables[index] = try tables[index].rebased(from: self.ground, onto: &ground, rules)
     }
@@ -33,8 +32,6 @@ extension TableState {
   ) throws(StoreError) -> TableState {
     var table = TableState(name: name, base: new.base)
     for field in fieldNames { _ = table.column(field, &new, rules) }
-    // Who loads goes on as before. What nobody writes to takes no memory.
-    table.expect(as: self)
     var moved: [Int: Int] = [:]
     for slot in ids.indices where epochs[slot] == old.epoch {
       let place: RowPlace

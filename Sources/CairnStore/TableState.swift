@@ -165,19 +165,6 @@ struct TableState {
     return slot
   }
 
-  /// Makes room for as many slots as another one has.
-  mutating func expect(as other: TableState) {
-    let count = other.ids.count
-    ids.reserveCapacity(count)
-    flags.reserveCapacity(count)
-    presences.reserveCapacity(count)
-    sizes.reserveCapacity(count)
-    places.reserveCapacity(count)
-    epochs.reserveCapacity(count)
-    pendingMarks.reserveCapacity(count)
-    for index in columns.indices { columns[index].expect(other.columns[index].denseCount) }
-  }
-
   private mutating func shadow(_ place: RowPlace) {
     let word = Int(place.row >> 6)
     var rows = shadows[place.block] ?? []
