@@ -14,10 +14,16 @@ public import Synchronization
   @usableFromInline let flags: UnsafeMutablePointer<Atomic<UInt8>>?
   @usableFromInline let count: Int
   private let length: Int
-  private let writing = Lock(())
+  /// How many pages may still be kept.
+  private let left: Lock<Int>
 
-  /// Room for so many pages, of which nothing is taken until they are kept.
-  package init(pages: Int) {
+  /// So many bytes of pages are kept of one file, the first that come: those of some five million
+  /// records. Of more, a look-up may have to read a page anew.
+  package static let bytesMax = 32 << 20
+
+  /// Room for so many pages, of which nothing is taken until they are kept, `keeping` at most.
+  package init(pages: Int, keeping: Int = PageRoom.bytesMax / PageRoom.pageSize) {
+    left = Lock(max(0, keeping))
     let (size, isTooLarge) = pages.multipliedReportingOverflow(by: Self.pageSize + 1)
     guard pages > 0, !isTooLarge, let found = unsafe MemoryRoom.reserve(size) else {
       unsafe (base, flags, count, length) = (nil, nil, 0, 0)
@@ -67,9 +73,10 @@ public import Synchronization
     guard page >= 0, page < count, bytes.count == Self.pageSize, let flags = unsafe flags,
       let base = unsafe base
     else { return }
-    writing.withLock { _ in
+    left.withLock { left in
       // Whoever looks at it sees the same bytes.
-      if unsafe flags[page].load(ordering: .acquiring) != 0 { return }
+      if unsafe left == 0 || flags[page].load(ordering: .acquiring) != 0 { return }
+      left -= 1
       unsafe bytes.withUnsafeBytes { source in
         if let from = source.baseAddress {
           unsafe (base + page * Self.pageSize).copyMemory(from: from, byteCount: bytes.count)

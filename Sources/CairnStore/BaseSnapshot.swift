@@ -56,10 +56,12 @@ struct BaseSnapshot {
     var probe = reader.probe(BaseSnapshot.hash(name, salt: salts[table]))
     do {
       while let (number, row) = try reader.next(&probe) {
-        let block = try loaded(number)
-        if block.table == table, block.isRow(row, name) {
-          return RowPlace(block: UInt32(number), row: UInt32(row))
-        }
+        let place = place(of: number)
+        let isFound =
+          place > 0
+          ? kept[place - 1].table == table && kept[place - 1].isRow(row, name)
+          : try load(number, toFind: name, row, table: table)
+        if isFound { return RowPlace(block: UInt32(number), row: UInt32(row)) }
       }
     } catch { throw StoreError(error) }
     return nil
@@ -80,12 +82,24 @@ struct BaseSnapshot {
 
   private mutating func load(_ number: Int) throws(LogError) -> Block {
     let block = try BaseSnapshot.read(number, reader, &fields)
-    if keptBytes + block.bytes.count > budget, !kept.isEmpty { makeRoom() }
     keep(block, number)
     return block
   }
 
+  /// Whether that row of a block that has to be read is the record. If it is another one's, whose
+  /// hash is like it, the block is kept only as long as there is little: loads of new records come
+  /// by blocks anywhere, and not again.
+  private mutating func load(
+    _ number: Int, toFind name: RecordName, _ row: Int, table: Int
+  ) throws(LogError) -> Bool {
+    let block = try BaseSnapshot.read(number, reader, &fields)
+    let isFound = block.table == table && block.isRow(row, name)
+    if isFound || keptBytes + block.bytes.count <= budget / 8 { keep(block, number) }
+    return isFound
+  }
+
   private mutating func keep(_ block: Block, _ number: Int) {
+    if keptBytes + block.bytes.count > budget, !kept.isEmpty { makeRoom() }
     if places.isEmpty { places = Array(repeating: 0, count: reader.blockCount) }
     kept.append(block)
     keptNumbers.append(Int32(number))

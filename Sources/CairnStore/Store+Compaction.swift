@@ -328,7 +328,7 @@ extension Store {
     guard options.compactsAutomatically else { return }
     let (isLong, isDue, waits) = state.withLock { guarded in
       if let frozen = guarded.frozenBytes {
-        return (false, false, guarded.store.overlayBytes - frozen > options.overlayBytes / 2)
+        return (false, false, guarded.store.overlayBytes - frozen > options.overlayBytes / 4)
       }
       if !mayNeedCompaction(&guarded) { return (false, false, false) }
       let isLong = guarded.tail.replayBytes > threshold(guarded)
@@ -398,16 +398,12 @@ extension Store {
   }
 
   /// Half of the snapshot, so that each record is written anew a few times only. What takes much
-  /// memory is folded earlier: in proportion to the snapshot as long as that can be, so that the
-  /// time of a load stays linear; beyond twice as much always, so that its memory has a bound.
+  /// memory is folded earlier, so that this has a bound.
   private func threshold(_ guarded: Guarded) -> Int {
     let length = guarded.tail.replayBytes
     if length <= options.compactFrom { return options.compactFrom }
     let snapshot = Int(guarded.store.ground.base?.reader.fileLength ?? 0)
-    let overlay = guarded.store.overlayBytes
-    let isLarge =
-      overlay > options.overlayBytes * 2 && length > snapshot / 8
-      || overlay > options.overlayBytes * 4
+    let isLarge = guarded.store.overlayBytes > options.overlayBytes / 4 * 9
     return max(options.compactFrom, isLarge ? 0 : snapshot / 2)
   }
 

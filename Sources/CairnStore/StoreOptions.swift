@@ -21,9 +21,9 @@ package struct StoreOptions: Sendable {
   /// The log is compacted when it is larger than this and than half of the snapshot.
   package var compactFrom = 8 << 20
   /// Who has brought so much in a few seconds, by what it takes in memory, waits for the compaction
-  /// that folds it; twice as much is folded before the log is as long as it may be, four times as
-  /// much in any case. What comes while a compaction runs is there a second time; beyond half of
-  /// this, commits wait for its end. Lists, records in conflict and bytes of ids are not counted.
+  /// that folds it; nine quarters of it are folded although the log is not as long as it may be.
+  /// What comes while a compaction runs is there a second time; beyond a quarter of this, commits
+  /// wait for its end. Lists, records in conflict and bytes of ids are not counted.
   package var overlayBytes = 32 << 20
   /// Of so many records the index of a snapshot is made in memory, at 8 bytes each; of more with
   /// the help of a temporary file beside it.

@@ -45,6 +45,16 @@ struct UTF8CheckTests {
     #expect(wrong == 0)
   }
 
+  @Test func `one wrong byte is found wherever it stands in much ASCII`() {
+    for length in [40, 64, 71] {
+      for place in 0..<length {
+        var bytes = [UInt8](repeating: 0x61, count: length)
+        bytes[place] = 0xFF
+        #expect(!bytes.isUTF8(0..<length), "\(place) of \(length)")
+      }
+    }
+  }
+
   @Test func `a part is judged alone`() {
     let bytes = Array("aé".utf8)
     #expect(bytes.isUTF8(0..<3))

@@ -20,6 +20,16 @@ import Testing
     #expect(UInt8(truncatingIfNeeded: room.u32(1, at: 0)) == page[0])
   }
 
+  @Test func `so many are kept as may be, the first that come`() {
+    let room = PageRoom(pages: 5, keeping: 2)
+    for page in [3, 3, 0, 4, 1] { room.keep(page, [UInt8](repeating: UInt8(page), count: 4096)) }
+    #expect((0..<5).map(room.holds) == [true, false, false, true, false])
+    #expect(room.u32(3, at: 0) == 0x0303_0303 && room.u32(0, at: 4092) == 0)
+    let none = PageRoom(pages: 1, keeping: 0)
+    none.keep(0, [UInt8](repeating: 7, count: 4096))
+    #expect(!none.holds(0))
+  }
+
   @Test func `what is no page is not kept`() {
     let room = PageRoom(pages: 1)
     room.keep(0, [1, 2, 3])

@@ -38,6 +38,13 @@ struct PosixTreeTests {
     #expect(try disk.text(directory.path("outside/kept")) == "abc")
   }
 
+  @Test func `what can be written to is there`() throws {
+    try disk.put(directory.path("f"), "abc")
+    #expect(disk.isWritable(directory.path) && disk.isWritable(directory.path("f")))
+    #expect(!disk.isWritable(directory.path("g")))
+    #expect(!disk.isWritable(directory.path("f\0")))
+  }
+
   @Test func `a directory may be reached through a link`() throws {
     try disk.createDirectory(directory.path("real"))
     #expect(unsafe symlink("real", directory.path("link")) == 0)

@@ -118,6 +118,17 @@ struct SnapshotSalvageTests {
     #expect(try SnapshotSample(description: []).salvage().description == nil)
   }
 
+  @Test func `a header with one bit turned is mended`() throws {
+    let sample = try SnapshotSample()
+    let header = try #require(try sample.salvage().header)
+    for place in [8, 33, 56, 72, 120, 127] {
+      try sample.change { $0[place] ^= 4 }
+      #expect(try sample.salvage().header == header, "\(place)")
+      #expect(try sample.salvage(budget: 0).header == nil, "\(place)")
+      try sample.change { $0[place] ^= 4 }
+    }
+  }
+
   @Test func `a header whose parts do not fit is none`() throws {
     let sample = try SnapshotSample()
     try sample.change { bytes in

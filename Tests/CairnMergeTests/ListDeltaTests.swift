@@ -209,4 +209,35 @@ struct ListDeltaTests {
     #expect(delta.columns.map(\.field) == ["items"])
     #expect(delta.edits[0] == edit)
   }
+
+  /// The same of devices, which are numbered as names are.
+  @Test func `behind lost deltas the devices that they brought are refused`() throws {
+    var encoder = DeltaEncoder()
+    var texts: [[UInt8]] = [[], [], [], [], []]
+    encoder.encode(Self.first(), heap: [], into: &texts[0])
+    var edits: [ListEdit] = []
+    for (index, device) in [8, 9, 9, 8].enumerated() as EnumeratedSequence<[UInt64]> {
+      let dot = Dot(device: DeviceID(rawValue: device), sequence: 1)
+      var edit = ListEdit()
+      edit.deleted = [ListEdit.Span(first: NodeID(dot, 3), count: 2)]
+      edits.append(edit)
+      let delta = Self.delta(Self.head(UInt64(index) + 2, field: "items"), edit)
+      encoder.encode(delta, heap: [], into: &texts[index + 1])
+    }
+    var decoder = DeltaDecoder()
+    var delta = Delta()
+    func read(_ index: Int) throws(DecodeError) {
+      var reader = ByteReader(texts[index])
+      let dot = Dot(device: Self.own, sequence: UInt64(index) + 1)
+      try decoder.decode(&reader, dot: dot, into: &delta)
+    }
+    try read(0)
+    try read(1)
+    // The one that brought the second device is lost.
+    decoder.skipDamage()
+    #expect(throws: DecodeError.malformed("a device that was lost")) { try read(3) }
+    decoder.skipDamage()
+    try read(4)
+    #expect(delta.edits[0] == edits[3])
+  }
 }

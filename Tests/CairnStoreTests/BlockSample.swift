@@ -84,10 +84,12 @@ struct BlockSample {
     return builder.finish(fields: fields)
   }
 
-  /// A snapshot file of tables with rows in order.
+  /// A snapshot file of tables with rows in order. `hashed`: under which other name the index has
+  /// some of them.
   static func snapshot(
     _ tables: [(name: String, rows: [SampleRow])], datastore: UInt128,
-    description: SnapshotDescription = SnapshotDescription()
+    description: SnapshotDescription = SnapshotDescription(),
+    hashed: [RecordName: RecordName] = [:]
   ) throws -> [UInt8] {
     let disk = MemoryDisk()
     let file = try disk.open("/s.snap", .create)
@@ -99,7 +101,9 @@ struct BlockSample {
       let first = writer.blockCount
       for row in table.rows {
         let next = sample.row(row)
-        let hash = BlockSample.hash(row, in: table.name)
+        var indexed = row
+        indexed.name = hashed[row.name] ?? row.name
+        let hash = BlockSample.hash(indexed, in: table.name)
         if builder.mustCut(before: next, hash: hash) {
           try flush(&builder, sample.fields, writer)
         }

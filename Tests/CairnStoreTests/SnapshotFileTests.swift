@@ -150,6 +150,32 @@ struct SnapshotFileTests {
     #expect(base.places.indices.filter { base.places[$0] > 0 } == [2])
   }
 
+  /// A load of new records reads blocks for hashes that are like theirs, anywhere in the file.
+  @Test func `of blocks that are read in vain an eighth of the budget is kept`() throws {
+    let names = Self.names(4_000, SeededRandom(6))
+    let strangers = names.indices.map { RecordName.text("stranger-\($0)") }
+    let text = String(repeating: "some text ", count: 8)
+    let hashed = names.indices.filter { $0 % 2 == 1 }.map { (names[$0], strangers[$0]) }
+    let bytes = try BlockSample.snapshot(
+      [("t", names.map { SampleRow($0, settled: [("t", .string(text))]) })],
+      datastore: Self.datastore, hashed: Dictionary(uniqueKeysWithValues: hashed))
+    let disk = MemoryDisk()
+    try disk.setBytes("/s.snap", bytes)
+    var base = try BaseSnapshot(
+      number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 1 << 20)
+    func kept() -> Int { base.places.count { $0 > 0 } }
+    for stranger in strangers { #expect(try base.find(stranger, table: 0) == nil) }
+    // Blocks have 62 KiB at most.
+    #expect((1...4).contains(kept()) && kept() < base.reader.blockCount)
+    let before = disk.reads
+    for stranger in strangers.suffix(10) { _ = try base.find(stranger, table: 0) }
+    #expect(disk.reads - before >= 5)
+    for index in names.indices where index % 2 == 0 {
+      #expect(try base.find(names[index], table: 0) != nil)
+    }
+    #expect(base.isWhole)
+  }
+
   @Test func `records whose hashes are the same end in an error, not in a loop`() throws {
     let file = try MemoryDisk().open("/s.snap", .create)
     let writer = SnapshotWriter(file: file, datastore: 1)

@@ -101,6 +101,33 @@
       #expect(try list([]).split(separator: "\n").count == 21)
     }
 
+    @Test func `what an earlier run has tried is left out, as many times`() throws {
+      func left(_ earlier: String) throws -> [String] {
+        let file = try bench.scratch.write("earlier", earlier)
+        return try bench.run("mutate", ["--list", "--except", file]).output
+          .split(separator: "\n").dropFirst().map(String.init)
+      }
+      let every = try left("")
+      #expect(try left(every.joined(separator: "\n")) == [])
+
+      // The same words, twice in one source file.
+      let words = every.map { line in
+        line.split(separator: " ", maxSplits: 1)[1].replacing(#/:[0-9]+: /#, with: " ")
+      }
+      let place = try #require(words.indices.last { words[..<$0].contains(words[$0]) })
+      let moved = every[place].replacing(#/:[0-9]+: /#, with: ":1: ")
+      #expect(try left(moved).count == every.count - 1)
+      #expect(try left(moved + "\n" + moved).count == every.count - 2)
+
+      // A row of a table, with a bar in it.
+      let bar = try #require(every.first { $0.contains("||") })
+      let parts = try #require(bar.wholeMatch(of: #/(\d+) (\S+): (.*)/#)?.output)
+      let escaped = parts.3.replacing("|", with: "\\|")
+      let without = try left("| \(parts.1) | \(parts.2) | `\(escaped)` | **nothing** |\n")
+      #expect(without.count == every.count - 1)
+      #expect(try without == left(bar))
+    }
+
     @Test func `nothing is turned around before all tests pass`() throws {
       try bench.tell("0", "fails")
       let outcome = try bench.run("mutate", only)
