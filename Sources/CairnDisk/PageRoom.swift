@@ -17,7 +17,7 @@ public import Synchronization
   /// How many pages may still be kept.
   private let left: Lock<Int>
 
-  /// So many bytes of pages are kept of one file, the first that come: those of some five million
+  /// So many bytes of an index's pages are kept, the first that come: those of some five million
   /// records. Of more, a look-up may have to read a page anew.
   package static let bytesMax = 32 << 20
 
@@ -68,15 +68,15 @@ public import Synchronization
     return unsafe base.unsafelyUnwrapped + (page &* Self.pageSize &+ offset)
   }
 
-  /// Keeps a page, if there is room.
-  package func keep(_ page: Int, _ bytes: [UInt8]) {
+  /// Keeps a page, if there is room. One that is always kept does not count among the others.
+  package func keep(_ page: Int, _ bytes: [UInt8], always isAlways: Bool = false) {
     guard page >= 0, page < count, bytes.count == Self.pageSize, let flags = unsafe flags,
       let base = unsafe base
     else { return }
     left.withLock { left in
       // Whoever looks at it sees the same bytes.
-      if unsafe left == 0 || flags[page].load(ordering: .acquiring) != 0 { return }
-      left -= 1
+      if unsafe flags[page].load(ordering: .acquiring) != 0 || (left == 0 && !isAlways) { return }
+      if !isAlways { left -= 1 }
       unsafe bytes.withUnsafeBytes { source in
         if let from = source.baseAddress {
           unsafe (base + page * Self.pageSize).copyMemory(from: from, byteCount: bytes.count)

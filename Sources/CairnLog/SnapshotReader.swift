@@ -105,7 +105,8 @@ package final class SnapshotReader: Sendable {
     let offset = 8 + number % SnapshotHeader.offsetsPerPage * 8
     if pages.holds(page) { return pages.u64(page, at: offset) }
     let bytes = try readPage(at: header.directoryOffset, page)
-    pages.keep(page, bytes)
+    // Few, and asked for with each block.
+    pages.keep(page, bytes, always: true)
     return bytes.u64(at: offset)
   }
 

@@ -22,6 +22,8 @@ struct BaseSnapshot {
   /// file that nobody has looked through only its header says how many there are.
   private(set) var places: [Int32] = []
   private var keptBytes = 0
+  /// Of these, what was read in vain, since room was made last.
+  private var vainBytes = 0
   private let budget: Int
 
   init(number: UInt64, reader: SnapshotReader, budget: Int) throws(StoreError) {
@@ -87,14 +89,19 @@ struct BaseSnapshot {
   }
 
   /// Whether that row of a block that has to be read is the record. If it is another one's, whose
-  /// hash is like it, the block is kept only as long as there is little: loads of new records come
-  /// by blocks anywhere, and not again.
+  /// hash is like it, the block was read in vain, and an eighth of the budget is for such blocks:
+  /// loads of new records come by blocks anywhere, and not again.
   private mutating func load(
     _ number: Int, toFind name: RecordName, _ row: Int, table: Int
   ) throws(LogError) -> Bool {
     let block = try BaseSnapshot.read(number, reader, &fields)
     let isFound = block.table == table && block.isRow(row, name)
-    if isFound || keptBytes + block.bytes.count <= budget / 8 { keep(block, number) }
+    if isFound {
+      keep(block, number)
+    } else if vainBytes + block.bytes.count <= budget / 8 {
+      vainBytes += block.bytes.count
+      keep(block, number)
+    }
     return isFound
   }
 
@@ -122,6 +129,7 @@ struct BaseSnapshot {
 
   /// Drops the older half of what is kept: no bookkeeping on the read path.
   private mutating func makeRoom() {
+    vainBytes = 0
     let half = kept.count / 2 + 1
     for place in 0..<half {
       keptBytes -= kept[place].bytes.count

@@ -155,11 +155,12 @@ extension Store {
       throw error
     }
     prepareIndexes(&base)
-    do throws(StoreError) { if !isAdopted { try prepareBlocks(&base) } } catch {
+    var found: [String: [RecordName: RowPlace]] = [:]
+    do throws(StoreError) { if !isAdopted { found = try prepareBlocks(&base) } } catch {
       remove(path)
       throw error
     }
-    let prepared = base
+    let (prepared, places) = (base, found)
     let old: [UInt64]
     if isAdopted {
       // In one go: nothing may be written here between the question and the switch.
@@ -167,13 +168,13 @@ extension Store {
         try requireBlank(guarded)
         let next = self.next(number, firstSegment, guarded)
         try write(next, path)
-        return try switchOver(to: prepared, next, &guarded, isAdopted: true)
+        return try switchOver(to: prepared, places, next, &guarded, isAdopted: true)
       }
     } else {
       let next = try withState { self.next(number, firstSegment, $0) }
       try write(next, path)
       old = try withState { guarded throws(StoreError) in
-        try switchOver(to: prepared, next, &guarded, isAdopted: false)
+        try switchOver(to: prepared, places, next, &guarded, isAdopted: false)
       }
     }
     sweep(keeping: number)
@@ -188,17 +189,23 @@ extension Store {
     return try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
   }
 
-  /// Unpacks what the switch and the reads behind it will ask for. Under the lock each of these
-  /// blocks would hold up every reader.
-  private func prepareBlocks(_ base: inout BaseSnapshot) throws(StoreError) {
+  /// Unpacks what the switch and the reads behind it will ask for, and finds the places of what was
+  /// changed meanwhile, by table. Under the lock each of these blocks would hold up every reader.
+  private func prepareBlocks(
+    _ base: inout BaseSnapshot
+  ) throws(StoreError) -> [String: [RecordName: RowPlace]] {
     let (changed, isWhole) = try withState { guarded throws(StoreError) in
       (guarded.store.changedInEpoch, guarded.store.ground.base?.isWhole ?? false)
     }
+    if isWhole { try base.fill() }
+    var places: [String: [RecordName: RowPlace]] = [:]
     for (table, names) in changed {
       guard let number = base.tableNumber(table) else { continue }
-      for name in names { _ = try base.find(name, table: number) }
+      var found: [RecordName: RowPlace] = [:]
+      for name in names { found[name] = try base.find(name, table: number) ?? RowPlace.none }
+      places[table] = found
     }
-    if isWhole { try base.fill() }
+    return places
   }
 
   func next(_ number: UInt64, _ firstSegment: UInt64, _ guarded: Guarded) -> CurrentFile {
@@ -234,7 +241,8 @@ extension Store {
 
   /// The switch in memory; returns the segments that nobody needs any more.
   private func switchOver(
-    to base: BaseSnapshot, _ next: CurrentFile, _ guarded: inout Guarded, isAdopted: Bool
+    to base: BaseSnapshot, _ places: [String: [RecordName: RowPlace]], _ next: CurrentFile,
+    _ guarded: inout Guarded, isAdopted: Bool
   ) throws(StoreError) -> [UInt64] {
     guarded.current = next
     do throws(StoreError) {
@@ -244,7 +252,7 @@ extension Store {
         try guarded.store.readAccess()
         try guarded.store.readCuts()
       } else {
-        try guarded.store.rebase(on: base)
+        try guarded.store.rebase(on: base, places)
       }
     } catch {
       // CURRENT names the new base already.
@@ -398,7 +406,7 @@ extension Store {
   }
 
   /// Half of the snapshot, so that each record is written anew a few times only. What takes much
-  /// memory is folded earlier, so that this has a bound.
+  /// memory is folded earlier, once the log is longer than `compactFrom`.
   private func threshold(_ guarded: Guarded) -> Int {
     let length = guarded.tail.replayBytes
     if length <= options.compactFrom { return options.compactFrom }

@@ -20,7 +20,7 @@ package struct StoreOptions: Sendable {
   package var segmentBytes = 8 << 20
   /// The log is compacted when it is larger than this and than half of the snapshot.
   package var compactFrom = 8 << 20
-  /// Who has brought so much in a few seconds, by what it takes in memory, waits for the compaction
+  /// Who has brought so much in half a minute, by what it takes in memory, waits for the compaction
   /// that folds it; nine quarters of it are folded although the log is not as long as it may be.
   /// What comes while a compaction runs is there a second time; beyond a quarter of this, commits
   /// wait for its end. Lists, records in conflict and bytes of ids are not counted.

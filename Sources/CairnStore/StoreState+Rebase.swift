@@ -10,13 +10,17 @@ extension StoreState {
     }
   }
 
-  mutating func rebase(on base: BaseSnapshot) throws(StoreError) {
+  /// `places`: of what changed since, by table, as far as they have been looked for already.
+  mutating func rebase(
+    on base: BaseSnapshot, _ places: [String: [RecordName: RowPlace]]
+  ) throws(StoreError) {
     var ground = Ground()
     ground.base = base
     ground.stamps = self.ground.stamps
     ground.epoch = self.ground.epoch
     for index in tables.indices {
-      tables[index] = try tables[index].rebased(from: self.ground, onto: &ground, rules)
+      tables[index] = try tables[index].rebased(
+        from: self.ground, onto: &ground, rules, places[tables[index].name] ?? [:])
     }
     self.ground = ground
   }
@@ -28,14 +32,19 @@ extension TableState {
   }
 
   func rebased(
-    from old: Ground, onto new: inout Ground, _ rules: RuleBook
+    from old: Ground, onto new: inout Ground, _ rules: RuleBook,
+    _ places: [RecordName: RowPlace]
   ) throws(StoreError) -> TableState {
     var table = TableState(name: name, base: new.base)
     for field in fieldNames { _ = table.column(field, &new, rules) }
     var moved: [Int: Int] = [:]
     for slot in ids.indices where epochs[slot] == old.epoch {
       let place: RowPlace
-      if let number = table.baseTable, let found = try new.base?.find(ids[slot], table: number) {
+      if let known = places[ids[slot]] {
+        place = known
+      } else if let number = table.baseTable,
+        let found = try new.base?.find(ids[slot], table: number)
+      {
         place = found
       } else {
         place = .none

@@ -28,6 +28,14 @@ import Testing
     let none = PageRoom(pages: 1, keeping: 0)
     none.keep(0, [UInt8](repeating: 7, count: 4096))
     #expect(!none.holds(0))
+    // Those that are always kept take nobody's place.
+    let both = PageRoom(pages: 3, keeping: 1)
+    for page in [0, 1, 2] {
+      both.keep(page, [UInt8](repeating: 7, count: 4096), always: page != 1)
+    }
+    #expect((0..<3).map(both.holds) == [true, true, true])
+    none.keep(0, [UInt8](repeating: 7, count: 4096), always: true)
+    #expect(none.holds(0))
   }
 
   @Test func `what is no page is not kept`() {

@@ -1,10 +1,11 @@
 import CairnDisk
 import CairnLog
 import CairnMerge
-import CairnStore
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import CairnStore
 
 /// Disks that take their time, and disks that take nothing.
 @Suite(.timeLimit(.minutes(20)))
@@ -89,6 +90,66 @@ struct StoreWaitTests {
     #expect((store.compactionFailure == nil) == (reason == nil))
     try device.reopen()
     #expect(try device.store.get("r") != nil && device.store.get("s") == ["n": 1])
+  }
+
+  /// A small commit is there before the compaction goes on, and not only when it has ended.
+  @Test func `a commit of less than a quarter of what is much does not wait`() throws {
+    let device = try StoreDevice(1) {
+      $0.compactsAutomatically = true
+      $0.compactFrom = 1000
+      $0.overlayBytes = 40_000
+    }
+    let store = device.store
+    let failure = Lock<String?>(nil)
+    let (isBegun, isBack) = (Flag(), Flag())
+    device.disk.intercept { operation in
+      guard operation.verb == "create", operation.path.hasPrefix(StoreDevice.directory + "/snap/"),
+        isBegun.raise()
+      else { return nil }
+      let thread = BackgroundThread {
+        do {
+          try store.insert("s", ["s": .string(SeededRandom(2).text(8_000))])
+          try store.sync()
+        } catch { failure.withLock { $0 = "\(error)" } }
+        isBack.raise()
+      }
+      // If it waited, this would never end.
+      while !isBack.isUp {}
+      thread?.join()
+      return nil
+    }
+    try store.insert("r", ["s": .string(SeededRandom(1).text(2000))])
+    try store.sync()
+    while !isBack.isUp {}
+    device.disk.intercept(nil)
+    #expect(failure.withLock { $0 } == nil)
+    try store.close()
+  }
+
+  @Test func `what takes much memory is folded although the log is short`() throws {
+    let much = 40_000
+    let device = try StoreDevice(1) {
+      $0.compactsAutomatically = true
+      $0.compactsInline = true
+      $0.compactFrom = 1000
+      $0.overlayBytes = much
+    }
+    let store = device.store
+    let random = SeededRandom(3)
+    func add(_ id: String) throws {
+      try store.insert(id, ["s": .string(random.text(600))])
+      try store.sync()
+    }
+    for number in 0..<600 { try add("base-\(number)") }
+    _ = try store.compact()
+    let first = store.withState { $0.current.snapshot }
+    var most = 0
+    for number in 0..<200 where store.withState({ $0.current.snapshot }) == first {
+      most = max(most, store.withState { $0.store.overlayBytes })
+      try add("more-\(number)")
+    }
+    // Half of the snapshot would be some 150,000 bytes of log.
+    #expect((much * 2...much / 4 * 9).contains(most), "\(most)")
   }
 
   @Test(arguments: [DiskError.Reason.readOnly, .denied])

@@ -117,6 +117,9 @@
       let place = try #require(words.indices.last { words[..<$0].contains(words[$0]) })
       let moved = every[place].replacing(#/:[0-9]+: /#, with: ":1: ")
       #expect(try left(moved).count == every.count - 1)
+      var others = every
+      others.remove(at: place)
+      #expect(try left(every[place]) == others, "the one at that line, and not the first")
       #expect(try left(moved + "\n" + moved).count == every.count - 2)
 
       // A row of a table, with a bar in it.
