@@ -142,10 +142,10 @@ struct StoreWaitTests {
     }
     for number in 0..<600 { try add("base-\(number)") }
     _ = try store.compact()
-    let first = store.withState { $0.current.snapshot }
+    let first = try store.withState { $0.current.snapshot }
     var most = 0
-    for number in 0..<200 where store.withState({ $0.current.snapshot }) == first {
-      most = max(most, store.withState { $0.store.overlayBytes })
+    for number in 0..<200 where try store.withState({ $0.current.snapshot }) == first {
+      most = max(most, try store.withState { $0.store.overlayBytes })
       try add("more-\(number)")
     }
     // Half of the snapshot would be some 150,000 bytes of log.
