@@ -276,6 +276,7 @@ extension TableState {
     let lists = pendingLists.indices.filter { collectedLists[$0].hasChange }
       .map { (index: $0, key: pendingLists[$0].key, row: row(of: pendingLists[$0].key)) }
       .sorted { ($0.key.column, $0.row, $0.key.root) < ($1.key.column, $1.row, $1.key.root) }
+    numberOn(lists.map(\.index))
     var next = 0
     while next < lists.count {
       let started = next
@@ -289,6 +290,20 @@ extension TableState {
         next += 1
       }
       addListColumn(lists[started].index, operation, first, into: &delta)
+    }
+  }
+
+  /// Lists of one field that are edited in one delta share its numbers, or their new items would
+  /// have the same names.
+  private mutating func numberOn(_ sorted: [Int]) {
+    var last: ListKey?
+    var count = 0
+    for index in sorted {
+      let key = pendingLists[index].key
+      if last?.isOf(Int(key.slot), Int(key.column)) != true { count = 0 }
+      last = key
+      collectedLists[index].edit?.numberOn(from: count, root: key.root)
+      count = max(count, collectedLists[index].edit?.nodeCount ?? 0)
     }
   }
 

@@ -93,4 +93,68 @@ import Testing
     #expect(try a.store.get("r") == ["l": .list([5])])
     #expect(a.store.totals.size == (try StoreContent(a.store)).size)
   }
+
+  /// Their new items once had the same names: a later edit was made here in one of them, and wherever
+  /// it was read in the other.
+  @Test(arguments: [Rule.remote, .local], [0, 1, 2])
+  func `two lists of one field that one delta edits keep their items apart`(
+    first: Rule, later: Int
+  ) throws {
+    let (a, b) = (try StoreDevice(1), try StoreDevice(2, time: 1_700_000_000_050))
+    let second = first == .remote ? Rule.local : .remote
+    func edit(_ operation: ListOperation) throws {
+      try a.store.edit(table: "t", id: RecordName("r"), field: "l", operation)
+    }
+    func show(_ rule: Rule) throws { try a.store.setRule(rule, table: "t", field: "l") }
+    func check(_ shown: [FieldValue]) throws {
+      #expect(try a.store.get("r") == ["l": .list(shown)])
+      let here = try StoreContent(a.store)
+      let there = try StoreDevice(3)
+      try there.store.sync(packs: [try a.store.pack(), try b.store.pack()])
+      #expect(try StoreContent(there.store) == here)
+      try a.reopen()
+      #expect(try StoreContent(a.store) == here)
+      _ = try a.store.compact()
+      #expect(try StoreContent(a.store) == here)
+    }
+
+    try a.store.insert("r", ["l": .list([1])])
+    try b.store.insert("r", ["l": .list([2])])
+    try a.store.sync()
+    try b.store.sync()
+    try a.store.sync(packs: [try b.store.pack()])
+    try show(first)
+    try a.store.sync()
+    let one = try #require(try a.store.get("r")?["l"])
+    try edit(.append(10))
+    try edit(.append(11))
+    try show(second)
+    let other = try #require(try a.store.get("r")?["l"])
+    #expect(one != other)
+    try edit(.append(20))
+    try a.store.sync()
+    guard case .list(let ones) = one, case .list(let others) = other else { return }
+    try check(others + [20])
+    switch later {
+    case 0:
+      try edit(.remove(at: 1))
+      try a.store.sync()
+      try check(others)
+    case 1:
+      try edit(.replace(at: 1, 21))
+      try edit(.append(22))
+      try a.store.sync()
+      try check(others + [21, 22])
+    default:
+      try edit(.move(from: 1, to: 0))
+      try a.store.sync()
+      try check([20] + others)
+    }
+    // The first one has what was done to it, and goes on as well.
+    try show(first)
+    #expect(try a.store.get("r") == ["l": .list(ones + [10, 11])])
+    try edit(.remove(at: 1))
+    try a.store.sync()
+    try check(ones + [11])
+  }
 }

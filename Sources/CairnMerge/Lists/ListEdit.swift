@@ -87,4 +87,25 @@ package struct ListEdit: Hashable, Sendable {
 
   /// How many nodes it adds.
   package var nodeCount: Int { chains.reduce(0) { $0 + Int($1.count) } }
+
+  /// Whether it begins with numbers that nodes of another list have.
+  package var isNumberedOn: Bool { chains.first?.isNowhere ?? false }
+
+  /// Lets its new nodes have the numbers from `count` on, `root` being where its list began. A name
+  /// is a delta and a number: two lists of one field that the same delta edits must not both have
+  /// nodes of that name.
+  package mutating func numberOn(from count: Int, root: Dot) {
+    if count == 0 || chains.isEmpty { return }
+    chains.insert(
+      Chain(parent: NodeID(root, NodeID.nowhere), side: .right, count: UInt32(count)), at: 0)
+    let own = inserted
+    inserted = ListItems()
+    for _ in 0..<count { inserted.append(.bool(false)) }
+    for index in 0..<own.count { inserted.append(index, of: own) }
+  }
+}
+
+extension ListEdit.Chain {
+  /// Its nodes are no items of any list: they are there for the numbers that follow theirs.
+  var isNowhere: Bool { parent.index == NodeID.nowhere }
 }

@@ -3,8 +3,21 @@ extension ListState {
   /// Whether an edit has anything to do here: some node that it names is known.
   package func concerns(_ edit: ListEdit) -> Bool {
     edit.chains.contains { slot($0.parent) != nil || $0.moves.contains { slot($0.item) != nil } }
-      || edit.deleted.contains { authors.batch(of: $0.first.dot) != nil }
+      || edit.deleted.contains(where: hasAny)
       || edit.replaced.contains { slot($0) != nil }
+  }
+
+  /// Whether some node of these is known: another list of the field may have others of that delta.
+  private func hasAny(_ span: ListEdit.Span) -> Bool {
+    slots(span).contains { rope.contains(UInt32($0)) }
+  }
+
+  /// The slots that the numbers of a span have here.
+  private func slots(_ span: ListEdit.Span) -> Range<Int> {
+    guard let batch = authors.batch(of: span.first.dot) else { return 0..<0 }
+    let first = Int(authors.firsts[batch]) + Int(span.first.index)
+    let end = batch + 1 < authors.firsts.count ? Int(authors.firsts[batch + 1]) : parents.count
+    return first..<max(first, min(first + Int(span.count), end))
   }
 
   /// The slot of a node that is in the list, nil if its list is no more.
@@ -134,12 +147,7 @@ extension ListState {
   }
 
   private mutating func delete(_ span: ListEdit.Span) {
-    guard let batch = authors.batch(of: span.first.dot) else { return }
-    let first = Int(authors.firsts[batch]) + Int(span.first.index)
-    let end = batch + 1 < authors.firsts.count ? Int(authors.firsts[batch + 1]) : parents.count
-    for slot in first..<max(first, min(first + Int(span.count), end)) {
-      if rope.contains(UInt32(slot)) { kill(UInt32(slot)) }
-    }
+    for slot in slots(span) where rope.contains(UInt32(slot)) { kill(UInt32(slot)) }
   }
 
   private mutating func replace(

@@ -21,7 +21,10 @@ extension ListState {
   /// What was collected is committed under this stamp. `context` is what this device had seen.
   package mutating func commit(_ edit: ListEdit, stamp: Stamp, context: VersionVector) {
     if !pending.isActive { return }
-    if isInOrder, pending.moved.isEmpty, edit.replaced.isEmpty {
+    if edit.isNumberedOn {
+      rollBack()
+      apply(edit, stamp: stamp, context: context)
+    } else if isInOrder, pending.moved.isEmpty, edit.replaced.isEmpty {
       settle(edit, stamp, context)
     } else if isInOrder {
       var size = pending.bytes

@@ -10,6 +10,9 @@ package struct NodeID: Hashable, Sendable {
     self.dot = dot
     self.index = index
   }
+
+  /// A number that no node has. What hangs on a node of that number is nowhere, and only counts.
+  package static let nowhere: UInt32 = (1 << 30) - 1
 }
 
 extension NodeID: Comparable {

@@ -34,6 +34,8 @@ extension ListState {
   }
 
   private func hasHome(_ chain: ListEdit.Chain) -> Bool {
+    // Numbers want none.
+    if chain.isNowhere { return true }
     guard let parent = slot(chain.parent) else { return false }
     return chain.side == .right || parents[Int(parent)] != ListState.rootParent
   }
