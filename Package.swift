@@ -47,8 +47,15 @@ let fuzzing: [Target] =
   ? []
   : [
     .executableTarget(
-      name: "CairnFuzz", dependencies: ["CairnFuzzEntries"], path: "Tests/Fuzz/Driver",
-      swiftSettings: settings)
+      name: "CairnFuzz", dependencies: ["CairnFuzzEntries", "CairnFuzzBytes"],
+      path: "Tests/Fuzz/Drivers/All", swiftSettings: settings),
+    // With less of Cairn in them, as libFuzzer goes through all counters after every input.
+    .executableTarget(
+      name: "CairnFuzzStoreDriver", dependencies: ["CairnFuzzStore", "CairnFuzzBytes"],
+      path: "Tests/Fuzz/Drivers/Store", swiftSettings: settings),
+    .executableTarget(
+      name: "CairnFuzzBytesDriver", dependencies: ["CairnFuzzBytes"],
+      path: "Tests/Fuzz/Drivers/Bytes", swiftSettings: settings),
   ]
 
 /// CAIRN_CORE_ONLY=1 leaves out everything that needs a network library: folders on servers, their
@@ -182,15 +189,24 @@ let otherTargets: [Target] = [
     name: "CairnTorture",
     dependencies: [
       "Cairn", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "TestSupport",
-      "CairnFuzzEntries",
+      "CairnFuzzEntries", "CairnFuzzStore",
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ], path: "Tests/Torture", exclude: ["Processes/Shim"], swiftSettings: settings + optimised),
   .target(
     name: "CairnFuzzEntries",
     dependencies: [
       "Cairn", "CairnCDB", "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes",
-      "CairnToolText", "TestSupport",
+      "CairnToolText", "CairnFuzzStore", "CairnFuzzBytes", "TestSupport",
     ], path: "Tests/Fuzz/Entries", swiftSettings: settings + optimised),
+  .target(
+    name: "CairnFuzzStore",
+    dependencies: [
+      "CairnStore", "CairnLog", "CairnMerge", "CairnDisk", "CairnBytes", "CairnFuzzBytes",
+      "TestSupport",
+    ], path: "Tests/Fuzz/Store", swiftSettings: settings + optimised),
+  .target(
+    name: "CairnFuzzBytes", dependencies: ["CairnLog", "CairnBytes"], path: "Tests/Fuzz/Bytes",
+    swiftSettings: settings + optimised),
   tests("CairnBytesTests", ["CairnBytes"]),
   tests("CairnDiskTests", ["CairnDisk"]),
   tests("CairnLogTests", ["CairnLog", "CairnBytes", "CairnDisk"], exclude: ["Golden"]),

@@ -10,8 +10,8 @@
     init() throws { bench = try FakeBench() }
 
     private static let targets = [
-      "frame", "segment", "snapshot", "block", "files", "names", "lz4", "delta", "packs", "store",
-      "folder", "text", "cdb", "blob",
+      "frame", "lz4", "names", "files", "delta", "text", "block", "cdb", "segment", "snapshot",
+      "packs", "blob", "folder", "store",
     ]
 
     private func figures(_ output: String) -> [Substring] {
@@ -33,6 +33,42 @@
       // Of which each replay takes a second.
       #expect((119...121).contains(times.reduce(14, +)))
       #expect(outcome.output.contains("\nfuzz: seconds \(times.reduce(14, +))\n"))
+    }
+
+    @Test func `so many inputs are shared by what they cost, and no clock ends them`() throws {
+      let outcome = try bench.run("fuzz", ["--runs", "1000000"])
+      #expect(outcome.status == 0, "\(outcome)")
+      var inputs: [String: Int] = [:]
+      for asked in try bench.fuzzed() {
+        #expect(!asked.arguments.contains("-max_total_time"))
+        let runs = asked.arguments.firstMatch(of: /-runs=([0-9]+)/).flatMap { Int($0.1) }
+        inputs[asked.name, default: 0] += try #require(runs)
+      }
+      #expect(Set(inputs.keys) == Set(Self.targets))
+      #expect((1_000_000...1_000_014).contains(inputs.values.reduce(0, +)))
+      #expect(inputs["frame"] ?? 0 > 1000 * (inputs["store"] ?? .max))
+      // Of one target all are its own.
+      _ = try bench.run("fuzz", ["--runs", "500", "store"])
+      #expect(try bench.fuzzed().last?.arguments.contains("-runs=501 ") == true)
+    }
+
+    @Test func `a target is driven by the fuzzer that has the least beside it`() throws {
+      for name in ["CairnFuzzBytesDriver", "CairnFuzzStoreDriver"] {
+        try bench.install(
+          name, "echo $CAIRN_FUZZ_TARGET >> $here/\(name).ran\n"
+            + "echo stat::number_of_executed_units: 1\n")
+      }
+      let outcome = try bench.run("fuzz", ["--seconds", "1", "--jobs", "1"])
+      #expect(outcome.status == 0, "\(outcome)")
+      func ran(_ name: String) throws -> Set<Substring> {
+        Set(try bench.scratch.text(name + ".ran").split(separator: "\n"))
+      }
+      #expect(try ran("CairnFuzzBytesDriver") == ["frame", "lz4"])
+      #expect(
+        try ran("CairnFuzzStoreDriver")
+          == ["segment", "snapshot", "block", "names", "delta", "packs", "store"])
+      #expect(
+        Set(try bench.fuzzed().map(\.name)) == ["files", "folder", "text", "cdb", "blob"])
     }
 
     @Test func `figures of each target and of all are whole numbers`() throws {
@@ -111,7 +147,8 @@
 
     @Test(
       arguments: [
-        ["--seconds"], ["--seconds", "x"], ["--minutes", "1.5"], ["--jobs", "0"], ["--what"],
+        ["--seconds"], ["--seconds", "x"], ["--minutes", "1.5"], ["--jobs", "0"],
+        ["--runs"], ["--runs", "0"], ["--what"],
         ["nonsense"],
       ])
     func `what is used wrongly ends with 2, and runs nothing`(arguments: [String]) throws {

@@ -1,6 +1,7 @@
 import Cairn
 import CairnBytes
 import CairnDisk
+import CairnFuzzBytes
 import CairnLog
 import TestSupport
 

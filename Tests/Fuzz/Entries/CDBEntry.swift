@@ -1,6 +1,8 @@
 import Cairn
 import CairnCDB
 import CairnDisk
+import CairnFuzzBytes
+import CairnFuzzStore
 import TestSupport
 
 /// `form u8 · bytes`: a cdb file in any format, a text, or a value of a store.

@@ -1,6 +1,7 @@
 import Cairn
 import CairnBytes
-package import CairnLog
+import CairnFuzzStore
+import CairnLog
 import CairnMerge
 import CairnStore
 
@@ -21,8 +22,8 @@ package enum FileKind: String, CaseIterable, Sendable {
     switch self {
     case .current: return XXH3.hash64(try CurrentFile(bytes, path: path).encoded())
     case .segment: return try SegmentReading(SegmentScan(bytes, path: path), path: path).hash
-    case .snapshot: return try snapshot(bytes, path, datastore ?? FileKind.owner(bytes))
-    case .published: return try published(bytes, path, datastore ?? FileKind.owner(bytes))
+    case .snapshot: return try SnapshotReading.hash(bytes, path, datastore: datastore)
+    case .published: return try published(bytes, path, datastore ?? HeaderOwner.of(bytes))
     case .head:
       return XXH3.hash64(try Head(bytes, name: path, datastore: datastore).encoded())
     case .publication:
@@ -45,23 +46,6 @@ package enum FileKind: String, CaseIterable, Sendable {
     }
   }
 
-  /// The datastore that a file with a header says it belongs to.
-  static func owner(_ bytes: [UInt8]) -> UInt128 {
-    guard bytes.count >= 32 else { return 0 }
-    return UInt128(bytes.u64(at: 24)) << 64 | UInt128(bytes.u64(at: 16))
-  }
-
-  private func snapshot(
-    _ bytes: [UInt8], _ path: String, _ datastore: UInt128
-  ) throws -> UInt64 {
-    let disk = OneFileDisk(bytes)
-    let found = try SnapshotCheck.run(path, datastore: datastore, disk: disk) { _, _ in }
-    let reader = try SnapshotReader(path, disk: disk)
-    var hash = XXH3.hash64(reader.description, seed: UInt64(found.rows))
-    for number in 0..<reader.blockCount { hash = XXH3.hash64(try reader.block(number), seed: hash) }
-    return hash
-  }
-
   private func published(
     _ bytes: [UInt8], _ path: String, _ datastore: UInt128
   ) throws -> UInt64 {
@@ -73,53 +57,5 @@ package enum FileKind: String, CaseIterable, Sendable {
     var delta = Delta()
     while try pack.next(into: &delta) {}
     return XXH3.hash64(file.encoded().bytes)
-  }
-}
-
-/// What the frames of a segment say, each decoded to its last byte.
-package struct SegmentReading {
-  /// A hash for each frame, in order.
-  package private(set) var frames: [UInt64] = []
-  package let ending: SegmentScan.Ending
-
-  package init(_ scan: SegmentScan, path: String) throws {
-    ending = scan.ending
-    var decoder = DeltaDecoder()
-    var delta = Delta()
-    for frame in scan.frames {
-      let payload = try frame.payload(scan.bytes)
-      switch FrameKind(rawValue: frame.kind) {
-      case .delta:
-        var reader = ByteReader(payload)
-        let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
-        try decoder.decode(&reader, dot: dot, into: &delta)
-      case .pack: try SegmentReading.packs(payload)
-      case .seal, nil: throw DecodeError.newer("a frame of an unknown kind")
-      }
-      frames.append(
-        XXH3.hash64(payload, seed: UInt64(frame.kind) ^ frame.device ^ frame.sequence << 8))
-    }
-  }
-
-  private static func packs(_ payload: [UInt8]) throws(DecodeError) {
-    var reader = ByteReader(payload)
-    var delta = Delta()
-    for _ in 0..<(try reader.count(minimumSize: 8)) {
-      let last = try reader.varint()
-      var pack = try PackReader(payload, try reader.blob())
-      while pack.nextSequence <= last, try pack.next(into: &delta) {}
-    }
-  }
-
-  package var hash: UInt64 {
-    var all: [UInt8] = []
-    for frame in frames { all.put(frame) }
-    switch ending {
-    case .clean: all.put(UInt8(0))
-    case .sealed: all.put(UInt8(1))
-    case .torn(let bytes): all.put(UInt64(bytes))
-    case .corrupt(let end): all.put(UInt64(end))
-    }
-    return XXH3.hash64(all)
   }
 }

@@ -1,3 +1,5 @@
+import CairnFuzzBytes
+
 /// `kind u8 · bytes`: one of the small files, as it is and with good checksums.
 enum FilesEntry {
   static let kinds = FileKind.small

@@ -1,3 +1,6 @@
+import CairnFuzzBytes
+import CairnFuzzStore
+
 /// What libFuzzer drives, and what tests replay its corpus through. A target takes any bytes at
 /// all; it throws a `FuzzFinding` if something does not hold, and a trap is a finding as well.
 package enum FuzzTarget: String, CaseIterable, Sendable {
@@ -42,16 +45,16 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// The same for all but `folder`, without a task.
   package func runAtOnce(_ bytes: [UInt8]) throws {
     switch self {
-    case .frame: try FrameEntry.run(bytes)
-    case .segment: try SegmentEntry.run(bytes)
-    case .snapshot: try SnapshotEntry.run(bytes)
-    case .block: try BlockEntry.run(bytes)
+    case .frame: try ByteTarget.frame.run(bytes)
+    case .lz4: try ByteTarget.lz4.run(bytes)
+    case .segment: try StoreTarget.segment.run(bytes)
+    case .snapshot: try StoreTarget.snapshot.run(bytes)
+    case .block: try StoreTarget.block.run(bytes)
+    case .names: try StoreTarget.names.run(bytes)
+    case .delta: try StoreTarget.delta.run(bytes)
+    case .packs: try StoreTarget.packs.run(bytes)
+    case .store: try StoreTarget.store.run(bytes)
     case .files: try FilesEntry.run(bytes)
-    case .names: try NamesEntry.run(bytes)
-    case .lz4: try LZ4Entry.run(bytes)
-    case .delta: try DeltaEntry.run(bytes)
-    case .packs: try PacksEntry.run(bytes)
-    case .store: try StoreEntry.run(bytes)
     case .folder: throw FuzzFinding("the folder's target needs a task")
     case .text: try TextEntry.run(bytes)
     case .cdb: try CDBEntry.run(bytes)

@@ -1,3 +1,4 @@
+import CairnFuzzBytes
 import CairnToolText
 
 /// `form u8 · text`: CSV and JSON lines as `cairn import` reads them.

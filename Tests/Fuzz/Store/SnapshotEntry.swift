@@ -1,4 +1,5 @@
 import CairnBytes
+import CairnFuzzBytes
 import CairnLog
 import CairnStore
 
@@ -6,12 +7,13 @@ import CairnStore
 /// floor of a store.
 enum SnapshotEntry {
   static func run(_ bytes: [UInt8]) throws {
-    _ = try? FileKind.snapshot.read(bytes, "raw")
-    let repaired = FileKind.snapshot.repaired(bytes)
-    if repaired != bytes { _ = try? FileKind.snapshot.read(repaired, "repaired") }
+    _ = try? SnapshotReading.hash(bytes, "raw")
+    var repaired = bytes
+    SnapshotRepair.run(&repaired)
+    if repaired != bytes { _ = try? SnapshotReading.hash(repaired, "repaired") }
     guard (try? SnapshotReader("s", disk: OneFileDisk(repaired))) != nil else { return }
     let bench = StoreBench()
-    let owner = FileKind.owner(repaired)
+    let owner = HeaderOwner.of(repaired)
     try bench.put(snapshot: repaired, datastore: owner)
     try bench.live(datastore: owner, compacts: bytes.count % 16 == 0)
   }
@@ -22,7 +24,7 @@ enum SnapshotEntry {
 enum BlockEntry {
   static func run(_ bytes: [UInt8]) throws {
     guard let snapshot = snapshot(bytes) else { return }
-    _ = try? FileKind.snapshot.read(snapshot, "blocks")
+    _ = try? SnapshotReading.hash(snapshot, "blocks")
     guard (try? SnapshotReader("s", disk: OneFileDisk(snapshot))) != nil else {
       throw FuzzFinding("a snapshot that is made here can't be opened")
     }

@@ -1,5 +1,6 @@
 import CairnBytes
 import CairnDisk
+import CairnFuzzBytes
 import CairnMerge
 import CairnStore
 import TestSupport
@@ -14,8 +15,11 @@ struct StoreEntry {
   private var committed: Content = [:]
   private var pending: Content = [:]
   /// What commits that failed would have left: whether one has is known when the store is opened
-  /// again.
+  /// again. What such a one has left is shown then, and may still go with the power, until the next
+  /// commit.
   private var possible: [Content] = []
+  /// What is there without what is pending; nil after a commit that failed.
+  private var shown: Content? = [:]
   private static let options = {
     var options = StoreBench.options
     options.durability = .full
@@ -23,17 +27,36 @@ struct StoreEntry {
     return options
   }()
 
+  /// What was done, and how it went, if somebody wants to know.
+  private var trace: [String]?
+
   static func run(_ bytes: [UInt8]) throws {
-    var entry = try StoreEntry()
-    var index = 0
-    while index + 1 < min(bytes.count, 96) {
-      try entry.step(bytes[index], bytes[index + 1])
-      index += 2
+    do { try run(bytes, traced: false) } catch {
+      // Once more, to say how it came to that.
+      try run(bytes, traced: true)
+      throw error
     }
-    try entry.finish()
   }
 
-  private init() throws {
+  private static func run(_ bytes: [UInt8], traced: Bool) throws {
+    var entry = try StoreEntry(traced)
+    do {
+      var index = 0
+      while index + 1 < min(bytes.count, 96) {
+        entry.trace?.append("step \(index / 2):")
+        try entry.step(bytes[index], bytes[index + 1])
+        index += 2
+      }
+      entry.trace?.append("end:")
+      try entry.finish()
+    } catch {
+      guard let trace = entry.trace else { throw error }
+      throw FuzzFinding("\(error), after \(trace.joined(separator: " "))")
+    }
+  }
+
+  private init(_ traced: Bool) throws {
+    if traced { trace = [] }
     bench = StoreBench()
     store = try bench.open(options: Self.options)
   }
@@ -58,12 +81,22 @@ struct StoreEntry {
       } model: { $0[id] = nil }
     case 5:
       // What a failed commit left in memory is nobody's promise.
-      if possible.isEmpty, (try? store.rollBack()) != nil { pending = committed }
+      if let shown, (try? store.rollBack()) != nil {
+        trace?.append("rolled back")
+        pending = shown
+      }
     case 6, 7: sync()
     case 8: try reopen()
     case 9:
-      if (try? store.compact()) == nil { try reopen() }
+      do {
+        _ = try store.compact()
+        trace?.append("compacted")
+      } catch {
+        trace?.append("not compacted (\(error))")
+        try reopen()
+      }
     case 10:
+      trace?.append("the disk is to fail")
       bench.disk.failAt(
         operation: bench.disk.operations + 1 + Int(operand >> 3),
         reason: operand & 1 == 0 ? .io(errno: 5) : .noSpace, forever: operand & 2 != 0)
@@ -76,15 +109,21 @@ struct StoreEntry {
   ) {
     // What is refused changes nothing.
     guard (try? body(store)) != nil else { return }
+    trace?.append("changed")
     model(&pending)
   }
 
   private mutating func sync() {
-    if (try? store.sync()) != nil {
+    do {
+      try store.sync()
+      trace?.append("committed")
       committed = pending
+      shown = pending
       possible = []
-    } else {
+    } catch {
+      trace?.append("not committed (\(error))")
       possible.append(pending)
+      shown = nil
     }
   }
 
@@ -102,12 +141,14 @@ struct StoreEntry {
       case 2: .subset(UInt64(operand >> 2))
       default: .torn(UInt64(operand >> 2))
       }
+    trace?.append("crash (\(model))")
     bench = StoreBench(bench.disk.crash(keep: model))
     try open()
   }
 
-  /// What is there must be what was committed, or that and the commit that failed.
+  /// What is there must be what was committed, or that and a commit that failed.
   private mutating func open() throws {
+    trace?.append("open")
     do { store = try bench.open(options: Self.options) } catch {
       throw FuzzFinding("a store that nobody has damaged can't be opened: \(error)")
     }
@@ -115,9 +156,9 @@ struct StoreEntry {
     try FuzzFinding.check(
       found == committed || possible.contains(found),
       "there is \(found), committed was \(committed), possible \(possible)")
-    committed = found
     pending = found
-    possible = []
+    shown = found
+    possible = found == committed ? [] : [found]
   }
 
   private func content() throws -> Content {

@@ -1,5 +1,6 @@
 import CairnBytes
 import CairnDisk
+import CairnFuzzBytes
 import CairnLog
 import CairnMerge
 import CairnStore

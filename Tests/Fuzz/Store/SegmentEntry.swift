@@ -1,11 +1,12 @@
 import CairnBytes
+import CairnFuzzBytes
 import CairnLog
 
 /// A segment's bytes: scanned and decoded as they are and with good checksums; then as the log of a
 /// store.
 enum SegmentEntry {
   static func run(_ bytes: [UInt8]) throws {
-    _ = try? FileKind.segment.read(bytes, "raw")
+    _ = try? SegmentReading(SegmentScan(bytes, path: "raw"), path: "raw")
     guard bytes.count > SegmentHeader.size else { return }
     // In the place that the store looks at.
     var own = bytes
@@ -13,7 +14,7 @@ enum SegmentEntry {
       datastore: StoreBench.datastore, device: StoreBench.device, number: 1
     ).encoded()
     own.replaceSubrange(0..<header.count, with: header)
-    own = FileKind.segment.repaired(own)
+    SegmentRepair.run(&own)
     guard let scan = try? SegmentScan(own, path: "repaired") else { return }
     try FuzzFinding.check(scan.end <= own.count, "a scan that ends behind its file")
     if case .torn(let torn) = scan.ending {

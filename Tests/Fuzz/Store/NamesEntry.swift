@@ -1,3 +1,4 @@
+import CairnFuzzBytes
 import CairnLog
 import CairnMerge
 

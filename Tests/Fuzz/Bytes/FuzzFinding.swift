@@ -5,7 +5,7 @@ package struct FuzzFinding: Error, CustomStringConvertible {
   package init(_ description: String) { self.description = description }
 
   /// Throws unless `isTrue`.
-  static func check(_ isTrue: Bool, _ description: @autoclosure () -> String) throws {
+  package static func check(_ isTrue: Bool, _ description: @autoclosure () -> String) throws {
     if !isTrue { throw FuzzFinding(description()) }
   }
 }

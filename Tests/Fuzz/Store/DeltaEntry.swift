@@ -1,4 +1,5 @@
 import CairnBytes
+import CairnFuzzBytes
 import CairnMerge
 import CairnStore
 
