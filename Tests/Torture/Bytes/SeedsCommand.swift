@@ -3,6 +3,7 @@ import Cairn
 import CairnBytes
 import CairnDisk
 import CairnFuzzEntries
+import CairnFuzzStore
 import CairnLog
 import CairnMerge
 import TestSupport

@@ -17,6 +17,8 @@ struct CrashSearch {
     var verifyEvery: Int
     /// One in so many that needed no mending is opened a second time; all others always are.
     var againEvery: Int
+    /// One in so many is recovered once more, and one call of the disk, any, fails in that.
+    var failEvery: Int
     /// One in so many killed processes is recovered with a power cut at each step.
     var killsEvery: Int
     /// Cuts of one recovery that are looked at, at most: depth 2 costs most.
@@ -112,9 +114,14 @@ struct CrashSearch {
       if let look = shown[hash] { return try CrashSearch.demand(look, allowed, "it") }
       counter += 1
       let number = counter
-      let look = try recover(scenario, place, allowed)
+      let look = try scenario.look(place)
+      let calls = RecoveryCalls(place.home)
+      try recover(scenario, place, look, allowed)
       shown[hash] = look
       if look.hasMended { ledger.count("mended") }
+      if number % UInt64(effort.failEvery) == 0 {
+        try fail(image(point, home, folder, peers), scenario, look, calls)
+      }
       if number % UInt64(effort.verifyEvery) == 0 {
         ledger.count("verified")
         try Verification.check(place)
@@ -129,13 +136,26 @@ struct CrashSearch {
     } catch { throw TortureFailure("\(error); left of home \(home), of folder \(folder ?? [])") }
   }
 
-  /// Opens it twice: what shows was allowed, and the second time nothing changes any more.
+  /// One call of another recovery fails.
+  private mutating func fail(
+    _ left: Place, _ scenario: some Scenario, _ look: Look, _ calls: RecoveryCalls
+  ) throws {
+    let random = SeededRandom(seed &* 7919 &+ counter)
+    var number = random.below(calls.count)
+    let fault = Errors.faults[random.below(Errors.faults.count)]
+    // Steps are few beside the reads, and what matters most.
+    if random.below(2) == 0 { number %= max(1, calls.stepCount) }
+    if fault.isForCreating, !calls.isRead(number) { return }
+    try calls.fail(number, fault, isForever: random.below(2) == 0, scenario, left, look, &ledger)
+    ledger.count("sites in recoveries")
+  }
+
+  /// What shows was allowed, and when it is opened a second time nothing changes any more.
   private mutating func recover(
-    _ scenario: some Scenario, _ place: Place, _ allowed: ArraySlice<UInt64>
-  ) throws -> Look {
-    let look = try scenario.look(place)
+    _ scenario: some Scenario, _ place: Place, _ look: Look, _ allowed: ArraySlice<UInt64>
+  ) throws {
     try CrashSearch.demand(look, allowed, "the recovery")
-    guard look.hasMended || counter % UInt64(effort.againEvery) == 0 else { return look }
+    guard look.hasMended || counter % UInt64(effort.againEvery) == 0 else { return }
     ledger.count("opened twice")
     let bytes = place.home.imageHash()
     let again = try scenario.look(place)
@@ -148,7 +168,6 @@ struct CrashSearch {
     guard place.home.openFiles == 0, place.home.heldLocks == 0 else {
       throw TortureFailure("\(place.home.openFiles) files are left open")
     }
-    return look
   }
 
   /// The power fails while the recovery is under way, and in the commit after it.

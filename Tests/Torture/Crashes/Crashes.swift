@@ -31,7 +31,9 @@ struct Crashes: AsyncParsableCommand {
   func run() async throws {
     print("crashes: seed \(seed)")
     var ledger = Ledger("crashes")
-    if only == nil { ledger.expect(Site.expected) }
+    if only == nil {
+      ledger.expect(Site.expected + Errors.faults.map { "in a recovery: " + $0.name })
+    }
     let tally = CrashTally(try plan, goal: goal, deepGoal: 10_000)
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -43,7 +45,7 @@ struct Crashes: AsyncParsableCommand {
       throw error
     }
     tally.merge(into: &ledger)
-    try ledger.close(rates: ["states", "images"])
+    try ledger.close(rates: ["states", "images", "sites in recoveries"])
     try Site.checkListed(tally.sites, Site.expected)
     guard only != nil || ledger["states"] >= goal && ledger["states at depth 2"] >= 10_000 else {
       throw TortureFailure("the scenarios have become too few")
@@ -80,11 +82,11 @@ struct Crashes: AsyncParsableCommand {
       return CrashSearch.Effort(
         plan: FatePlan(changes: 4, samples: 6, parts: 5),
         deepPlan: FatePlan(changes: 2, samples: 2, parts: 2), deepEvery: 60, goOnEvery: 50,
-        verifyEvery: 10, againEvery: 5, killsEvery: 5, deepMax: 24)
+        verifyEvery: 10, againEvery: 5, failEvery: 10, killsEvery: 5, deepMax: 24)
     }
     return CrashSearch.Effort(
       plan: FatePlan(changes: long ? 10 : 6, samples: long ? 200 : 24, parts: long ? 60 : 14),
       deepPlan: FatePlan(changes: 3, samples: 4, parts: 3), deepEvery: 40, goOnEvery: 50,
-      verifyEvery: 5, againEvery: long ? 1 : 2, killsEvery: 1, deepMax: 24)
+      verifyEvery: 5, againEvery: long ? 1 : 2, failEvery: 2, killsEvery: 1, deepMax: 24)
   }
 }

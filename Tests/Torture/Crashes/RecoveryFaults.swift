@@ -1,6 +1,3 @@
-import Cairn
-import CairnDisk
-import CairnStore
 import TestSupport
 
 /// Errors of the disk while what a power cut has left is opened: they are typed, change nothing,
@@ -43,7 +40,6 @@ struct RecoveryFaults {
       home: point.home.disk(fates, clock: clock), folder: point.folder.living(clock: clock),
       clock: clock, seed: seed &+ nonce &* 977)
     place.peers = peers
-    place.process = ProcessDisk(place.home)
     return place
   }
 
@@ -53,41 +49,14 @@ struct RecoveryFaults {
   ) throws {
     let whole = place(point, fates, peers)
     let wanted = try scenario.look(whole)
-    let (operations, reads) = (whole.home.operations, whole.home.reads)
-    for number in 0..<(operations + reads) {
+    let calls = RecoveryCalls(whole.home)
+    for number in 0..<calls.count {
       let fault = faults[number % faults.count]
-      let isRead = number >= operations
-      if fault.isForCreating, !isRead { continue }
+      if fault.isForCreating, !calls.isRead(number) { continue }
       sites += 1
-      let isForever = number % 2 == 1
-      var place = place(point, fates, peers)
-      if isRead {
-        place.home.failAt(
-          read: number - operations + 1, reason: fault.reason, forever: isForever)
-      } else {
-        place.home.failAt(operation: number + 1, reason: fault.reason, forever: isForever)
-      }
-      let disk = place.home
-      do {
-        let look = try scenario.look(place)
-        ledger.count("recoveries that went on all the same")
-        guard look.content == wanted.content else {
-          throw TortureFailure("with \(fault.name) at call \(number) it shows something else")
-        }
-      } catch {
-        guard error is StoreError || error is CairnError else { throw error }
-        ledger.count("recoveries that failed")
-      }
-      guard disk.strikeCount > 0 else {
-        throw TortureFailure("call \(number) of the recovery, which was to fail, never came")
-      }
-      ledger.took("in a recovery: " + fault.name)
-      place.home.heal()
-      place.process?.kill()
-      place.process = ProcessDisk(place.home)
-      guard try scenario.look(place).content == wanted.content else {
-        throw TortureFailure("after \(fault.name) at call \(number) it shows something else")
-      }
+      try calls.fail(
+        number, fault, isForever: number % 2 == 1, scenario, place(point, fates, peers), wanted,
+        &ledger)
     }
   }
 }

@@ -10,6 +10,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
   @Option(help: "The first seed, or the only one with --seeds 1.") var seed: UInt64 = 1
   @Option(help: "How many seeds.") var seeds: Int?
+  @Option(help: "Goes on with more seeds until there were so many events.") var events: Int?
   @Option(help: "How many seconds to go on for, whatever the number of seeds.")
   var seconds: Double?
   @Option(help: "The same in minutes.") var minutes: Double?
@@ -36,14 +37,15 @@ struct SimulateCommand: AsyncParsableCommand {
     print("simulate: seed \(seed)")
     let limit = minutes.map { $0 * 60 } ?? seconds
     let turns = Turns(
-      count: seeds ?? (limit == nil ? 2000 : Int.max),
+      count: events == nil ? seeds ?? (limit == nil ? 2000 : Int.max) : Int.max,
       until: limit.map { ContinuousClock.now + .seconds($0) })
+    let goal = events.map { EventGoal(events: $0, seeds: seeds ?? 1) }
     var tally = SimulationTally()
     if fixtures { try await runFixtures(&tally) }
     try await withThrowingTaskGroup(of: SimulationTally.self) { group in
       for _ in 0..<max(1, trace ? 1 : jobs) {
         group.addTask {
-          do { return try await lane(turns) } catch {
+          do { return try await lane(turns, goal) } catch {
             turns.end()
             throw error
           }
@@ -53,8 +55,11 @@ struct SimulateCommand: AsyncParsableCommand {
     }
     // A time limit takes as many as fit into it; a number is a number.
     let done = tally.ledger["seeds"] + tally.failedSeeds.count
-    if limit == nil, done != turns.count {
+    if limit == nil, goal == nil, done != turns.count {
       throw TortureFailure("\(done) seeds were run of \(turns.count)")
+    }
+    if limit == nil, let goal, !goal.isReached {
+      throw TortureFailure("there were fewer events or seeds than were asked for")
     }
     try tally.close(retirements: retirements)
   }
@@ -70,11 +75,15 @@ struct SimulateCommand: AsyncParsableCommand {
     }
   }
 
-  private func lane(_ turns: Turns) async throws -> SimulationTally {
+  private func lane(_ turns: Turns, _ goal: EventGoal?) async throws -> SimulationTally {
     var runner = SimulationRunner(
       length: steps, retirements: retirements, isTracing: trace, goesOn: keepGoing)
     while let number = turns.take() {
+      let before = runner.tally.ledger["events"]
       try await runner.run(seed: seed &+ UInt64(number), isRunTwice: number % 20 == 0)
+      guard let goal else { continue }
+      goal.add(events: runner.tally.ledger["events"] - before)
+      if goal.isReached { turns.end() }
     }
     return runner.tally
   }

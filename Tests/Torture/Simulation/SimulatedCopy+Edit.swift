@@ -25,6 +25,7 @@ extension SimulatedCopy {
         try settle(error, datastore, table, id)
         continue
       }
+      device.note(" edited: \(after.differences(from: memory.shown))")
       try accept(after, datastore.core, table, id)
     }
   }

@@ -40,7 +40,7 @@ final class SimulatedCopy {
 
   let id: String
   let index: Int
-  private unowned let device: SimulatedDevice
+  unowned let device: SimulatedDevice
   var datastore: Datastore?
   var memory = Memory()
   /// A read failed at the wrong moment: what is pending has to be forgotten before the next check.

@@ -167,6 +167,9 @@ extension SimulatedWorld {
     } catch {
       throw TortureFailure("device \(device.number): with no faults its exchange fails: \(error)")
     }
+    note(
+      "  \(device.number): published \(report.publishedDeltas), fetched \(report.fetchedDeltas), "
+        + "waiting \(report.waiting.map(\.name)), problems \(report.problems.map(\.name))")
     obstacles +=
       report.waiting.map { "\(device.number) waits for \($0.name): \($0.reason)" }
       + report.problems.map { "\(device.number) can't use \($0.name): \($0.reason)" }
