@@ -1,5 +1,7 @@
 import Cairn
+import CairnBytes
 import CairnDisk
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
@@ -23,6 +25,16 @@ final class SimulatedDevice: @unchecked Sendable {
   var rounds = 0
   var isRefreshing = false
   var backup: Backup?
+
+  /// The number of its installation, as its disk has it; nil before it has said anything.
+  var installation: UInt64? {
+    guard let bytes = disk.bytes(SimulatedDevice.root + "/" + FileName.installation),
+      bytes.count >= 40
+    else { return nil }
+    // After the folder's identity.
+    let number = bytes.u64(at: 32)
+    return number == 0 ? nil : number
+  }
 
   struct Backup {
     var disk: MemoryDisk

@@ -45,6 +45,7 @@ extension SimulatedWorld {
   private func restore(_ device: SimulatedDevice) throws {
     guard let backup = device.backup, device.rounds == 0 else { return }
     let isOlder = backup.disk.imageHash() != device.disk.imageHash()
+    if let name = device.installation { leftInstallations.insert(name) }
     for copy in device.copies { copy.datastore = nil }
     device.start(on: backup.disk.snapshot())
     for (copy, memory) in zip(device.copies, backup.copies) {

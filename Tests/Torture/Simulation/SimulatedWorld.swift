@@ -24,6 +24,10 @@ final class SimulatedWorld: @unchecked Sendable {
   var ambiguousNames = 0
   /// Worlds in which the folder has lost a cut that the other side would have to give way to.
   var lostCuts = 0
+  /// Installations that a device was when it was restored: the backup may not know of them yet.
+  var leftInstallations: Set<UInt64> = []
+  /// Files of the list that can't be used, and that nobody is left to write again.
+  var ownerlessFiles: Set<String> = []
   /// How often somebody had to choose between groups that had retired each other.
   var decisions = 0
   /// After how many rounds nothing happened any more: of the second phase, and again after all
