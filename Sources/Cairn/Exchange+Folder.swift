@@ -100,6 +100,7 @@ extension Exchange {
     let name = directory + "/" + FileName.head(device: store.device.rawValue)
     let (publication, own) = memory.withLock { ($0.publication, $0.own) }
     guard let publication else { return false }
+    if isUntried(publication) { return true }
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
       return try await hasOtherFiles(&report)
     }
@@ -116,6 +117,13 @@ extension Exchange {
       if error.reason != .foreign { return true }
       throw CairnError(error)
     }
+  }
+
+  /// No head of ours is known to have arrived anywhere, and nothing of anybody has come from there:
+  /// whichever folder it was to be, it may as well be this one.
+  private func isUntried(_ publication: PublicationFile) -> Bool {
+    publication.confirmedNonce == 0
+      && store.vector.entries.allSatisfy { $0.device == store.device }
   }
 
   /// A head that never arrived, or is lost, is not the only trace: there are its files, the head of

@@ -94,8 +94,8 @@ import Testing
     #expect(a.store.totals.size == (try StoreContent(a.store)).size)
   }
 
-  /// Their new items once had the same names: a later edit was made here in one of them, and wherever
-  /// it was read in the other.
+  /// Their new items once had the same names: a later edit was made here in one of them, and
+  /// wherever it was read in the other.
   @Test(arguments: [Rule.remote, .local], [0, 1, 2])
   func `two lists of one field that one delta edits keep their items apart`(
     first: Rule, later: Int

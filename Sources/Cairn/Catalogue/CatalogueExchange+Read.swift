@@ -168,6 +168,12 @@ extension CatalogueExchange {
     guard let known = try? Head(publication.head, name: directory, datastore: nil) else {
       return false
     }
+    // As the datastore's own exchange does it: nothing went to any folder, or came from there.
+    if publication.confirmedNonce == 0,
+      known.acknowledged.entries.allSatisfy({ $0.device == known.device })
+    {
+      return true
+    }
     let name = directory + "/" + FileName.head(device: known.device.rawValue)
     report.requests += 1
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
@@ -179,7 +185,12 @@ extension CatalogueExchange {
     }
     do throws(LogError) {
       let head = try Head(bytes, name: name, datastore: known.datastore)
-      return head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce
+      if head.nonce == publication.confirmedNonce || head.nonce == publication.pendingNonce {
+        return true
+      }
+      // The datastore's exchange has published since its file was read, or a copy of it has. A
+      // folder that was left for this one has less than that.
+      return head.generation >= known.generation && head.last >= known.last
     } catch {
       try acceptUnreadable(error)
       return true

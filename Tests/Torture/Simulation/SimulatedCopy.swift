@@ -242,7 +242,7 @@ final class SimulatedCopy {
       noteCommitted(store)
       return result.committed
     } catch let error as CairnError {
-      try afterFailedCommit(error, store, before)
+      try afterFailedCommit(error, store, before, pending)
       return false
     }
   }
@@ -362,7 +362,7 @@ final class SimulatedCopy {
   }
 
   private func afterFailedCommit(
-    _ error: CairnError, _ store: Store, _ before: VersionVector
+    _ error: CairnError, _ store: Store, _ before: VersionVector, _ pending: SimulatedContent
   ) throws {
     try excuse(error, "sync")
     memory.isUncertain = true
@@ -377,6 +377,8 @@ final class SimulatedCopy {
       note(State(vector: before.next(store.device), content: memory.shown))
       return
     }
+    // The own changes may be all that the disk has of it.
+    note(State(vector: before.next(store.device), content: pending))
     memory.shown = try reread(store)
     if device.isOff { return }
     // The own changes go first, so what came after them found nothing that was not committed; and

@@ -47,7 +47,8 @@ extension SimulatedWorld {
     let isOlder = backup.disk.imageHash() != device.disk.imageHash()
     if let name = device.installation { leftInstallations.insert(name) }
     for copy in device.copies { copy.datastore = nil }
-    device.start(on: backup.disk.snapshot())
+    // What a restore has written it has synced.
+    device.start(on: backup.disk.crash(keep: .everything))
     for (copy, memory) in zip(device.copies, backup.copies) {
       let listed = copy.memory.listed
       let safe = copy.memory.marks.filter { mark in

@@ -127,11 +127,12 @@ extension SimulatedWorld {
       if isQuiet, isEqual, folder.changes == changes { return round }
       if profile.retires, round % Self.roundsMax == Self.roundsMax - 1 { try decide() }
     }
-    try checkOwnMarks()
     if folder.hasTwins, obstacles.contains(where: { $0.contains(Self.isTooOld) }) {
+      try checkMarksAnywhere()
       strandedCopies += 1
       return nil
     }
+    try checkOwnMarks()
     if profile.retires, obstacles.contains(where: { $0.contains(Self.isLeftTwice) }) {
       ambiguousNames += 1
       return nil
@@ -179,6 +180,10 @@ extension SimulatedWorld {
     do {
       report = try await datastore.exchange()
       copy.countExchange()
+    } catch where error.isOfHalfIdentity {
+      // Whoever wrote it has gone before it was whole: it has to be replaced after some rounds.
+      obstacles.append("\(device.number): \(error.message)")
+      return false
     } catch {
       throw TortureFailure("device \(device.number): with no faults its exchange fails: \(error)")
     }
@@ -251,6 +256,20 @@ extension SimulatedWorld {
         for mark in copy.memory.marks {
           try copy.demand(
             found[mark.id] != nil, "it committed \(mark.id) with \(mark.dot), and has lost it")
+        }
+      }
+    }
+  }
+
+  /// What a restored copy had published before, and can't get back, at least another device has.
+  private func checkMarksAnywhere() throws {
+    for index in histories.indices {
+      let copies = devices.map { $0.copies[index] }
+      for copy in copies {
+        for mark in copy.memory.marks {
+          try copy.demand(
+            copies.contains { $0.memory.shown.tables["marks"]?[mark.id] != nil },
+            "it committed \(mark.id) with \(mark.dot), and nobody has it")
         }
       }
     }
@@ -338,5 +357,12 @@ extension SimulatedWorld {
           "device \(device.number) takes \(disk.usedBytes) bytes for content of \(size)")
       }
     }
+  }
+}
+
+extension CairnError {
+  /// cairn.json is there in part, and nobody knows yet that nothing more comes.
+  fileprivate var isOfHalfIdentity: Bool {
+    code == .retryLater && file == FileName.folderIdentity
   }
 }

@@ -91,6 +91,7 @@ final class VariantRun {
       try await meet(rounds: 2)
     }
     let contents = try places.map { try SimulatedContent($0.datastore.core) }
+    for place in places { try place.datastore.close() }
     let last = contents[contents.count - 1]
     for content in contents where content != last {
       throw TortureFailure("devices differ: \(content.differences(from: last))")
@@ -148,7 +149,10 @@ final class VariantRun {
         try commit(places[index])
         effects.cuts += 1
         if !places[index].disk.moment().pending.isEmpty { effects.cutsThatTook += 1 }
+        let left = places[index].datastore
         places[index].disk = places[index].disk.crash(keep: .torn(UInt64(number)))
+        // What an app that has no power any more holds would stay in this process for ever.
+        try? left.close()
         places[index].manager = manager(index, places[index].disk)
         places[index].datastore = try open(places[index].manager)
       }
