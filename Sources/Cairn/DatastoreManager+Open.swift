@@ -96,14 +96,16 @@ extension DatastoreManager {
         throw CairnError(
           .alreadyOpen, "the datastore \(id) is open already; use the one that is", id: id)
       }
-      let entry = try entry(of: id)
-      let directory = directory(of: id, generation: entry.generation)
-      if !creates, entry.view == nil, try !isThere(directory) {
+      // A local one is in nobody's list.
+      let entry = isLocal ? nil : try entry(of: id)
+      let generation = entry?.generation ?? 0
+      let directory = directory(of: id, generation: generation)
+      if !creates, entry?.view == nil, try !isThere(directory) {
         throw CairnError(
           .notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
       }
       let datastore = try Datastore(
-        id: id, generation: entry.generation, manager: self, directory: directory)
+        id: id, generation: generation, manager: self, directory: directory)
       state.open[id] = datastore
       return datastore
     }
@@ -115,6 +117,6 @@ extension DatastoreManager {
   }
 
   func generation(of id: String) throws(CairnError) -> UInt32 {
-    try entry(of: id).generation
+    isLocal ? 0 : try entry(of: id).generation
   }
 }

@@ -146,7 +146,7 @@ public final class DatastoreManager: Sendable {
   /// generation of it.
   static func identity(of id: String, generation: UInt32) -> UInt128 {
     let suffix = generation == 0 ? "" : " \(generation)"
-    return XXH3.hash128(Array("cairn datastore \(id)\(suffix)".utf8))
+    return XXH3.hash128("cairn datastore " + id + suffix)
   }
 
   func isThere(_ directory: String) throws(CairnError) -> Bool {

@@ -29,6 +29,13 @@ package enum XXH3 {
   }
 
   package static func hash128(_ bytes: [UInt8]) -> UInt128 { hash128(bytes, 0..<bytes.count) }
+
+  /// Hash of a text's UTF-8 bytes.
+  package static func hash128(_ text: String) -> UInt128 {
+    var copy = text
+    let hash = copy.withUTF8 { unsafe XXH3_128bits($0.baseAddress, $0.count) }
+    return UInt128(hash.high64) << 64 | UInt128(hash.low64)
+  }
 }
 
 /// XXH3-128 of bytes that arrive in pieces; the same value as `XXH3.hash128` of the whole.

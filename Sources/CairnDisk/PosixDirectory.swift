@@ -24,6 +24,7 @@ struct PosixDirectory: ~Copyable {
     /// The numbers of all names, sorted by their bytes.
     var sorted: [Int32] {
       let numbers = (0..<Int32(count)).map { $0 }
+      if count < 2 { return numbers }
       return unsafe bytes.withUnsafeBytes { bytes in
         numbers.sorted { a, b in
           guard let base = bytes.baseAddress else { return false }

@@ -87,9 +87,24 @@ final class PosixLock: DiskLock {
   private func writeProcess() {
     // Always as long, so that nothing of a longer one stays: cutting the file would cost more than
     // the rest of the lock.
-    let digits = "\(owner.process)"
-    let text = Array((digits + String(repeating: " ", count: 19 - digits.utf8.count) + "\n").utf8)
+    let text = PosixLock.text(owner.process)
     _ = unsafe text.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+  }
+
+  /// A process id, spaces and a new line: 20 bytes. By hand, since every opening pays for the code
+  /// that a description of a number brings into memory.
+  static func text(_ process: pid_t) -> [UInt8] {
+    var text = [UInt8](repeating: 0x20, count: 20)
+    text[19] = 0x0A
+    var (rest, end) = (process.magnitude, 1)
+    while rest > 9 { (rest, end) = (rest / 10, end + 1) }
+    rest = process.magnitude
+    while end > 0 {
+      end -= 1
+      text[end] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+      rest /= 10
+    }
+    return text
   }
 
   /// Who has the lock, as far as the file says.

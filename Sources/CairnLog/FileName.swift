@@ -296,8 +296,13 @@ package enum FileName {
   // MARK: numbers
 
   package static func hex(_ number: UInt64) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
+    // By hand: every opening would pay for the code that the general way brings into memory.
+    var digits = [UInt8](repeating: 0x30, count: 16)
+    for place in 0..<16 {
+      let digit = UInt8(truncatingIfNeeded: number >> UInt64(60 - 4 * place)) & 15
+      digits[place] = digit < 10 ? 48 + digit : 87 + digit
+    }
+    return String(decoding: digits, as: UTF8.self)
   }
 
   package static func hex(_ number: UInt128) -> String {

@@ -37,13 +37,19 @@ package enum Identifier {
 
   /// `[-._+/=A-Za-z0-9]{1,64}`, or a colon and up to 63 of these.
   private static func isName(_ id: String) -> Bool {
-    let bytes = id.utf8
-    guard bytes.count <= maximumLength else { return false }
-    let body = isReserved(id) ? bytes.dropFirst() : bytes[...]
-    return !body.isEmpty
-      && body.allSatisfy {
-        isLower($0) || isUpper($0) || isDigit($0) || isDash($0) || isPunctuation($0)
+    guard id.utf8.count <= maximumLength else { return false }
+    var length = 0
+    var isFirst = true
+    for byte in id.utf8 {
+      if !isFirst || byte != UInt8(ascii: ":") {
+        guard
+          isLower(byte) || isUpper(byte) || isDigit(byte) || isDash(byte) || isPunctuation(byte)
+        else { return false }
+        length += 1
       }
+      isFirst = false
+    }
+    return length > 0
   }
 
   private static func isLower(_ byte: UInt8) -> Bool {

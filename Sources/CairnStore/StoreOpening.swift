@@ -139,7 +139,8 @@ struct StoreOpening {
       try settle(current)
       for path in gone { remove(path) }
     }
-    return numbers.sorted()
+    // Mostly there is one, and nothing to sort.
+    return numbers.count < 2 ? numbers : numbers.sorted()
   }
 
   /// Makes sure that CURRENT is what a power cut leaves. Whoever replaced it may have been killed

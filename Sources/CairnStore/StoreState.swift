@@ -57,22 +57,21 @@ struct StoreState {
 
   /// Starts from a snapshot instead of from nothing.
   mutating func adopt(_ base: BaseSnapshot) {
-    let description = base.description
-    vector = description.vector
-    description.contexts.forEach { device, seen in
+    vector = base.description.vector
+    base.description.contexts.forEach { device, seen in
       for dot in seen.entries { see(dot, by: device) }
     }
-    modified = description.modified
-    ownTime = description.modified
-    totals.size = description.size
-    totals.recordCount = description.recordCount
+    modified = base.description.modified
+    ownTime = base.description.modified
+    totals.size = base.description.size
+    totals.recordCount = base.description.recordCount
     ground.base = base
     knownTitle = nil
     tables = []
     tableNumbers = [:]
     rules = RuleBook()
     cuts = CutBook()
-    for table in description.tables where table.name != CutTable.name {
+    for table in base.description.tables where table.name != CutTable.name {
       journal.noteAll(of: table.name)
     }
   }
@@ -87,7 +86,7 @@ struct StoreState {
       lastTable = known
       return known
     }
-    tables.append(TableState(name: name, base: ground.base))
+    tables.append(TableState(name: name, baseTable: ground.base?.tableNumber(name)))
     if tables.count > StoreState.fewTables {
       for number in tableNumbers.count..<tables.count {
         tableNumbers[ExactName(tables[number].name)] = number

@@ -97,10 +97,15 @@ struct TableState {
   }
 
   init(name: String, base: BaseSnapshot?) {
+    self.init(name: name, baseTable: base?.tableNumber(name))
+  }
+
+  /// `baseTable` is the table's number in the base, nil if that has none of this name.
+  init(name: String, baseTable: Int?) {
     self.name = name
     isCounted = TableState.isCounted(name)
     isReserved = Identifier.isReserved(name)
-    baseTable = base?.tableNumber(name)
+    self.baseTable = baseTable
   }
 
   /// Whether its records count for sizes and limits.

@@ -24,6 +24,7 @@ struct XXH3Tests {
     ] as [(String, UInt128)])
   func `known texts have known long hashes`(text: String, hash: UInt128) {
     #expect(XXH3.hash128(Array(text.utf8)) == hash)
+    #expect(XXH3.hash128(text) == hash)
   }
 
   @Test func `a part hashes like a copy of it, and the seed counts`() {

@@ -42,6 +42,8 @@ struct PosixLockTests {
   @Test func `a lock holds this process's id`() throws {
     let lock = try disk.lock(path)
     #expect(try disk.text(path).split(separator: " ") == ["\(getpid())", "\n"])
+    // Whoever takes it next overwrites all of it.
+    #expect(try disk.text(path).utf8.count == 20)
     lock.unlock()
   }
 

@@ -5,6 +5,7 @@ import Testing
 struct FileNameTests {
   @Test func `names are made and parsed`() {
     #expect(FileName.segment(10) == "000000000000000a.seg")
+    #expect(FileName.segment(0x0123_4567_89AB_CDEF) == "0123456789abcdef.seg")
     #expect(FileName.snapshot(.max) == "ffffffffffffffff.snap")
     #expect(FileName.head(device: 0xABC) == "0000000000000abc.head")
     #expect(FileName.temporary(1) == "0000000000000001.tmp")
