@@ -6,8 +6,14 @@ package final class DirectoryListing: Sendable {
   /// one that was removed meanwhile.
   let names: [UInt8]
   let infos: [FileInfo?]
+  /// Which of the names each entry has.
+  let numbers: [Int32]
 
-  package init(_ entries: [DirectoryEntry], names: [UInt8] = [], infos: [FileInfo?] = []) {
-    (self.entries, self.names, self.infos) = (entries, names, infos)
+  package convenience init(_ entries: [DirectoryEntry]) {
+    self.init(entries, names: [], infos: [], numbers: [])
+  }
+
+  init(_ entries: [DirectoryEntry], names: [UInt8], infos: [FileInfo?], numbers: [Int32]) {
+    (self.entries, self.names, self.infos, self.numbers) = (entries, names, infos, numbers)
   }
 }

@@ -50,11 +50,27 @@ package struct PosixDisk: Disk {
     }
     if let last, last.names == names.bytes, last.infos == infos { return last }
     var entries: [DirectoryEntry] = []
+    var numbers: [Int32] = []
     for name in names.sorted {
       guard let info = infos[Int(name)] else { continue }
       entries.append(DirectoryEntry(name: names.text(Int(name)), info: info))
+      numbers.append(name)
     }
-    return DirectoryListing(entries, names: names.bytes, infos: infos)
+    return DirectoryListing(entries, names: names.bytes, infos: infos, numbers: numbers)
+  }
+
+  package func isUnchanged(
+    _ directory: String, since last: DirectoryListing, at places: [Int]
+  ) throws(DiskError) -> Bool {
+    let folder = try PosixDirectory("list", directory)
+    let names = try folder.names()
+    // One that was gone in between has no entry.
+    guard names.bytes == last.names, names.count == last.numbers.count else { return false }
+    for place in places {
+      let status = try folder.status(of: Int(last.numbers[place]), in: names)
+      if status.map({ FileInfo($0) }) != last.entries[place].info { return false }
+    }
+    return true
   }
 
   package func info(_ path: String) throws(DiskError) -> FileInfo? {
