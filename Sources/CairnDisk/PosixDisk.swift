@@ -48,7 +48,7 @@ package struct PosixDisk: Disk {
     for name in 0..<names.count {
       infos.append(try folder.status(of: name, in: names).map { FileInfo($0) })
     }
-    if let last, last.names == names.bytes, last.infos == infos { return last }
+    if let last, last.names.bytes == names.bytes, last.infos == infos { return last }
     var entries: [DirectoryEntry] = []
     var numbers: [Int32] = []
     for name in names.sorted {
@@ -56,18 +56,18 @@ package struct PosixDisk: Disk {
       entries.append(DirectoryEntry(name: names.text(Int(name)), info: info))
       numbers.append(name)
     }
-    return DirectoryListing(entries, names: names.bytes, infos: infos, numbers: numbers)
+    return DirectoryListing(entries, names: names, infos: infos, numbers: numbers)
   }
 
   package func isUnchanged(
     _ directory: String, since last: DirectoryListing, at places: [Int]
   ) throws(DiskError) -> Bool {
+    // One that was gone before it was asked for has no entry.
+    guard last.infos.count == last.entries.count else { return false }
     let folder = try PosixDirectory("list", directory)
-    let names = try folder.names()
-    // One that was gone in between has no entry.
-    guard names.bytes == last.names, names.count == last.numbers.count else { return false }
+    guard try folder.hasNames(last.names.bytes) else { return false }
     for place in places {
-      let status = try folder.status(of: Int(last.numbers[place]), in: names)
+      let status = try folder.status(of: Int(last.numbers[place]), in: last.names)
       if status.map({ FileInfo($0) }) != last.entries[place].info { return false }
     }
     return true
