@@ -174,8 +174,8 @@ extension Exchange {
     }
   }
 
-  /// A file may have an eighth of what is published already: of a long history each look sees the
-  /// names of all files, and a small one is not to wait for large files.
+  /// A file may have an eighth of what is published already: each look reads the names of all, so
+  /// that a long history is not to have many; and who is new here sends none that are large.
   private func packLimit(_ head: Head) -> Int {
     let published = head.segments.reduce(0) { $0 + $1.size }
     return max(tuning.packBytes, min(tuning.packBytesMax, Int(clamping: published / 8)))

@@ -15,7 +15,9 @@ final class KnownListings: Sendable {
 
     init(_ listing: DirectoryListing, _ entries: [FolderEntry]) {
       (self.listing, self.entries) = (listing, entries)
-      changing = listing.entries.indices.filter { !FileName.isWrittenOnce(listing.entries[$0].name) }
+      changing = listing.entries.indices.filter {
+        !FileName.isWrittenOnce(listing.entries[$0].name)
+      }
     }
   }
 

@@ -22,8 +22,8 @@ package struct Tuning: Sendable {
   package var smallFileRun = 8
   /// Published files are cut at about this size, unpacked, …
   package var packBytes = 4 << 20
-  /// … and those of who has published much at up to this one. More than the parts that a sync takes
-  /// of all files would be more in memory than these.
+  /// … and those of who has published much at up to this. One as large as the parts in which a sync
+  /// takes files needs no more memory than these.
   package var packBytesMax = 16 << 20
 
   /// Contents of attachments that one round fetches by itself: at least one, then up to so many
