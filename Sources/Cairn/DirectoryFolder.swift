@@ -5,7 +5,7 @@ internal import CairnLog
 ///
 /// Files are written under a temporary name, synced and renamed, so that no sync engine picks up
 /// half of one. Links are not followed; what is no regular file is not there.
-public struct DirectoryFolder: Folder {
+public struct DirectoryFolder: BriefFolder {
   /// The directory.
   public let path: String
   private let machine: Machine
@@ -33,19 +33,46 @@ public struct DirectoryFolder: Folder {
     do throws(DiskError) {
       let before = known[directory]
       let listing = try machine.disk.list(join(directory), after: before?.listing)
-      if let before, listing === before.listing { return before.entries }
+      if let before, listing === before.listing {
+        known.confirm(directory, before, isBrief: false)
+        return before.entries
+      }
       let files = listing.entries.filter { $0.info.kind == .file }
       let gone = sweep(directory, files)
       let entries = files.filter { !gone.contains($0.name) }.map { entry($0.name, $0.info) }
       // What is half written may have to go in the next one.
       let isKept = !files.contains { FileName.isTemporary($0.name) }
-      known[directory] = isKept ? (listing, entries) : nil
+      known[directory] = isKept ? KnownListings.Known(listing, entries) : nil
       return entries
     } catch {
       known[directory] = nil
       if error.reason == .notFound { return [] }
       throw CairnError(error)
     }
+  }
+
+  /// As many looks in a row may leave out files that are written once: what the folder does to one
+  /// of them without touching anything else is seen with the next one.
+  static let briefLooksMax = 7
+
+  /// The system tells of each file by itself, which for hundreds of them is nearly all that a look
+  /// costs; names come many at a time.
+  func listBriefly(_ directory: String) async throws(CairnError) -> [FolderEntry] {
+    if let before = known[directory], before.briefLooks < DirectoryFolder.briefLooksMax {
+      let isUnchanged: Bool
+      do throws(DiskError) {
+        isUnchanged = try machine.disk.isUnchanged(
+          join(directory), since: before.listing, at: before.changing)
+      } catch {
+        // The whole look says what is wrong.
+        isUnchanged = false
+      }
+      if isUnchanged {
+        known.confirm(directory, before, isBrief: true)
+        return before.entries
+      }
+    }
+    return try await list(directory)
   }
 
   /// Removes what crashes left half written a week ago, by this device's clock and by the files

@@ -24,8 +24,10 @@ extension Exchange {
     let hasNews =
       vector[store.device] > head.last || vector != head.acknowledged || !head.superseded.isEmpty
       || isSnapshotDue(head)
-    guard isLost || !losses.isEmpty || hasNews && !onlyMends
-    else { return try await remove(mayRemove ? replacedFiles(found, head) : [], &report) }
+    guard isLost || !losses.isEmpty || hasNews && !onlyMends else {
+      try dropPublished(found, head)
+      return try await remove(mayRemove ? replacedFiles(found, head) : [], &report)
+    }
     try wrapped { () throws(StoreError) in try store.flush() }
     let before = head
     if !onlyMends {
@@ -45,6 +47,16 @@ extension Exchange {
     let expired = mayRemove ? dropExpired(&head) : []
     if head != before || isLost { try await write(&head, &report) }
     try await remove(mayRemove ? expired + replacedFiles(found, head) : [], &report)
+  }
+
+  /// What the folder was just seen to have, in segments and in the own snapshot, which would put
+  /// back any of these that it loses, need not be in the log any longer.
+  private func dropPublished(_ listing: FolderListing, _ head: Head) throws(CairnError) {
+    guard let snapshot = head.snapshot,
+      memory.withLock({ $0.isOwnVerified && ($0.complete?.isOf(listing, $0) ?? false) })
+    else { return }
+    let last = min(head.last, snapshot.vector[store.device])
+    try wrapped { () throws(StoreError) in try store.dropPublished(through: last) }
   }
 
   /// Where nothing may be removed it stays: it is in nobody's way, and tried ever more seldom.
@@ -119,9 +131,12 @@ extension Exchange {
     let snapshot = isSnapshotDue(head) ? snapshotBytes() : nil
     defer { transfers.expectLater(files: 0, bytes: 0) }
     let before = head.last
-    var limit = tuning.packBytes
+    // What has room in an hour, once that is known.
+    var roomiest = Int.max
+    var limit = packLimit(head)
     var next = try nextPack(after: before, through: last, limit)
     while let found = next {
+      limit = min(roomiest, packLimit(head))
       // One ahead, so that nobody takes the pause between two files for the end.
       var failure: CairnError?
       do throws(CairnError) { next = try nextPack(after: found.last, through: last, limit) } catch {
@@ -147,7 +162,7 @@ extension Exchange {
       case .success(let new): head.segments.append(new)
       case .failure(let error):
         guard error.code == .quota, isFirst, isDivisible else { throw error }
-        limit = smaller
+        (limit, roomiest) = (smaller, smaller)
         next = try nextPack(after: before, through: last, limit)
         continue
       }
@@ -157,6 +172,13 @@ extension Exchange {
       report.publishedDeltas += found.last - found.first + 1
       if let failure { throw failure }
     }
+  }
+
+  /// A file may have an eighth of what is published already: each look reads the names of all, so
+  /// that a long history is not to have many; and who is new here sends none that are large.
+  private func packLimit(_ head: Head) -> Int {
+    let published = head.segments.reduce(0) { $0 + $1.size }
+    return max(tuning.packBytes, min(tuning.packBytesMax, Int(clamping: published / 8)))
   }
 
   /// Own deltas that are not published yet, as far as one file goes; nil if there are no more.
@@ -242,10 +264,13 @@ extension Exchange {
     }
   }
 
-  /// Many small files cost every reader a request each, so their owner merges them.
+  /// Many small files cost every reader a request each, so their owner merges them. A merged file
+  /// is read as a whole by whoever lacks any of it, so those that all others have are merged among
+  /// themselves, and those that somebody lacks with as many bytes of them at most.
   private func mergeSmallSegments(
     _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
+    let had = hadByAll
     var start = 0
     while start < head.segments.count {
       var end = start
@@ -253,17 +278,45 @@ extension Exchange {
         // What is between them is in the snapshot only.
         end == start || head.segments[end].first == head.segments[end - 1].last + 1
       { end += 1 }
-      // One that is larger than all behind it waits until they are as large: what is merged at
-      // least doubles, so each byte is written a few times and not with every merge.
-      while end - start >= tuning.smallFileRun, outweighsRest(head.segments[start..<end]) {
-        start += 1
-      }
-      if end - start >= tuning.smallFileRun {
-        start = try await merge(start..<end, &head, &report)
+      let run = head.segments[start..<end]
+      let news = run.firstIndex { $0.last > had } ?? end
+      if let old = mergeable(run[..<news]) ?? mergeable(Exchange.beside(news, in: run)) {
+        start = try await merge(old, &head, &report)
       } else {
         start = max(end, start + 1)
       }
     }
+  }
+
+  /// All others have the own deltas up to here, as far as their heads say.
+  private var hadByAll: UInt64 {
+    let (device, retired, left) = (store.device, store.retired, store.cuts.earlierNames)
+    let heads = memory.withLock { $0.heads.values.map { $0 } }
+    return heads.lazy.filter { !retired.contains($0.device) && left[$0.device] == nil }
+      .map { $0.acknowledged[device] }.min() ?? .max
+  }
+
+  /// The part of a run from which on somebody lacks something, and before it no more bytes than
+  /// that has: the rest is read again by nobody.
+  private static func beside(
+    _ news: Int, in run: ArraySlice<Head.Segment>
+  ) -> ArraySlice<Head.Segment> {
+    var room = run[news...].reduce(0) { $0 + $1.size }
+    var start = news
+    while start > run.startIndex, run[start - 1].size <= room {
+      start -= 1
+      room -= run[start].size
+    }
+    return run[start...]
+  }
+
+  /// What of a run is worth to be merged. One that is larger than all behind it waits until they
+  /// are as large: what is merged at least doubles, so each byte is written a few times and not
+  /// with every merge.
+  private func mergeable(_ run: ArraySlice<Head.Segment>) -> Range<Int>? {
+    var run = run
+    while run.count >= tuning.smallFileRun, outweighsRest(run) { run = run.dropFirst() }
+    return run.count >= tuning.smallFileRun ? run.indices : nil
   }
 
   private func outweighsRest(_ run: ArraySlice<Head.Segment>) -> Bool {

@@ -6,8 +6,8 @@ internal import Synchronization
 
 /// Snapshots into the folder, for devices that are new.
 extension Exchange {
-  /// Bytes of segments that the newest snapshot in the folder does not have.
-  private func uncoveredBytes(_ head: Head) -> UInt64 {
+  /// Bytes of deltas that the newest snapshot in the folder does not have, and those of that.
+  private func uncoveredBytes(_ head: Head) -> (deltas: UInt64, snapshot: UInt64) {
     let heads = memory.withLock { $0.sortedHeads } + [head]
     let newest = heads.compactMap(\.snapshot).max {
       Exchange.weight($0.vector) < Exchange.weight($1.vector)
@@ -15,18 +15,28 @@ extension Exchange {
     var bytes: UInt64 = 0
     for head in heads {
       let covered = newest?.vector[head.device] ?? 0
-      for segment in head.segments where segment.last > covered { bytes += segment.size }
+      for segment in head.segments where segment.last > covered {
+        bytes += segment.bytes(after: covered)
+      }
     }
-    return bytes
+    return (bytes, newest?.size ?? 0)
   }
 
+  /// A new one is worth while when what came behind the last is as much: so all snapshots together
+  /// are no more bytes than the deltas, whatever one has grown to. To vouch for what another device
+  /// has written costs less.
   func isSnapshotDue(_ head: Head) -> Bool {
     guard let file = store.snapshotFile(), file.vector[store.device] <= head.last,
       head.snapshot?.vector != file.vector,
       head.snapshot.map({ file.vector.covers($0.vector) }) ?? true,
       memory.withLock({ $0.unwritableVector }) != file.vector
     else { return false }
-    return uncoveredBytes(head) >= max(tuning.smallFileBytes, (head.snapshot?.size ?? 0) / 2)
+    let isThere = memory.withLock { memory in
+      memory.heads.values.contains { $0.snapshot?.vector == file.vector }
+    }
+    let uncovered = uncoveredBytes(head)
+    let least = isThere ? (head.snapshot?.size ?? 0) / 2 : uncovered.snapshot
+    return uncovered.deltas >= max(tuning.smallFileBytes, least)
   }
 
   /// It only saves others deltas: what is to be heard now must not wait until there is room for it,

@@ -101,6 +101,8 @@ final class Exchange: Sendable {
     private(set) var headChanges = 0
     /// What the folder had last.
     var listing: FolderListing?
+    /// The last round has found nothing amiss in it: see `listFolder`.
+    var isQuiet = false
     /// All that heads name was there.
     var complete: Finding?
     /// The own head named all own files that were there.
@@ -313,12 +315,13 @@ final class Exchange: Sendable {
   private func noteBegun(publishes: Bool, isThorough: Bool) {
     memory.withLock { memory in
       // What is remembered of the own head may be of one that the folder has lost since.
-      if isThorough { memory.isOwnVerified = false }
+      if isThorough { (memory.isOwnVerified, memory.isQuiet) = (false, false) }
       (memory.mayPublish, memory.mayFound) = (publishes, publishes || !isThorough)
     }
   }
 
   private func complete(_ report: inout ExchangeReport, since before: FolderTraffic?) {
+    noteQuiet(report)
     report.traffic = folder.traffic.map { $0.since(before ?? FolderTraffic()) }
     report.devices = memory.withLock { memory in
       memory.heads.count + (memory.own.generation > 0 ? 1 : 0)
@@ -349,7 +352,7 @@ final class Exchange: Sendable {
     let wasKnown = memory.withLock { $0.folderIdentity != nil }
     try await checkFolder(&report)
     report.requests += 1
-    let entries = try await folder.list(directory)
+    let entries = try await listFolder()
     let sorted = memory.withLock { $0.listing(of: entries) }
     let listing = sorted.byName
     if wasKnown, isOwnHeadMissing(listing) || following != nil && isHeadMissing(listing) {
@@ -383,6 +386,24 @@ final class Exchange: Sendable {
     }
     try await stage(.fork, entries, listing, &report)
     return Found(listing: sorted, publishing: .mends)
+  }
+
+  /// After a round that had all that heads name, whole, and nothing to say of any file, what never
+  /// changes need not be looked at again each time. Until one has ended like that again it is.
+  private func listFolder() async throws(CairnError) -> [FolderEntry] {
+    let isQuiet = memory.withLock { memory in
+      defer { memory.isQuiet = false }
+      return memory.isQuiet
+    }
+    return isQuiet ? try await folder.listBriefly(directory) : try await folder.list(directory)
+  }
+
+  private func noteQuiet(_ report: ExchangeReport) {
+    let hasNothing = report.isIdle && report.problems.isEmpty && !report.isRejoining
+    memory.withLock { memory in
+      guard hasNothing, let listing = memory.listing, let complete = memory.complete else { return }
+      memory.isQuiet = complete.isOf(listing, memory)
+    }
   }
 
   private func isOwnHeadMissing(_ listing: [String: FolderEntry]) -> Bool {

@@ -48,6 +48,13 @@ package struct Head: Equatable, Sendable {
       FileName.published(
         FileName.Published(device: device.rawValue, first: first, last: last, hash: hash))
     }
+
+    /// About how many of its bytes are deltas behind one: they are taken to be alike.
+    func bytes(after sequence: UInt64) -> UInt64 {
+      if sequence < first { return size }
+      if sequence >= last { return 0 }
+      return UInt64(Double(size) * (Double(last - sequence) / Double(last - first + 1)))
+    }
   }
 
   struct Superseded: Equatable, Sendable {

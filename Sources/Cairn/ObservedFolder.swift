@@ -11,6 +11,14 @@ struct ObservedFolder: Folder {
     }
   }
 
+  /// The same if the folder has no shorter way.
+  func listBriefly(_ directory: String) async throws(CairnError) -> [FolderEntry] {
+    guard let brief = base as? any BriefFolder else { return try await list(directory) }
+    do throws(CairnError) { return note(try await brief.listBriefly(directory)) } catch {
+      throw failed(error)
+    }
+  }
+
   func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
     do throws(CairnError) { return note(try await base.read(path, limit: limit)) } catch {
       throw failed(error, isOfFile: true)

@@ -16,12 +16,15 @@ package struct Tuning: Sendable {
   /// Compaction that is due runs in the commit that made it due, and not on a thread of its own.
   package var compactsInline = false
   /// Own files in the folder below this are merged into larger ones, and deltas of so many bytes
-  /// behind the last snapshot ask for a new one.
+  /// behind the last snapshot ask for a new one, or of as many as that has.
   package var smallFileBytes: UInt64 = 256 << 10
   /// Small files are merged when there are this many of them in a row.
   package var smallFileRun = 8
-  /// Published files are cut at about this size, unpacked.
+  /// Published files are cut at about this size, unpacked, …
   package var packBytes = 4 << 20
+  /// … and those of who has published much at up to this. One as large as the parts in which a sync
+  /// takes files needs no more memory than these.
+  package var packBytesMax = 16 << 20
 
   /// Contents of attachments that one round fetches by itself: at least one, then up to so many
   /// bytes. Deltas go on in between.

@@ -22,6 +22,12 @@ package protocol Disk: Sendable {
   func list(_ directory: String, after last: DirectoryListing?) throws(DiskError)
     -> DirectoryListing
 
+  /// Whether a directory has the names that it had then, and those entries of `last` whose places
+  /// are named are as they were: a look that costs no more than these. False also where that can't
+  /// be told.
+  func isUnchanged(_ directory: String, since last: DirectoryListing, at places: [Int])
+    throws(DiskError) -> Bool
+
   /// What is at a path, without following a link there; nil if there is nothing.
   func info(_ path: String) throws(DiskError) -> FileInfo?
 
@@ -60,6 +66,16 @@ extension Disk {
     let entries = try list(directory)
     if let last, last.entries == entries { return last }
     return DirectoryListing(entries)
+  }
+
+  package func isUnchanged(
+    _ directory: String, since last: DirectoryListing, at places: [Int]
+  ) throws(DiskError) -> Bool {
+    let now = try list(directory)
+    guard now.count == last.entries.count,
+      zip(now, last.entries).allSatisfy({ $0.name == $1.name })
+    else { return false }
+    return places.allSatisfy { now[$0].info == last.entries[$0].info }
   }
 
   package func lockHolder(_ path: String) throws(DiskError) -> String? { nil }

@@ -75,6 +75,37 @@ struct PosixDirectory: ~Copyable {
 
   /// All names but "." and "..", in the system's order.
   func names() throws(DiskError) -> Names {
+    var names = Names()
+    try unsafe forEachName { name in
+      names.starts.append(Int32(names.bytes.count))
+      unsafe names.bytes.append(contentsOf: name)
+      return true
+    }
+    return names
+  }
+
+  /// Whether these are all names, in the order that they had.
+  func hasNames(_ last: [UInt8]) throws(DiskError) -> Bool {
+    var rest = last[...]
+    var isSame = true
+    try unsafe forEachName { name in
+      isSame = unsafe rest.count >= name.count && begins(rest, name)
+      if isSame { rest = rest.dropFirst(name.count) }
+      return isSame
+    }
+    return isSame && rest.isEmpty
+  }
+
+  /// Whether bytes begin with a name, which has no more than they.
+  private func begins(_ bytes: ArraySlice<UInt8>, _ name: UnsafeRawBufferPointer) -> Bool {
+    unsafe bytes.withUnsafeBytes { bytes in
+      guard let a = bytes.baseAddress, let b = name.baseAddress else { return false }
+      return unsafe memcmp(a, b, name.count) == 0
+    }
+  }
+
+  /// Calls `body` with each name and its zero until it returns false.
+  private func forEachName(_ body: (UnsafeRawBufferPointer) -> Bool) throws(DiskError) {
     let descriptor = descriptor
     let copy = try SystemCall.run(operation, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
     guard let stream = unsafe fdopendir(copy) else {
@@ -85,15 +116,14 @@ struct PosixDirectory: ~Copyable {
     defer { unsafe closedir(stream) }
     // The copy shares its position with the original.
     unsafe rewinddir(stream)
-    var names = Names()
     while true {
       errno = 0
       guard let entry = unsafe readdir(stream) else { break }
-      unsafe Self.add(entry, to: &names)
+      guard let name = unsafe Self.name(of: entry) else { continue }
+      guard unsafe body(name) else { return }
     }
     // The end leaves errno alone.
     if errno != 0 { throw DiskError(errno: errno, operation: operation, path: path) }
-    return names
   }
 
   /// What a name stands for, links not followed; nil if it is gone.
@@ -123,17 +153,16 @@ struct PosixDirectory: ~Copyable {
     }
   }
 
-  /// The entry is only as long as its name, so it is never copied as a whole.
-  private static func add(_ entry: UnsafeMutablePointer<dirent>, to names: inout Names) {
+  /// The entry is only as long as its name, so it is never copied as a whole. nil for "." and "..".
+  private static func name(of entry: UnsafeMutablePointer<dirent>) -> UnsafeRawBufferPointer? {
     let offset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
     let start = unsafe UnsafeRawPointer(entry) + offset
     let length = unsafe strlen(start.assumingMemoryBound(to: CChar.self))
     let name = unsafe UnsafeRawBufferPointer(start: start, count: length + 1)
     let dot = UInt8(ascii: ".")
     if unsafe length == 1 && name[0] == dot || length == 2 && name[0] == dot && name[1] == dot {
-      return
+      return nil
     }
-    names.starts.append(Int32(names.bytes.count))
-    unsafe names.bytes.append(contentsOf: name)
+    return unsafe name
   }
 }

@@ -48,13 +48,29 @@ package struct PosixDisk: Disk {
     for name in 0..<names.count {
       infos.append(try folder.status(of: name, in: names).map { FileInfo($0) })
     }
-    if let last, last.names == names.bytes, last.infos == infos { return last }
+    if let last, last.names.bytes == names.bytes, last.infos == infos { return last }
     var entries: [DirectoryEntry] = []
+    var numbers: [Int32] = []
     for name in names.sorted {
       guard let info = infos[Int(name)] else { continue }
       entries.append(DirectoryEntry(name: names.text(Int(name)), info: info))
+      numbers.append(name)
     }
-    return DirectoryListing(entries, names: names.bytes, infos: infos)
+    return DirectoryListing(entries, names: names, infos: infos, numbers: numbers)
+  }
+
+  package func isUnchanged(
+    _ directory: String, since last: DirectoryListing, at places: [Int]
+  ) throws(DiskError) -> Bool {
+    // One that was gone before it was asked for has no entry.
+    guard last.infos.count == last.entries.count else { return false }
+    let folder = try PosixDirectory("list", directory)
+    guard try folder.hasNames(last.names.bytes) else { return false }
+    for place in places {
+      let status = try folder.status(of: Int(last.numbers[place]), in: last.names)
+      if status.map({ FileInfo($0) }) != last.entries[place].info { return false }
+    }
+    return true
   }
 
   package func info(_ path: String) throws(DiskError) -> FileInfo? {

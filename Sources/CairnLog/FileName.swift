@@ -107,6 +107,12 @@ package enum FileName {
 
   // MARK: in the folder
 
+  /// Whether a datastore's directory of the folder has files of this name that nobody replaces:
+  /// published segments and snapshots.
+  package static func isWrittenOnce(_ name: String) -> Bool {
+    published(name) != nil || sharedSnapshot(name) != nil
+  }
+
   /// The directory of a datastore's blobs, beside that of its other files: those who look for
   /// deltas need not list them.
   package static func blobDirectory(_ directory: String) -> String { "b-" + directory }

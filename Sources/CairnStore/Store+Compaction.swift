@@ -370,6 +370,11 @@ extension Store {
     }
   }
 
+  /// Whether one runs in the background.
+  var isCompacting: Bool {
+    compaction.withLock { $0.thread.map { !$0.isFinished } ?? false }
+  }
+
   private func startCompaction(isLong: Bool) {
     if options.compactsInline { return compactNow(isLong: isLong) }
     compaction.withLock { running in

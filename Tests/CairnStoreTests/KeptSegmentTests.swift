@@ -132,4 +132,84 @@ struct KeptSegmentTests {
       Issue.record("it was opened")
     } catch { #expect((error as? StoreError)?.log?.reason == .foreign) }
   }
+
+  /// 50 deltas of 100 kilobytes, a segment each, all of them in the snapshot, and one behind it.
+  private func large() throws -> StoreDevice {
+    let device = try StoreDevice(1) { $0.segmentBytes = 64 << 10 }
+    let random = SeededRandom(6)
+    for number in 0..<50 {
+      let bytes = (0..<100_000).map { _ in UInt8(random.below(256)) }
+      try device.store.insert("r\(number)", ["bytes": .bytes(bytes)])
+      try device.store.sync()
+    }
+    try device.store.compact()
+    try device.store.insert("later", ["number": 1])
+    try device.store.sync()
+    return device
+  }
+
+  private func segments(_ device: StoreDevice) throws -> Int {
+    try device.disk.list(StoreDevice.directory + "/log").count
+  }
+
+  @Test(arguments: [CrashModel.nothingUnsynced, .everything])
+  func `what is published goes, and the store is the same after a power cut`(
+    model: CrashModel
+  ) throws {
+    let device = try large()
+    let content = try StoreContent(device.store)
+    #expect(try segments(device) > 50)
+    device.store.confirmPublished(through: 51)
+    try device.store.dropPublished(through: 51)
+    #expect(try segments(device) == 1)
+    #expect(try StoreContent(device.store) == content)
+    try device.crash(model)
+    #expect(try StoreContent(device.store) == content)
+    #expect(device.store.recovery.isEmpty)
+    try device.store.insert("next", ["number": 2])
+    try device.store.sync()
+    try device.reopen()
+    #expect(try device.store.get("next") == ["number": 2])
+    #expect(try StoreContent(device.store) != content)
+  }
+
+  @Test func `what is not published stays, and so does what is too little`() throws {
+    let device = try large()
+    let before = try segments(device)
+    try device.store.dropPublished(through: 51)
+    #expect(try segments(device) == before, "nobody has confirmed that")
+    device.store.confirmPublished(through: 48)
+    try device.store.dropPublished(through: 20)
+    #expect(try segments(device) == before, "two megabytes")
+    try device.store.dropPublished(through: 51)
+    #expect(try segments(device) < 10)
+    let rest = try device.store.ownPack(after: 48, through: 51, limit: 1 << 30)
+    #expect(rest?.first == 49 && rest?.last == 51)
+    try device.reopen()
+    #expect(try device.store.ownPack(after: 48, through: 51, limit: 1 << 30)?.last == 51)
+  }
+
+  @Test func `a power cut in the middle leaves all of it or nothing that is needed`() throws {
+    var whole = 0
+    for step in 1...12 {
+      for model in [CrashModel.nothingUnsynced, .everything] {
+        let device = try large()
+        let content = try StoreContent(device.store)
+        device.store.confirmPublished(through: 51)
+        device.disk.powerOff(before: device.disk.operations + step)
+        do { try device.store.dropPublished(through: 51) } catch {
+          try #require(device.disk.isOff, "\(error)")
+        }
+        try device.crash(model)
+        #expect(try StoreContent(device.store) == content)
+        #expect(device.store.recovery.isEmpty)
+        if try segments(device) > 50 { whole += 1 }
+        try device.store.insert("next", ["number": 2])
+        try device.store.sync()
+        try device.reopen()
+        #expect(try device.store.get("next") == ["number": 2])
+      }
+    }
+    #expect((1..<24).contains(whole))
+  }
 }

@@ -93,4 +93,121 @@ import Testing
     _ = try await folder.write("d/c", [1])
     #expect(try await names() == ["c"])
   }
+
+  // MARK: brief looks
+
+  /// A folder with two files that change, twenty that do not, and a count of what is looked at.
+  private func folder() async throws -> (folder: DirectoryFolder, lookedAt: Shared<Int>) {
+    let lookedAt = Shared(0)
+    let folder = DirectoryFolder(
+      bench.folder,
+      machine: Machine(
+        disk: LookingDisk(lookedAt: lookedAt), clock: SystemClock(), random: SystemRandom()))
+    for number in 1...2 {
+      _ = try await folder.write("d/" + FileName.head(device: UInt64(number)), [1, 2, 3])
+    }
+    for number in 1...19 {
+      let name = FileName.Published(device: 1, first: UInt64(number), last: UInt64(number), hash: 3)
+      _ = try await folder.write("d/" + FileName.published(name), [1, 2, 3])
+    }
+    _ = try await folder.write("d/" + FileName.sharedSnapshot(5), [1, 2, 3])
+    return (folder, lookedAt)
+  }
+
+  @Test func `a brief look is at what may change, and every eighth one at all`() async throws {
+    let (folder, lookedAt) = try await folder()
+    let all = try await folder.list("d")
+    #expect(all.count == 22)
+    for number in 1...24 {
+      _ = lookedAt.exchange(0)
+      #expect(try await folder.listBriefly("d") == all)
+      #expect(lookedAt.withLock { $0 } == (number.isMultiple(of: 8) ? 22 : 2))
+    }
+    // Whoever looks at all of it in between has done that.
+    for _ in 0..<3 { _ = try await folder.listBriefly("d") }
+    _ = try await folder.list("d")
+    for _ in 0..<7 {
+      _ = lookedAt.exchange(0)
+      _ = try await folder.listBriefly("d")
+      #expect(lookedAt.withLock { $0 } == 2)
+    }
+  }
+
+  @Test func `the first look is at all, however brief it may be`() async throws {
+    let (folder, lookedAt) = try await folder()
+    _ = lookedAt.exchange(0)
+    #expect(try await folder.listBriefly("d").count == 22)
+    #expect(lookedAt.withLock { $0 } == 22)
+  }
+
+  @Test(arguments: ["came", "went", "changed"])
+  func `once anything has changed all is looked at`(what: String) async throws {
+    let (folder, _) = try await folder()
+    let all = try await folder.list("d")
+    let snapshot = "d/" + FileName.sharedSnapshot(5)
+    try bench.write(bench.folder + "/" + snapshot, [1])
+    #expect(try await folder.listBriefly("d") == all)
+    switch what {
+    case "came": try bench.write(bench.folder + "/d/notes.txt", [1])
+    case "went": try await folder.remove("d/" + all[1].name)
+    default: try bench.write(bench.folder + "/d/" + FileName.head(device: 2), [4, 5])
+    }
+    let next = try await folder.listBriefly("d")
+    #expect(next.first { snapshot.hasSuffix($0.name) }?.size == 1)
+    let known = Dictionary(uniqueKeysWithValues: next.map { ($0.name, $0) })
+    #expect(try await folder.list("d") == next && known.count == next.count)
+  }
+
+  @Test func `what was cut in place is seen with the eighth look`() async throws {
+    let (folder, _) = try await folder()
+    let all = try await folder.list("d")
+    let name = try #require(all.map(\.name).first { FileName.published($0) != nil })
+    let file = try PosixDisk().open(bench.folder + "/d/" + name, .readWrite)
+    try file.truncate(to: 1)
+    file.close()
+    for _ in 0..<7 { #expect(try await folder.listBriefly("d") == all) }
+    let seen = try await folder.listBriefly("d").first { $0.name == name }
+    #expect(seen?.size == 1)
+  }
+
+  @Test func `rounds look briefly once one has found nothing to do and nothing amiss`()
+    async throws
+  {
+    let a = try await bench.publisher("a")
+    let looks = Told<LookedAtFolder.Look>()
+    let b = try bench.open("b", looks)
+    for _ in 0..<4 { _ = try await b.pull() }
+    try #require(looks.all.last == .brief)
+    #expect(looks.all.first == .whole)
+    // A file that is only half there is looked at in each round, until it is there.
+    try a.add("later")
+    try await a.exchange()
+    let path = bench.shared + "/" + (try bench.segment(a))
+    let whole = try bench.read(path)
+    try bench.write(path, Array(whole.prefix(whole.count / 2)))
+    let before = looks.all.count
+    for _ in 0..<12 { #expect(try await !b.pull().waiting.isEmpty) }
+    #expect(looks.all[(before + 1)...].allSatisfy { $0 == .whole })
+    try bench.write(path, whole)
+    #expect(try await b.pull().waiting.isEmpty)
+    #expect(try b.ids() == ["a", "later"])
+    for _ in 0..<3 { _ = try await b.pull() }
+    #expect(looks.all.last == .brief)
+    // So is a folder of which something is to be said.
+    try bench.write(bench.shared + "/" + bench.segment(a) + " (copy)", Array(whole.dropLast()))
+    _ = try await b.pull()
+    let damaged = looks.all.count
+    for _ in 0..<3 { #expect(try await !b.pull().problems.isEmpty) }
+    #expect(looks.all[damaged...].allSatisfy { $0 == .whole })
+  }
+
+  @Test func `a file that another device's folder lost is missed at once`() async throws {
+    let a = try await bench.publisher("a")
+    for _ in 0..<4 { try await a.exchange() }
+    let path = bench.shared + "/" + (try bench.segment(a))
+    let before = try bench.read(path)
+    try bench.remove(path)
+    for _ in 0..<2 { try await a.exchange() }
+    #expect(try bench.read(bench.shared + "/" + bench.segment(a)) == before)
+  }
 }

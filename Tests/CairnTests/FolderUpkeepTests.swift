@@ -1,4 +1,5 @@
 import Cairn
+import CairnDisk
 import TestSupport
 import Testing
 
@@ -101,6 +102,49 @@ import Testing
     #expect(try content(late) == content(a))
   }
 
+  /// 40 commits of 1000 bytes that can't be packed, an exchange after each.
+  private func commitForty(
+    _ a: Datastore, _ after: () async throws -> Void
+  ) async throws {
+    let random = SeededRandom(3)
+    for _ in 0..<40 {
+      try a.table("t").insert(["bytes": .bytes(random.bytes(1000))])
+      try a.sync()
+      try await a.exchange()
+      try await after()
+    }
+  }
+
+  @Test func `what a reader has is not merged with what it lacks and read again`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    for _ in 0..<2 { for device in [a, b] { try await device.pull() } }
+    var (files, bytes) = (0, 0 as UInt64)
+    try await commitForty(a) {
+      let report = try await b.pull()
+      #expect(report.fetchedDeltas == 1)
+      files += report.fetchedFiles
+      bytes += report.fetchedBytes
+    }
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(own.publishedDeltas == 40 && own.files < 20)
+    // Of what is merged a part is news now and then.
+    #expect(files == 40 && bytes < 80_000)
+    #expect(try content(b) == content(a))
+  }
+
+  @Test func `a device that has fallen silent does not keep small files from being merged`()
+    async throws
+  {
+    let a = try await bench.publisher("a")
+    let silent = try await bench.publisher("silent")
+    try await a.pull()
+    try await commitForty(a) {}
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(own.publishedDeltas == 41 && own.files < 20)
+    #expect(try await silent.pull().complaints == [])
+    #expect(try content(silent) == content(a))
+  }
+
   @Test func `without a grace period merged files go in the next round`() async throws {
     bench.options.graceSeconds = 0
     let a = try bench.open("a")
@@ -181,15 +225,64 @@ import Testing
     #expect(try bench.names(bench.shared, ".seg").count < 18)
   }
 
-  /// 400 records of random bytes, so that packing does not make them too little for a snapshot.
-  private func grow(_ a: Datastore, _ prefix: String) async throws {
+  /// So many records of random bytes, so that packing does not make them too little for a snapshot.
+  private func grow(_ a: Datastore, _ prefix: String, by count: Int = 400) async throws {
     let random = SeededRandom(7)
-    for index in 0..<400 {
+    for index in 0..<count {
       try a.table("t").insert(
         ["bytes": .bytes(random.bytes(1000))], id: RecordID("\(prefix)\(index)"))
     }
     try a.sync()
     try await a.exchange()
+  }
+
+  @Test func `a snapshot is published when as much came as the last one has`() async throws {
+    let a = try bench.open("a")
+    try await grow(a, "r")
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    try await grow(a, "s", by: 350)
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot == false)
+    // With these it is enough, and the exchange after them publishes the one that was made above.
+    try await grow(a, "t", by: 100)
+    #expect(try bench.names(bench.shared, ".snap").count == 2)
+    #expect(try await a.exchange().isIdle)
+  }
+
+  /// Bytes of the log at home.
+  private func logBytes(_ device: String) throws -> UInt64 {
+    try PosixDisk().list(bench.root(device) + "/p-notes/log").reduce(0) { $0 + $1.info.size }
+  }
+
+  @Test func `what is published and in a published snapshot leaves the log`() async throws {
+    bench.options.durability = .none
+    var a = try bench.open("a")
+    let random = SeededRandom(9)
+    for index in 0..<60 {
+      try a.table("t").insert(["bytes": .bytes(random.bytes(100_000))], id: RecordID("r\(index)"))
+      try a.sync()
+    }
+    try a.compact()
+    #expect(try logBytes("a") > 5_000_000, "nothing of it is published yet")
+    #expect(try await a.exchange().publishedSnapshot)
+    // A look has to find all of it there.
+    #expect(try logBytes("a") > 5_000_000)
+    #expect(try await a.exchange().isIdle)
+    #expect(try logBytes("a") < 1_000_000)
+    let before = try content(a)
+    try a.close()
+    a = try bench.open("a")
+    #expect(a.recoveryNotes == [] && a.publishedDeltas == 60)
+    #expect(try content(a) == before)
+    try a.add("next")
+    #expect(try await a.exchange().publishedDeltas == 1)
+    // What the folder loses of it is in the snapshot.
+    try bench.remove(bench.shared + "/" + bench.segments(a)[0])
+    for _ in 0..<4 { try await a.exchange() }
+    let b = try bench.open("b")
+    for _ in 0..<3 { #expect(try await b.pull().problems == []) }
+    #expect(try content(b) == content(a))
   }
 
   @Test func `a new device starts from a snapshot and keeps it over a restart`() async throws {

@@ -195,7 +195,8 @@ import Testing
       disk.readLog.count { $0.verb == "read" && $0.path == a.store.snapshotFile()?.path }
     }
     for round in 0..<2 {
-      let bytes = Value.bytes(SeededRandom(UInt64(round)).bytes(30_000))
+      // The second one is due when as much has come as the first one has.
+      let bytes = Value.bytes(SeededRandom(UInt64(round)).bytes(30_000 + 20_000 * round))
       try a.table("t").insert(["bytes": bytes], id: RecordID("a\(round)"))
       try a.sync()
       try a.compact()

@@ -14,13 +14,24 @@ final class SharedFolder: Folder {
     var heads = 0
     var headsRead = 0
     var segmentFiles = 0
+    /// Of the segments written those that take the place of smaller ones, and what these have, which
+    /// their owner has read for that.
+    var merged = 0
+    var mergedFrom = 0
+    var segmentsRead = 0
+    var snapshots = 0
+    var snapshotsRead = 0
+
+    static func + (a: Count, b: Count) -> Count { a - (Count() - b) }
 
     static func - (a: Count, b: Count) -> Count {
       Count(
         requests: a.requests - b.requests, entries: a.entries - b.entries, read: a.read - b.read,
         written: a.written - b.written, segments: a.segments - b.segments,
         heads: a.heads - b.heads, headsRead: a.headsRead - b.headsRead,
-        segmentFiles: a.segmentFiles - b.segmentFiles)
+        segmentFiles: a.segmentFiles - b.segmentFiles, merged: a.merged - b.merged,
+        mergedFrom: a.mergedFrom - b.mergedFrom, segmentsRead: a.segmentsRead - b.segmentsRead,
+        snapshots: a.snapshots - b.snapshots, snapshotsRead: a.snapshotsRead - b.snapshotsRead)
     }
   }
 
@@ -102,6 +113,8 @@ final class SharedFolder: Folder {
       }
       state.count.read += bytes.count
       if name.hasSuffix(".head") { state.count.headsRead += bytes.count }
+      if name.hasSuffix(".seg") { state.count.segmentsRead += bytes.count }
+      if name.hasSuffix(".snap") { state.count.snapshotsRead += bytes.count }
       return bytes
     }
   }
@@ -114,12 +127,41 @@ final class SharedFolder: Folder {
       if name.hasSuffix(".seg") {
         state.count.segments += bytes.count
         state.count.segmentFiles += 1
+        let replaced = Self.bytes(within: name, of: state.directories[directory] ?? [:])
+        if replaced > 0 { state.count.merged += bytes.count }
+        state.count.mergedFrom += replaced
       }
+      if name.hasSuffix(".snap") { state.count.snapshots += bytes.count }
       if name.hasSuffix(".head") { state.count.heads += bytes.count }
       state.version += 1
       let file = File(bytes: bytes, version: state.version)
       state.directories[directory, default: [:]][name] = file
       return Self.entry(name, file)
+    }
+  }
+
+  /// What the segments have whose deltas are all in the one of this name.
+  private static func bytes(within name: String, of files: [String: File]) -> Int {
+    guard let whole = Segment(name) else { return 0 }
+    return files.reduce(0) { sum, file in
+      guard file.key != name, let part = Segment(file.key), part.device == whole.device,
+        whole.deltas.contains(part.deltas.lowerBound), whole.deltas.contains(part.deltas.upperBound)
+      else { return sum }
+      return sum + file.value.bytes.count
+    }
+  }
+
+  /// Whose deltas a file has, and which, as its name says.
+  private struct Segment {
+    let device: Substring
+    let deltas: ClosedRange<Int>
+
+    init?(_ name: String) {
+      let parts = name.split(separator: "-")
+      guard name.hasSuffix(".seg"), parts.count == 4, let first = Int(parts[1]),
+        let last = Int(parts[2]), first <= last
+      else { return nil }
+      (device, deltas) = (parts[0], first...last)
     }
   }
 

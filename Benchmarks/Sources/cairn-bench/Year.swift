@@ -109,28 +109,33 @@ private struct Devices {
 private struct Week {
   private var seconds: [Double] = []
   private var requests: [Double] = []
-  private var bytes = 0
-  private var heads = 0
-  private var entries = 0
+  private var count = SharedFolder.Count()
 
   mutating func add(_ time: Double, _ count: SharedFolder.Count) {
     seconds.append(time)
     requests.append(Double(count.requests))
-    bytes += count.read + count.written
-    heads += count.heads + count.headsRead
-    entries += count.entries
+    self.count = self.count + count
   }
 
   func report(to report: Report, at day: Int, _ folder: SharedFolder) {
     let place = Double(day)
-    let count = Double(seconds.count)
-    report.point("ms", at: place, seconds.reduce(0, +) / count * 1e3)
+    let syncs = Double(seconds.count)
+    func kB(_ metric: String, _ bytes: Int) {
+      report.point(metric, at: place, Double(bytes) / syncs / 1e3)
+    }
+    report.point("ms", at: place, seconds.reduce(0, +) / syncs * 1e3)
     report.point("p99_ms", at: place, seconds.quantile(0.99) * 1e3)
-    report.point("requests", at: place, requests.reduce(0, +) / count)
+    report.point("requests", at: place, requests.reduce(0, +) / syncs)
     report.point("p99_requests", at: place, requests.quantile(0.99))
-    report.point("kB", at: place, Double(bytes) / count / 1e3)
-    report.point("head_kB", at: place, Double(heads) / count / 1e3)
-    report.point("entries", at: place, Double(entries) / count)
+    kB("kB", count.read + count.written)
+    kB("head_kB", count.heads + count.headsRead)
+    kB("news_kB", count.segments - count.merged)
+    kB("news_read_kB", count.segmentsRead - count.mergedFrom)
+    kB("merged_kB", count.merged)
+    kB("merged_read_kB", count.mergedFrom)
+    kB("snapshot_kB", count.snapshots)
+    kB("snapshot_read_kB", count.snapshotsRead)
+    report.point("entries", at: place, Double(count.entries) / syncs)
     let size = folder.size
     report.point("files", at: place, Double(size.files))
     report.point("folder_kB", at: place, Double(size.bytes) / 1e3)
