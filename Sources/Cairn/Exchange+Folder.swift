@@ -100,7 +100,6 @@ extension Exchange {
     let name = directory + "/" + FileName.head(device: store.device.rawValue)
     let (publication, own) = memory.withLock { ($0.publication, $0.own) }
     guard let publication else { return false }
-    if isUntried(publication) { return true }
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
       return try await hasOtherFiles(&report)
     }
@@ -119,20 +118,13 @@ extension Exchange {
     }
   }
 
-  /// No head of ours is known to have arrived anywhere, and nothing of anybody has come from there:
-  /// whichever folder it was to be, it may as well be this one.
-  private func isUntried(_ publication: PublicationFile) -> Bool {
-    publication.confirmedNonce == 0
-      && store.vector.entries.allSatisfy { $0.device == store.device }
-  }
-
   /// A head that never arrived, or is lost, is not the only trace: there are its files, the head of
   /// the name that it had before, and those of devices from which it has something. A folder that
   /// was left for this one has less of these.
   private func hasOtherFiles(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
     report.requests += 1
     let entries = try await folder.list(directory)
-    if entries.contains(where: { FileName.published($0.name)?.device == store.device.rawValue }) {
+    if entries.contains(where: { FileName.isOf(device: store.device.rawValue, $0.name) }) {
       return true
     }
     if try await hasEarlierHead(&report) { return true }

@@ -164,6 +164,10 @@ package enum FileName {
     "\(hex(segment.device))-\(segment.first)-\(segment.last)-\(hex(segment.hash))\(segmentSuffix)"
   }
 
+  /// Whether a name in a datastore's directory was given by this device, also to a copy of a file
+  /// that something else has renamed: what it adds comes behind.
+  package static func isOf(device: UInt64, _ name: String) -> Bool { name.hasPrefix(hex(device)) }
+
   /// Asked for each file of each listing, so it takes the bytes apart where they are.
   package static func published(_ name: String) -> Published? {
     let dash = UInt8(ascii: "-")

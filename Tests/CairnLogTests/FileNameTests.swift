@@ -64,6 +64,14 @@ struct FileNameTests {
     }
   }
 
+  @Test func `a renamed file is still its device's`() {
+    let name = FileName.published(FileName.Published(device: 0xA, first: 1, last: 2, hash: 3))
+    for name in [name, name + " (Case Conflict).seg", FileName.head(device: 0xA)] {
+      #expect(FileName.isOf(device: 0xA, name), "\(name)")
+      #expect(!FileName.isOf(device: 0xB, name), "\(name)")
+    }
+  }
+
   @Test func `a published name has one form`() {
     let device = "8877665544332211"
     let hash = "00112233445566778899aabbccddeeff"

@@ -45,6 +45,22 @@ import Testing
     #expect(try b.ids() == ["a"])
   }
 
+  /// A sync engine may rename the only file that is there.
+  @Test func `so does one whose file is a conflicted copy by now`() async throws {
+    try await founder("a")
+    let files = try bench.names(bench.folder + "/p-notes")
+    #expect(files.count == 1 && files[0].hasSuffix(".seg"))
+    let file = bench.folder + "/p-notes/" + files[0]
+    try bench.write(String(file.dropLast(4)) + " (Case Conflict).seg", try bench.read(file))
+    try PosixDisk().remove(file)
+    try win()
+    let a = try bench.open("a")
+    #expect(await a.exchangeError() == nil)
+    let b = try bench.open("b")
+    try await b.pull()
+    #expect(try b.ids() == ["a"])
+  }
+
   @Test func `one that has only fetched finds it by those whom it knows`() async throws {
     let a = try await bench.publisher("a")
     try await founder("b", fetches: true)
@@ -126,6 +142,23 @@ import Testing
     let copy = try bench.manager("copy")
     #expect(await copy.refreshError() == nil)
     #expect(try Set(copy.ids()) == ["x", "y"])
+  }
+
+  /// As an exchange that goes on while the list is looked at: what it knew of the head is past.
+  @Test func `a copy of a datastore whose head has gone on puts its list into the same folder`()
+    async throws
+  {
+    var a = try await bench.publisher("a")
+    try a.close()
+    try bench.copyTree(bench.root("a"), to: bench.root("copy"))
+    a = try bench.open("a")
+    for number in 1...2 {
+      try a.add("more-\(number)")
+      try await a.exchange()
+    }
+    try win()
+    #expect(await try bench.manager("copy").refreshError() == nil)
+    #expect(try bench.names(bench.folder + "/catalogue", ".cat").count == 1)
   }
 
   @Test func `a list that says nothing yet belongs to no folder`() async throws {

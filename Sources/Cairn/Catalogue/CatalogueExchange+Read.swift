@@ -168,19 +168,13 @@ extension CatalogueExchange {
     guard let known = try? Head(publication.head, name: directory, datastore: nil) else {
       return false
     }
-    // As the datastore's own exchange does it: nothing went to any folder, or came from there.
-    if publication.confirmedNonce == 0,
-      known.acknowledged.entries.allSatisfy({ $0.device == known.device })
-    {
-      return true
-    }
     let name = directory + "/" + FileName.head(device: known.device.rawValue)
     report.requests += 1
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
       // What it names went up before it.
       report.requests += 1
       return try await folder.list(directory).contains {
-        FileName.published($0.name)?.device == known.device.rawValue
+        FileName.isOf(device: known.device.rawValue, $0.name)
       }
     }
     do throws(LogError) {

@@ -204,8 +204,8 @@ extension Site {
     "read trash/time/datastore/log/*.seg",
   ]
 
-  /// Steps that few seeds of few states come to, and that no run has to take: a datastore of which a
-  /// cut left the move into the trash half done, with the beginning of a snapshot in it.
+  /// Steps that few seeds of few states come to, and that no run has to take: a datastore that is
+  /// given up half made, and has a snapshot already.
   static let rare: [String] = [
     "remove *.tmp/snap/*.snap"
   ]
