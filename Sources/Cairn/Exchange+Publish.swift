@@ -418,11 +418,12 @@ extension Exchange {
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
     publication.confirmedNonce = head.nonce
+    // It is there, even if that can't be kept now: what is kept next says so, too.
+    memory.withLock { $0.publication = publication }
     // For the next process, which need not look into the folder then.
     try save(publication)
     let written = head
     memory.withLock { memory in
-      memory.publication = publication
       memory.own = written
       (memory.isOwnVerified, memory.isNameSure) = (true, true)
       memory.past = OwnPast()

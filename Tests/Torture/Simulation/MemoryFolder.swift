@@ -269,6 +269,11 @@ final class MemoryFolder: @unchecked Sendable {
     return true
   }
 
+  /// The paths that a device sees, and what is not there whole, for a message.
+  func names(_ device: Int) -> [String] {
+    views[number(of: device)].files.map { $0.file.isPresent ? $0.path : $0.path + " (elsewhere)" }
+  }
+
   /// Everything that is on its way arrives, and nothing fails any more.
   func heal() {
     for device in armed.indices { armed[device] = [] }

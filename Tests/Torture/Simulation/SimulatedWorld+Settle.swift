@@ -185,7 +185,9 @@ extension SimulatedWorld {
       obstacles.append("\(device.number): \(error.message)")
       return false
     } catch {
-      throw TortureFailure("device \(device.number): with no faults its exchange fails: \(error)")
+      throw TortureFailure(
+        "device \(device.number): with no faults its exchange fails: \(error); it sees "
+          + folder.names(device.number).joined(separator: ", "))
     }
     note(
       "  \(device.number): published \(report.publishedDeltas), fetched \(report.fetchedDeltas), "
