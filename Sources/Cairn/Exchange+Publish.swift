@@ -116,7 +116,9 @@ extension Exchange {
       try await publishSegments(&head, listing, through: last, &report)
     } catch {
       let mayLast = BlobExchange.saysFull(error) || [.corrupt, .fileIO].contains(error.code)
-      guard head.last > before, mayLast else { throw error }
+      // The last one may have arrived, and told others of more: one that takes that back would make
+      // what they know a sign of another copy.
+      guard head.last > before, head.last >= lastWritten?.last ?? 0, mayLast else { throw error }
       head.user = user
       // All else in it stays as it was, for the round that comes to its end.
       try await write(&head, &report)
