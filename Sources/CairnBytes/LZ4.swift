@@ -60,8 +60,8 @@ package enum LZ4 {
     return result
   }
 
-  /// Whether a match of a block, which the library could unpack, is no bytes back. The format has no
-  /// such match; the library makes zeros of it, other readers refuse it.
+  /// Whether a match of a block, which the library could unpack, is no bytes back. The format has
+  /// no such match; the library makes zeros of it, other readers refuse it.
   private static func hasOffsetZero(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
     var at = range.lowerBound
     let end = range.upperBound
