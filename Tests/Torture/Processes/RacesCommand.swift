@@ -231,7 +231,9 @@ enum OpenFiles {
     ((try? PosixDisk().list("/proc/\(process)/fd")) ?? []).compactMap { entry in
       var buffer = [CChar](repeating: 0, count: 4096)
       let count = unsafe readlink("/proc/\(process)/fd/" + entry.name, &buffer, buffer.count)
-      let bytes = buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
+      // Closed since it was listed: the listing's own descriptor, or one of the system's threads.
+      guard count > 0 else { return nil }
+      let bytes = buffer.prefix(count).map { UInt8(bitPattern: $0) }
       let path = String(decoding: bytes, as: UTF8.self)
       return path.hasPrefix(directory) ? path : nil
     }
