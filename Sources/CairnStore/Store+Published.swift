@@ -1,3 +1,4 @@
+import CairnDisk
 import CairnLog
 import Synchronization
 

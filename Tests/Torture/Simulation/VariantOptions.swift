@@ -120,6 +120,7 @@ struct VariantOptions: Sendable {
       "small files in the folder",
       {
         $0.options.tuning.packBytes = 500
+        $0.options.tuning.packBytesMax = 600
         $0.options.tuning.smallFileBytes = 3000
         $0.exchangeEvery = 60
       }
