@@ -17,19 +17,21 @@ extension Exchange {
     // Everything that is told to others must be safe here first.
     let vector = store.vector
     try checkOpen()
-    var head = memory.withLock { $0.own }
+    let before = memory.withLock { $0.own }
+    var head = resumed(before)
     let mayRemove = memory.withLock { $0.removals.isDue() }
     let isLost = isHeadLost(listing, head)
     let losses = losses(of: head, isRolledBack: isLost, audit)
     let hasNews =
-      vector[store.device] > head.last || vector != head.acknowledged || !head.superseded.isEmpty
-      || isSnapshotDue(head)
+      head != before || vector[store.device] > head.last || vector != head.acknowledged
+      || !head.superseded.isEmpty || isSnapshotDue(head)
     guard isLost || !losses.isEmpty || hasNews && !onlyMends else {
-      try dropPublished(found, head)
-      return try await remove(mayRemove ? replacedFiles(found, head) : [], &report)
+      try dropPublished(found, before)
+      return try await remove(mayRemove ? replacedFiles(found, before) : [], &report)
     }
     try wrapped { () throws(StoreError) in try store.flush() }
-    let before = head
+    // Nobody was told of the rest before.
+    report.publishedDeltas += head.last - before.last
     if !onlyMends {
       try await publishBacklog(&head, listing, through: vector[store.device], &report)
     }
@@ -47,6 +49,16 @@ extension Exchange {
     let expired = mayRemove ? dropExpired(&head) : []
     if head != before || isLost { try await write(&head, &report) }
     try await remove(mayRemove ? expired + replacedFiles(found, head) : [], &report)
+  }
+
+  /// What a head said whose writing failed counts, as its files went up before it. It may have
+  /// arrived, and told others of them: one that takes that back would make what they know a sign of
+  /// another copy. A process that begins anew goes on from it, too.
+  private func resumed(_ own: Head) -> Head {
+    guard var failed = lastWritten, failed.last > own.last else { return own }
+    // Those whose grace was over are still to be removed.
+    failed.superseded += own.superseded.filter { !failed.superseded.contains($0) }
+    return failed
   }
 
   /// What the folder was just seen to have, in segments and in the own snapshot, which would put
@@ -116,9 +128,7 @@ extension Exchange {
       try await publishSegments(&head, listing, through: last, &report)
     } catch {
       let mayLast = BlobExchange.saysFull(error) || [.corrupt, .fileIO].contains(error.code)
-      // The last one may have arrived, and told others of more: one that takes that back would make
-      // what they know a sign of another copy.
-      guard head.last > before, head.last >= lastWritten?.last ?? 0, mayLast else { throw error }
+      guard head.last > before, mayLast else { throw error }
       head.user = user
       // All else in it stays as it was, for the round that comes to its end.
       try await write(&head, &report)
