@@ -59,8 +59,8 @@ internal import Synchronization
     let known = value
     if known != 0 { return known }
     let next = ForkedWord.last.add(1, ordering: .relaxed).newValue
-    let result = unsafe place.pointee.compareExchange(
-      expected: 0, desired: next, ordering: .relaxed)
-    return result.exchanged ? next : result.original
+    // Another thread may have been first; the number is then the one that it gave.
+    _ = unsafe place.pointee.compareExchange(expected: 0, desired: next, ordering: .relaxed)
+    return value
   }
 }

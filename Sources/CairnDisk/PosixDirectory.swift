@@ -27,7 +27,8 @@ struct PosixDirectory: ~Copyable {
       if count < 2 { return numbers }
       return unsafe bytes.withUnsafeBytes { bytes in
         numbers.sorted { a, b in
-          guard let base = bytes.baseAddress else { return false }
+          // Where there are names, there are bytes.
+          let base = unsafe bytes.baseAddress.unsafelyUnwrapped
           let (a, b) = unsafe (base + Int(starts[Int(a)]), base + Int(starts[Int(b)]))
           return unsafe strcmp(
             a.assumingMemoryBound(to: CChar.self), b.assumingMemoryBound(to: CChar.self)) < 0

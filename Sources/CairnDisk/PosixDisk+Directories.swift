@@ -28,7 +28,11 @@ extension PosixDisk {
     try syncParent(of: current, isNew: false)
     for directory in missing.reversed() {
       try make(directory, directory == missing.first ? permissions : 0o777)
-      try syncParent(of: directory, isNew: true)
+      do { try syncParent(of: directory, isNew: true) } catch {
+        // What no later sync can be believed to make durable is not there for the next try.
+        _ = unsafe rmdir(directory)
+        throw error
+      }
     }
   }
 

@@ -75,12 +75,13 @@ final class RecordHashes {
   func each(
     _ body: (_ first: Int, _ hashes: [UInt64]) throws(LogError) -> Void
   ) throws(LogError) {
-    for piece in checksums.indices { try body(piece * pieceRecords, try read(piece)) }
+    if let file {
+      for piece in checksums.indices { try body(piece * pieceRecords, try read(piece, of: file)) }
+    }
     try body(count - recent.count, recent)
   }
 
-  private func read(_ piece: Int) throws(LogError) -> [UInt64] {
-    guard let file else { return [] }
+  private func read(_ piece: Int, of file: any DiskFile) throws(LogError) -> [UInt64] {
     let bytes: [UInt8]
     do { bytes = try file.read(at: UInt64(piece * pieceBytes), count: pieceBytes) } catch {
       throw LogError(error)

@@ -17,15 +17,21 @@ package final class SnapshotWriter {
   private var rowMax = 0
   private var batch: [@Sendable () -> [UInt8]] = []
   private var packing: BlockPacking?
+  private let recordsMax: UInt64
 
   private static let bufferBytes = 1 << 20
   private static let batchBlocks = 16
   /// Index pages are filled to this many slots on average: probes stay short and pages never full.
   private static let fill = 0.78
 
-  /// Whoever gives a place for what is too much for memory says `discard` in the end.
-  package init(file: any DiskFile, datastore: UInt128, spill: SpillPlace? = nil) {
+  /// Whoever gives a place for what is too much for memory says `discard` in the end. Fewer
+  /// records than the format allows are for tests: none could write so many.
+  package init(
+    file: any DiskFile, datastore: UInt128, spill: SpillPlace? = nil,
+    recordsMax: UInt32 = .max
+  ) {
     self.file = file
+    self.recordsMax = UInt64(recordsMax)
     hashes = RecordHashes(spill)
     header = SnapshotHeader(datastore: datastore)
   }
@@ -47,8 +53,8 @@ package final class SnapshotWriter {
   package func add(
     hashes rowHashes: [UInt64], bytes: @escaping @Sendable () -> [UInt8]
   ) throws(LogError) {
-    guard UInt32(exactly: hashes.count + rowHashes.count) != nil else {
-      throw LogError(.limit, file.path, "a snapshot has at most \(UInt32.max) records")
+    guard UInt64(hashes.count + rowHashes.count) <= recordsMax else {
+      throw LogError(.limit, file.path, "a snapshot has at most \(recordsMax) records")
     }
     firstRecords.append(hashes.count)
     batch.append(bytes)

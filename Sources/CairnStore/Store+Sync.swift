@@ -264,7 +264,7 @@ extension Store {
       try sealTail(&guarded)
     }
     try checkPlace()
-    if guarded.tail.nextNumber == 1 { try makeDirectoriesDurable() }
+    if guarded.tail.nextNumber == 1 { try beginLog(&guarded) }
     let header = SegmentHeader(
       datastore: datastore, device: device.rawValue, number: guarded.tail.nextNumber,
       floor: floor)
@@ -311,7 +311,18 @@ extension Store {
     }
   }
 
-  /// Whoever made the directories and CURRENT may have been killed before their names were durable.
+  /// Before there is a log, which without CURRENT would be no store. Whoever made that may have
+  /// been killed before its name was durable, or the sync has failed: then it takes another one.
+  private func beginLog(_ guarded: inout Guarded) throws(StoreError) {
+    try makeDirectoriesDurable()
+    guard guarded.tail.doubtsCurrent else { return }
+    do throws(LogError) {
+      try guarded.current.write(directory: directory, machine: machine)
+    } catch { throw StoreError(error) }
+    guarded.tail.doubtsCurrent = false
+  }
+
+  /// Whoever made the directories may have been killed before their names were durable.
   func makeDirectoriesDurable() throws(StoreError) {
     do throws(DiskError) {
       try machine.disk.createDirectory(directory)

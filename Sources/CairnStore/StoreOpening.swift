@@ -56,12 +56,13 @@ struct StoreOpening {
     _ lock: any DiskLock, datastore: UInt128, isLinked: Bool
   ) throws(StoreError) -> Result {
     do throws(LogError) {
-      let current = try readCurrent(datastore: datastore, isLinked: isLinked)
+      let (current, isNew) = try readCurrent(datastore: datastore, isLinked: isLinked)
       var state = StoreState(
         device: DeviceID(rawValue: current.device), isAlone: !current.isLinked)
       if current.snapshot != 0 { try load(current, into: &state) }
       let numbers = try cleanUp(current)
-      let tail = try replay(numbers, current, into: &state)
+      var tail = try replay(numbers, current, into: &state)
+      tail.doubtsCurrent = !isNew
       return Result(
         directory: directory, lock: lock, current: current, state: state, tail: tail,
         notes: notes)
@@ -70,7 +71,7 @@ struct StoreOpening {
 
   private func readCurrent(
     datastore: UInt128, isLinked: Bool
-  ) throws(LogError) -> CurrentFile {
+  ) throws(LogError) -> (current: CurrentFile, isNew: Bool) {
     let path = directory + "/" + FileName.current
     if let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) {
       let current = try CurrentFile(bytes, path: path)
@@ -84,7 +85,7 @@ struct StoreOpening {
             ? "the datastore belongs to an account; open it with that account"
             : "the datastore is a local one; migrate it to the account first")
       }
-      return current
+      return (current, false)
     }
     let log = try list(directory + "/" + FileName.log)
     guard log.isEmpty else {
@@ -97,7 +98,7 @@ struct StoreOpening {
       flags: isLinked ? CurrentFile.flagLinked : 0, datastore: datastore, device: device,
       snapshot: 0, firstSegment: 1, firstKept: 1)
     try current.write(directory: directory, machine: machine)
-    return current
+    return (current, true)
   }
 
   private func list(_ path: String) throws(LogError) -> [DirectoryEntry] {
@@ -240,6 +241,12 @@ struct StoreOpening {
       scan.header.device == current.device
     else {
       throw LogError(.foreign, path, at: 16, "the segment belongs elsewhere")
+    }
+    // Its name may be one that no sync will ever make durable: the sync of that has failed, and so
+    // has the removal. Behind a frame it can't be.
+    if isLast, scan.frames.isEmpty, scan.ending == .clean {
+      try recreate(path, bytes, number: number, &tail)
+      return
     }
     var reader = SegmentReplay(scan: scan, path: path)
     var info = LogTail.SegmentInfo(number: number)

@@ -42,7 +42,8 @@ struct MemoryDiskFaultTests {
   func `the step of a number fails once`(step: Int) throws {
     disk.failAt(operation: step, reason: .denied)
     disk.fails(.denied) { _ in try work(disk) }
-    #expect(disk.operations == step)
+    // A directory whose name could not be synced is taken back.
+    #expect(disk.operations == (step == 2 ? 3 : step))
     #expect(disk.openFiles == 0)
     // What was there before it failed is in the way of a second try, and no more.
     try disk.removeTree("/d")

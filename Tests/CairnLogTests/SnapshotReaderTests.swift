@@ -54,6 +54,24 @@ struct SnapshotReaderTests {
     #expect(error?.reason == .limit)
   }
 
+  @Test func `more records than a snapshot may have are refused, and none before that`() throws {
+    let disk = MemoryDisk()
+    let writer = SnapshotWriter(
+      file: try disk.open(SnapshotSample.path, .create),
+      datastore: SegmentSample.header.datastore, recordsMax: 5)
+    try writer.add(block: [1], hashes: [1, 2, 3])
+    let error = #expect(throws: LogError.self) {
+      try writer.add(block: [2], hashes: [4, 5, 6])
+    }
+    #expect(error?.reason == .limit)
+    // What was refused has left nothing: there is still room for two.
+    try writer.add(block: [3], hashes: [4, 5])
+    _ = try writer.finish(description: [])
+    let reader = try SnapshotReader(SnapshotSample.path, disk: disk)
+    #expect(reader.blockCount == 2)
+    #expect(try reader.block(1) == [3])
+  }
+
   @Test func `a file that gets shorter while it is open is an error`() throws {
     let sample = try SnapshotSample(blocks: 2)
     let reader = try sample.reader()

@@ -1,6 +1,12 @@
 package import CairnDisk
 internal import Synchronization
 
+#if canImport(Darwin)
+  internal import Darwin
+#else
+  internal import Glibc
+#endif
+
 extension MemoryDisk {
   /// In the same steps as the real disk: one to make each directory, one to sync each parent, the
   /// parent of the innermost one that was there included.
@@ -12,7 +18,11 @@ extension MemoryDisk {
     if there > 0 { try syncDirectory(MemoryDiskState.path(names.prefix(there - 1))) }
     for depth in there..<names.count {
       try make(Array(names.prefix(depth + 1)))
-      try syncDirectory(MemoryDiskState.path(names.prefix(depth)))
+      do { try syncDirectory(MemoryDiskState.path(names.prefix(depth))) } catch {
+        // Only as long as nobody has put something there.
+        try? unmake(MemoryDiskState.path(names.prefix(depth + 1)))
+        throw error
+      }
     }
   }
 
@@ -25,9 +35,7 @@ extension MemoryDisk {
     try step(
       "sync", path,
       onFailure: { state in
-        if let inode = try? state.find("sync", path), state.directories[inode]?.failSync() == true {
-          state.hasLostNames = true
-        }
+        if let inode = try? state.find("sync", path) { state.directories[inode]?.failSync() }
       },
       { state, _ throws(DiskError) in
         let inode = try state.directory("sync", path, reportedAs: path)
@@ -40,9 +48,16 @@ extension MemoryDisk {
     guard let info = try info(path) else { return }
     guard info.kind == .directory else { return try remove(path) }
     for entry in try list(path) { try removeTree(path + "/" + entry.name) }
+    try unmake(path)
+  }
+
+  private func unmake(_ path: String) throws(DiskError) {
     try step(Self.removing, path) { state, now throws(DiskError) in
       guard let place = try state.place(Self.removing, path), let inode = place.inode else {
         throw DiskError(reason: .denied, operation: Self.removing, path: path)
+      }
+      guard state.directories[inode]?.current.isEmpty == true else {
+        throw DiskError(reason: .io(errno: ENOTEMPTY), operation: Self.removing, path: path)
       }
       state.directories[place.directory]?.make(.unset(place.name, inode))
       state.directories[place.directory]?.modified = now

@@ -33,9 +33,29 @@ extension MemoryDisk {
     }
   }
 
-  /// Whether a directory's sync has failed that had something to sync: what it lost no later one
-  /// makes durable, and no program can tell.
-  package var hasLostNames: Bool { state.withLock { $0.hasLostNames } }
+  /// Names that the failed sync of their directory has lost, of files and directories that are
+  /// there or, as a power cut will bring them back, are not: no later sync makes these durable, and
+  /// no program can tell.
+  package func lostNames() -> (directories: [String], files: [String]) {
+    state.withLock { state in
+      var lost: (directories: [String], files: [String]) = ([], [])
+      var open: [(path: String, inode: Int)] = [("", MemoryDiskState.root)]
+      while let (path, inode) = open.popLast() {
+        guard let directory = state.directories[inode] else { continue }
+        let entries = directory.entriesOnceSynced
+        for name in Set(directory.current.keys).union(entries.keys) {
+          let path = path + "/" + String(decoding: name, as: UTF8.self)
+          if let inode = directory.current[name] { open.append((path, inode)) }
+          guard directory.current[name] != entries[name] else { continue }
+          let isDirectory = [directory.current[name], entries[name]].contains { inode in
+            inode.map { state.directories[$0] != nil } ?? false
+          }
+          if isDirectory { lost.directories.append(path) } else { lost.files.append(path) }
+        }
+      }
+      return lost
+    }
+  }
 
   /// XXH3 of all names and bytes, the same for the same disk in every process. A path that
   /// `isLeftOut` holds of does not count.

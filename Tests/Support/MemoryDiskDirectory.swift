@@ -46,10 +46,13 @@ struct MemoryDiskDirectory {
     pending = []
   }
 
-  /// Returns whether anything was lost by it.
-  mutating func failSync() -> Bool {
-    defer { pending = [] }
-    return !pending.isEmpty
+  mutating func failSync() { pending = [] }
+
+  /// What a power cut would leave if everything were synced before it, and no sync failed.
+  var entriesOnceSynced: [MemoryDiskName: Int] {
+    var entries = durable
+    for change in pending { Self.apply(change, to: &entries) }
+    return entries
   }
 
   /// Each change stands for itself: a file that got its second name has it, first name or not.

@@ -34,8 +34,6 @@ struct MemoryDiskState {
   /// Decides how much of a write that fails is there all the same; nil is nothing.
   var tearing: SeededRandom?
   var locks: Set<Int> = []
-  /// A directory's sync has failed that had something to sync.
-  var hasLostNames = false
   /// Counts the times at which everybody who held locks was killed.
   var lockAge = 0
   /// What lost its last name and handle.

@@ -254,8 +254,7 @@ struct FaultSearch {
     guard look.content == plain.final else {
       throw TortureFailure("in the end something else shows")
     }
-    // What a failed sync of a directory has dropped no later one brings back, and nobody can tell.
-    if place.home.hasLostNames || !scenario.isDurable { return }
+    if !scenario.isDurable || isBeyondHelp(scenario, place.home) { return }
     // What was never acknowledged may be in the system's memory only, until the next commit there.
     if !isAcknowledged, !(scenario is StoreScenario) { return }
     try scenario.resume(place, recorder)
@@ -269,5 +268,12 @@ struct FaultSearch {
     }
     // What is in the folder is whole, too, for others.
     if !isHome { try await scenario.goOn(place) }
+  }
+
+  /// Whether a failed sync has lost what no later one brings back, and nobody can tell: for a store
+  /// alone that is a directory which could not be taken back either; an account moves directories.
+  private func isBeyondHelp(_ scenario: some Scenario, _ home: MemoryDisk) -> Bool {
+    let lost = home.lostNames()
+    return !lost.directories.isEmpty || (!(scenario is StoreScenario) && !lost.files.isEmpty)
   }
 }
