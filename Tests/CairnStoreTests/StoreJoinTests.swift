@@ -65,7 +65,7 @@ struct StoreJoinTests {
       try simulation.receiveAll()
       let fence = simulation.devices[0].store.vector
       let (a, b) = (simulation.devices[0], simulation.devices[1])
-      for _ in 0..<18 {
+      for _ in 0..<30 {
         let device = simulation.random.coin() ? a : b
         try simulation.change(device)
         if simulation.random.below(3) == 0 { try simulation.commit(device) }
