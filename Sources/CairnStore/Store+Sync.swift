@@ -288,7 +288,7 @@ extension Store {
     }
     do throws(LogError) { return try create() } catch {
       guard case .disk(let disk) = error.reason, disk.reason == .exists else { throw error }
-      // Left over from a creation that failed, as its removal did; nothing was ever in it.
+      // Left over from an earlier creation; nothing was ever in it, and its name may not last.
       remove(log + "/" + FileName.segment(header.number))
       return try create()
     }

@@ -243,9 +243,9 @@ struct StoreOpening {
       throw LogError(.foreign, path, at: 16, "the segment belongs elsewhere")
     }
     // Its name may be one that no sync will ever make durable: the sync of that has failed, and so
-    // has the removal. Behind a frame it can't be.
+    // has the removal. Behind a frame it can't be. The first commit makes it anew.
     if isLast, scan.frames.isEmpty, scan.ending == .clean {
-      try recreate(path, bytes, number: number, &tail)
+      tail.nextNumber = number
       return
     }
     var reader = SegmentReplay(scan: scan, path: path)

@@ -69,6 +69,28 @@ struct StoreDamageTests {
     #expect(!kept.isEmpty)
   }
 
+  /// Cutting its first frame off leaves a header, as a crash before the first frame does.
+  @Test func `opening a segment with nothing in it changes no byte, and a commit is durable`()
+    throws
+  {
+    let device = try sample()
+    let whole = try #require(device.disk.bytes(Self.segment))
+    try device.disk.setBytes(Self.segment, Array(whole[..<(try offsets(device)[0] + 20)]))
+    try device.open()
+    #expect(device.store.recovery.count == 1)
+    let bytes = device.disk.imageHash()
+    for _ in 0..<2 {
+      try device.reopen()
+      #expect(device.store.recovery.isEmpty)
+      #expect(try device.store.count(table: "t") == 0)
+      #expect(device.disk.imageHash() == bytes)
+    }
+    try device.store.insert("new")
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("new") != nil)
+  }
+
   @Test func `a frame in a torn tail never comes back`() throws {
     // So that no frame vouches for the one before it.
     let device = try sample { $0.durability = .none }
