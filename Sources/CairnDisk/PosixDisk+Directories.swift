@@ -27,10 +27,10 @@ extension PosixDisk {
     }
     try syncParent(of: current, isNew: false)
     for directory in missing.reversed() {
-      try make(directory, directory == missing.first ? permissions : 0o777)
+      let isOurs = try make(directory, directory == missing.first ? permissions : 0o777)
       do { try syncParent(of: directory, isNew: true) } catch {
         // What no later sync can be believed to make durable is not there for the next try.
-        _ = unsafe rmdir(directory)
+        if isOurs { _ = unsafe rmdir(directory) }
         throw error
       }
     }
@@ -89,12 +89,14 @@ extension PosixDisk {
     return unsafe stat(path, &status) == 0 && FileInfo(status).kind == .directory
   }
 
-  private func make(_ path: String, _ permissions: mode_t) throws(DiskError) {
+  /// False: someone else made it meanwhile.
+  private func make(_ path: String, _ permissions: mode_t) throws(DiskError) -> Bool {
     do {
       try SystemCall.run("make the directory", path) { unsafe mkdir(path, permissions) }
+      return true
     } catch {
-      // Someone else made it meanwhile.
       if !(error.reason == .exists && isDirectory(path)) { throw error }
+      return false
     }
   }
 

@@ -13,6 +13,9 @@ package struct CurrentFile: Equatable, Sendable {
   package static let magic: [UInt8] = Array("CAIRNCUR".utf8)
   /// The datastore belongs to an account: its own deltas are kept until they are published.
   package static let flagLinked: UInt32 = 1
+  /// It names another content than the CURRENT that it replaces, which a power cut may still bring
+  /// back.
+  package static let flagUnsettled: UInt32 = 2
 
   package var flags: UInt32
   package var datastore: UInt128
@@ -36,6 +39,14 @@ package struct CurrentFile: Equatable, Sendable {
   }
 
   package var isLinked: Bool { flags & CurrentFile.flagLinked != 0 }
+
+  package var isUnsettled: Bool {
+    get { flags & CurrentFile.flagUnsettled != 0 }
+    set {
+      flags &= ~CurrentFile.flagUnsettled
+      if newValue { flags |= CurrentFile.flagUnsettled }
+    }
+  }
 
   package func encoded() -> [UInt8] {
     var out = SealedFile.begin(CurrentFile.magic, word: flags)

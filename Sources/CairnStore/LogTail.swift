@@ -37,7 +37,8 @@ struct LogTail {
   var hasWritten = false
   /// What an earlier process wrote and nothing vouches for.
   var doubt: Doubt?
-  /// An earlier process made CURRENT: its name may be one that no sync makes durable any more.
+  /// An earlier process made CURRENT, the first one or one with another content than that before:
+  /// its name may be one that no sync makes durable any more.
   var doubtsCurrent = false
 
   /// The end of a recovered segment. It may be in the system's memory only, since its writer was

@@ -167,7 +167,7 @@ extension Store {
       old = try withState { guarded throws(StoreError) in
         try requireBlank(guarded)
         let next = self.next(number, firstSegment, guarded)
-        try write(next, path)
+        try writeAnother(next, path)
         return try switchOver(to: prepared, places, next, &guarded, isAdopted: true)
       }
     } else {
@@ -224,6 +224,17 @@ extension Store {
       if mayName(current) { noteNamed(current.snapshot) } else { remove(path) }
       throw StoreError(error)
     }
+  }
+
+  /// The same for one that names another content. A power cut may bring the old one back until its
+  /// name is durable, and it says so until then: what a later process commits on top of it would be
+  /// nothing on top of the old one.
+  func writeAnother(_ current: CurrentFile, _ path: String) throws(StoreError) {
+    var unsettled = current
+    unsettled.isUnsettled = true
+    try write(unsettled, path)
+    // If this fails the next process writes it once more than it would have had to.
+    do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {}
   }
 
   func mayName(_ current: CurrentFile) -> Bool {
@@ -358,7 +369,13 @@ extension Store {
   /// never given back there.
   private func inTurn<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     try checkProcess()
-    return try compactionTurn.withLock { _ throws(StoreError) in try body() }
+    return try compactionTurn.withLock { _ throws(StoreError) in
+      // No commit may replace CURRENT beside this.
+      try state.withLock { guarded throws(StoreError) in
+        if guarded.isOpen { try settleCurrent(&guarded) }
+      }
+      return try body()
+    }
   }
 
   /// For what makes another snapshot the base: one compaction or one of these at a time.

@@ -122,7 +122,7 @@ extension Store {
           next.journal.note(change.id, table: change.table, isLocal: false)
         }
         let current = self.next(number, firstSegment, guarded)
-        try write(current, path)
+        try writeAnother(current, path)
         guarded.store = next
         gone = settle(current, &guarded)
         outcome.summary = Store.summaryIfChanged(&guarded)

@@ -118,7 +118,7 @@ extension Store {
       remove(path)
       throw error
     }
-    do throws(StoreError) { try write(next, path) } catch {
+    do throws(StoreError) { try writeAnother(next, path) } catch {
       // Either of the two may be what the next opening finds: nothing may be added to the old one.
       if mayName(next) { poison() }
       throw error

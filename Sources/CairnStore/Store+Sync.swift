@@ -257,6 +257,7 @@ extension Store {
   /// cuts is closed to versions that know none: they would take these for data.
   func prepareTail(_ guarded: inout Guarded, forCuts: Bool = false) throws(StoreError) {
     try settleDoubt(&guarded)
+    try settleCurrent(&guarded)
     let floor = forCuts ? FormatVersion.cuts : FormatVersion.floor
     if let end = guarded.tail.segment?.end {
       let isFit = guarded.tail.segment?.header.floor ?? 0 >= floor && !guarded.tail.mustRotate
@@ -264,7 +265,7 @@ extension Store {
       try sealTail(&guarded)
     }
     try checkPlace()
-    if guarded.tail.nextNumber == 1 { try beginLog(&guarded) }
+    if guarded.tail.nextNumber == 1 { try makeDirectoriesDurable() }
     let header = SegmentHeader(
       datastore: datastore, device: device.rawValue, number: guarded.tail.nextNumber,
       floor: floor)
@@ -289,7 +290,9 @@ extension Store {
     do throws(LogError) { return try create() } catch {
       guard case .disk(let disk) = error.reason, disk.reason == .exists else { throw error }
       // Left over from an earlier creation; nothing was ever in it, and its name may not last.
-      remove(log + "/" + FileName.segment(header.number))
+      do { try machine.disk.remove(log + "/" + FileName.segment(header.number)) } catch {
+        throw LogError(error)
+      }
       return try create()
     }
   }
@@ -311,13 +314,17 @@ extension Store {
     }
   }
 
-  /// Before there is a log, which without CURRENT would be no store. Whoever made that may have
-  /// been killed before its name was durable, or the sync has failed: then it takes another one.
-  private func beginLog(_ guarded: inout Guarded) throws(StoreError) {
-    try makeDirectoriesDurable()
+  /// Makes sure that CURRENT is what a power cut leaves, before anything builds on it. Whoever made
+  /// it may have been killed before its name was durable, or the sync of that has failed: then no
+  /// later one can be believed, and it is written anew.
+  func settleCurrent(_ guarded: inout Guarded) throws(StoreError) {
     guard guarded.tail.doubtsCurrent else { return }
+    try checkPlace()
+    let current = guarded.current
     do throws(LogError) {
-      try guarded.current.write(directory: directory, machine: machine)
+      try whileNothingElseIsReplaced { () throws(LogError) in
+        try current.write(directory: directory, machine: machine)
+      }
     } catch { throw StoreError(error) }
     guarded.tail.doubtsCurrent = false
   }

@@ -56,13 +56,17 @@ struct StoreOpening {
     _ lock: any DiskLock, datastore: UInt128, isLinked: Bool
   ) throws(StoreError) -> Result {
     do throws(LogError) {
-      let (current, isNew) = try readCurrent(datastore: datastore, isLinked: isLinked)
+      var (current, isNew) = try readCurrent(datastore: datastore, isLinked: isLinked)
+      let isUnsettled = current.isUnsettled
+      current.isUnsettled = false
       var state = StoreState(
         device: DeviceID(rawValue: current.device), isAlone: !current.isLinked)
       if current.snapshot != 0 { try load(current, into: &state) }
-      let numbers = try cleanUp(current)
+      let numbers = try cleanUp(current, isUnsettled: isUnsettled)
       var tail = try replay(numbers, current, into: &state)
-      tail.doubtsCurrent = !isNew
+      // The first one has no snapshot, and nothing builds on it yet. Any other says so itself.
+      tail.doubtsCurrent =
+        isUnsettled || !isNew && current.snapshot == 0 && tail.segments.isEmpty
       return Result(
         directory: directory, lock: lock, current: current, state: state, tail: tail,
         notes: notes)
@@ -124,7 +128,9 @@ struct StoreOpening {
   /// Returns the numbers of the segments that count, and removes those that a crash left behind.
   /// Other leftovers are in nobody's way and wait for the next compaction, so that opening looks
   /// at one directory only.
-  private func cleanUp(_ current: CurrentFile) throws(LogError) -> [UInt64] {
+  private func cleanUp(
+    _ current: CurrentFile, isUnsettled: Bool
+  ) throws(LogError) -> [UInt64] {
     var numbers: [UInt64] = []
     var gone: [String] = []
     let log = directory + "/" + FileName.log
@@ -136,8 +142,7 @@ struct StoreOpening {
         gone.append(log + "/" + entry.name)
       }
     }
-    if !gone.isEmpty {
-      try settle(current)
+    if !gone.isEmpty, try settle(current, isUnsettled: isUnsettled) {
       for path in gone { remove(path) }
     }
     // Mostly there is one, and nothing to sort.
@@ -146,13 +151,17 @@ struct StoreOpening {
 
   /// Makes sure that CURRENT is what a power cut leaves. Whoever replaced it may have been killed
   /// before its name was durable, or the sync of that has failed: then no later one can be
-  /// believed, and it is written anew.
-  private func settle(_ current: CurrentFile) throws(LogError) {
+  /// believed, and it is written anew. False: what it replaced may still be needed.
+  private func settle(
+    _ current: CurrentFile, isUnsettled: Bool
+  ) throws(LogError) -> Bool {
     do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
       // Where there is no room it takes what goes now to make some.
       guard case .disk(let disk) = error.reason, disk.reason == .noSpace else { throw error }
+      if isUnsettled { return false }
       do { try machine.disk.syncDirectory(directory) } catch { throw LogError(error) }
     }
+    return true
   }
 
   /// Best effort: what can't be removed now is not named anywhere, and is tried again.
@@ -232,22 +241,25 @@ struct StoreOpening {
     } catch let error as DiskError {
       throw LogError(error)
     } catch { throw error as? LogError ?? LogError(.corrupt, path, "\(error)") }
-    if isLast, StoreOpening.isUnborn(bytes) {
+    // One that is in the snapshot had something in it, which was durable.
+    let mayBeNew = isLast && number >= current.firstSegment
+    if mayBeNew, StoreOpening.isUnborn(bytes) {
       try recreate(path, bytes, number: number, &tail)
       return
     }
     let scan = try SegmentScan(bytes, path: path)
-    guard scan.header.number == number, scan.header.datastore == current.datastore,
-      scan.header.device == current.device
-    else {
-      throw LogError(.foreign, path, at: 16, "the segment belongs elsewhere")
+    let foreign = LogError(.foreign, path, at: 16, "the segment belongs elsewhere")
+    guard scan.header.number == number, scan.header.datastore == current.datastore else {
+      throw foreign
     }
     // Its name may be one that no sync will ever make durable: the sync of that has failed, and so
-    // has the removal. Behind a frame it can't be. The first commit makes it anew.
-    if isLast, scan.frames.isEmpty, scan.ending == .clean {
+    // has the removal. Behind a frame it can't be. The first commit makes it anew. It may be of the
+    // name that the device had before.
+    if mayBeNew, scan.frames.isEmpty, scan.ending == .clean {
       tail.nextNumber = number
       return
     }
+    guard scan.header.device == current.device else { throw foreign }
     var reader = SegmentReplay(scan: scan, path: path)
     var info = LogTail.SegmentInfo(number: number)
     if number >= current.firstSegment {

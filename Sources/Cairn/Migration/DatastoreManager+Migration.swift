@@ -184,8 +184,9 @@ extension DatastoreManager {
   /// Everything is staged in this root: it goes into its places.
   private func complete(_ journal: MigrationJournal) throws(CairnError) {
     if journal.isInstalled { return try forget(journal) }
-    // Who wrote it may have been killed before its name was durable.
-    do { try machine.disk.syncDirectory(root) } catch { throw CairnError(error) }
+    // Who wrote it may have been killed before its name was durable, or the sync of that has failed:
+    // then no later one can be believed.
+    try journal.write(root, machine: machine)
     let staging = MigrationStaging(root: root, token: journal.token, machine: machine)
     for item in journal.items { try staging.install(item) }
     if journal.other.isEmpty { return try MigrationJournal.remove(root, disk: machine.disk) }
@@ -223,7 +224,7 @@ extension DatastoreManager {
         found.token == journal.token
       else { continue }
       // The data is there, in its place or beside it; now it is for good.
-      do { try machine.disk.syncDirectory(other) } catch { throw CairnError(error) }
+      try found.write(other, machine: machine)
       for item in journal.items where try isThere(root + "/" + item.directory) {
         try trash.destroy(item.directory)
       }

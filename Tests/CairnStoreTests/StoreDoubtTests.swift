@@ -1,0 +1,174 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+import CairnStore
+import Synchronization
+import TestSupport
+import Testing
+
+/// What a process finds may be in the system's memory only, or, after a sync that has failed, never
+/// become durable: what it commits on top of that is there after a power cut all the same.
+struct StoreDoubtTests {
+  /// What makes another content the base.
+  enum Switch: String, CaseIterable {
+    case adopt, join, rejoin, joinWhatIsInTheLog
+  }
+
+  /// A device that another process has left, with all in its snapshot or, to adopt, with nothing;
+  /// and what comes to it.
+  private struct Setting {
+    var device: StoreDevice
+    var own: [[UInt8]] = []
+    /// Of another device, which has heard of this one.
+    var snapshot: [UInt8] = []
+    var packs: [[UInt8]] = []
+
+    init(_ kind: Switch) throws {
+      device = try StoreDevice(1, time: 1000)
+      let other = try StoreDevice(2, time: 2000)
+      if kind != .adopt {
+        try device.store.insert("first", ["n": 1])
+        try device.store.sync()
+        own = [try device.store.pack()]
+        device.store.confirmPublished(through: 1)
+        if kind != .joinWhatIsInTheLog { _ = try device.store.compact() }
+        try device.reopen()
+        try other.store.sync(packs: own)
+      }
+      try other.store.insert("theirs", ["n": 2])
+      try other.store.sync()
+      packs = own + [try other.store.pack()]
+      _ = try other.store.compact()
+      snapshot = try #require(other.snapshotBytes())
+    }
+
+    func act(_ kind: Switch) throws {
+      let store = device.store
+      guard kind == .rejoin else {
+        let path = store.temporarySnapshotPath()
+        try device.disk.setBytes(path, snapshot)
+        if kind == .adopt { return try store.adopt(snapshot: path) }
+        _ = try store.join(snapshot: path)
+        return
+      }
+      var common = CommonBranch(device.id)
+      for pack in own { try common.add(pack: pack, through: 1) }
+      let staged = try Store.open(
+        StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
+        options: device.options, machine: device.machine)
+      defer { try? staged.close() }
+      try staged.sync(packs: packs)
+      let plan = Rejoining(staged: staged, device: staged.device, common: common)
+      _ = try #require(try store.rejoin(plan) { _ in })
+    }
+  }
+
+  /// One step fails, or all from one on, or the process is killed before one.
+  @Test(arguments: Switch.allCases, ["once", "forever", "killed"])
+  func `a commit behind a switch that failed is durable`(kind: Switch, how: String) throws {
+    var failed = 0
+    for step in 1...200 {
+      let setting = try Setting(kind)
+      let device = setting.device
+      device.disk.failAt(
+        operation: device.disk.operations + step, reason: .io(errno: 5), forever: how != "once")
+      _ = refusal { try setting.act(kind) }
+      let isOver = device.disk.strikeCount == 0
+      if how == "killed" { device.disk.killHolders() } else { try? device.store.close() }
+      if isOver { break }
+      failed += 1
+      device.disk.heal()
+      try device.open()
+      try device.store.insert("second", ["n": 3])
+      try device.store.sync()
+      let content = try StoreContent(device.store)
+      try device.crash(.nothingUnsynced)
+      #expect(try StoreContent(device.store).differences(from: content) == [], "step \(step)")
+    }
+    // One of these is the sync of CURRENT's name.
+    #expect((8..<200).contains(failed))
+  }
+
+  @Test func `a device that takes another name may leave a segment with nothing in it`() throws {
+    let setting = try Setting(.rejoin)
+    let device = setting.device
+    try device.store.insert("more")
+    try device.store.sync()
+    // As a kill between making the segment and its first frame leaves it.
+    let segment = StoreDevice.directory + "/log/" + FileName.segment(2)
+    let bytes = try #require(device.disk.bytes(segment))
+    try device.store.close()
+    try device.disk.setBytes(segment, Array(bytes[..<SegmentHeader.size]))
+    try device.open()
+    let old = device.id
+    try setting.act(.rejoin)
+    #expect(device.id != old)
+    let content = try StoreContent(device.store)
+    try device.reopen()
+    #expect(try StoreContent(device.store) == content)
+    try device.store.insert("later")
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("later") != nil)
+  }
+
+  /// A commit of another thread comes just when a compaction has replaced CURRENT, which was in
+  /// doubt.
+  @Test func `no commit replaces what a compaction has replaced`() throws {
+    let setting = try Setting(.adopt)
+    let device = setting.device
+    let (disk, path) = (device.disk, StoreDevice.directory + "/CURRENT")
+    let current = { @Sendable in
+      disk.bytes(path).flatMap { bytes in try? CurrentFile(bytes, path: path) }
+    }
+    // The second time, without the flag.
+    disk.intercept { step in
+      step.target == path && current()?.isUnsettled == true ? .io(errno: 5) : nil
+    }
+    try setting.act(.adopt)
+    disk.intercept(nil)
+    let adopted = try #require(current())
+    #expect(adopted.isUnsettled && adopted.snapshot > 0)
+    try device.reopen()
+    let store = device.store
+    let errors = Lock<[String]>([])
+    let commits = Lock(0)
+    disk.intercept { step in
+      guard step.verb == "sync", step.path == StoreDevice.directory,
+        current()?.snapshot != adopted.snapshot, commits.withLock({ $0 }) == 0
+      else { return nil }
+      commits.withLock { $0 += 1 }
+      BackgroundThread {
+        do {
+          try store.insert("beside")
+          try store.sync()
+        } catch { errors.withLock { $0.append("\(error)") } }
+      }?.join()
+      return nil
+    }
+    _ = try store.compact()
+    disk.intercept(nil)
+    #expect(commits.withLock { $0 } == 1 && errors.withLock { $0 } == [])
+    let content = try StoreContent(store)
+    try device.crash(.nothingUnsynced)
+    #expect(try StoreContent(device.store) == content)
+    #expect(try device.store.get("theirs") != nil && device.store.get("beside") != nil)
+  }
+
+  @Test func `a kept segment that has lost its frames is no place for new ones`() throws {
+    let device = try StoreDevice(1)
+    try device.store.insert("r")
+    try device.store.sync()
+    _ = try device.store.compact()
+    try device.store.close()
+    let segment = StoreDevice.directory + "/log/" + FileName.segment(1)
+    let bytes = try #require(device.disk.bytes(segment))
+    try device.disk.setBytes(segment, Array(bytes[..<SegmentHeader.size]))
+    try device.open()
+    try device.store.insert("new")
+    try device.store.sync()
+    try device.reopen()
+    #expect(try device.store.get("new") != nil)
+    #expect(try device.store.get("r") != nil)
+  }
+}
