@@ -150,6 +150,8 @@ struct StoreDoubtTests {
     disk.intercept(nil)
     #expect(commits.withLock { $0 } == 1 && errors.withLock { $0 } == [])
     let content = try StoreContent(store)
+    try device.reopen()
+    #expect(try StoreContent(device.store) == content)
     try device.crash(.nothingUnsynced)
     #expect(try StoreContent(device.store) == content)
     #expect(try device.store.get("theirs") != nil && device.store.get("beside") != nil)
