@@ -184,8 +184,8 @@ extension DatastoreManager {
   /// Everything is staged in this root: it goes into its places.
   private func complete(_ journal: MigrationJournal) throws(CairnError) {
     if journal.isInstalled { return try forget(journal) }
-    // Who wrote it may have been killed before its name was durable, or the sync of that has failed:
-    // then no later one can be believed.
+    // Who wrote it may have been killed before its name was durable, or the sync of that failed:
+    // then no later one can ever be trusted.
     try journal.write(root, machine: machine)
     let staging = MigrationStaging(root: root, token: journal.token, machine: machine)
     for item in journal.items { try staging.install(item) }
