@@ -48,6 +48,13 @@ package struct CurrentFile: Equatable, Sendable {
     }
   }
 
+  /// The same, with the flag.
+  package var unsettled: CurrentFile {
+    var result = self
+    result.isUnsettled = true
+    return result
+  }
+
   package func encoded() -> [UInt8] {
     var out = SealedFile.begin(CurrentFile.magic, word: flags)
     out.put(UInt64(truncatingIfNeeded: datastore))

@@ -230,11 +230,16 @@ extension Store {
   /// name is durable, and it says so until then: what a later process commits on top of it would be
   /// nothing on top of the old one.
   func writeAnother(_ current: CurrentFile, _ path: String) throws(StoreError) {
-    var unsettled = current
-    unsettled.isUnsettled = true
-    try write(unsettled, path)
-    // If this fails the next process writes it once more than it would have had to.
-    do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {}
+    try write(current.unsettled, path)
+    writeSettled(current)
+  }
+
+  /// The same without the flag, which is durable. Best effort: the next process tries again.
+  func writeSettled(_ current: CurrentFile) {
+    do {
+      try checkPlace()
+      try current.write(directory: directory, machine: machine)
+    } catch {}
   }
 
   func mayName(_ current: CurrentFile) -> Bool {

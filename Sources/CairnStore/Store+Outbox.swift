@@ -71,7 +71,11 @@ extension Store {
   /// Removes outboxes that nobody needs any more: of other times, and the own one once everything
   /// in it is published. Best effort.
   package func dropOutboxes() {
-    let (rejoinings, published) = state.withLock { ($0.current.rejoinings, $0.published) }
+    let (rejoinings, published, isInDoubt) = state.withLock {
+      ($0.current.rejoinings, $0.published, $0.tail.doubtsCurrent)
+    }
+    // A power cut may bring back a CURRENT that names another one.
+    if isInDoubt { return }
     do throws(DiskError) {
       for entry in try machine.disk.list(directory) {
         guard let number = FileName.outboxNumber(entry.name) else { continue }

@@ -121,13 +121,11 @@ extension Store {
   /// Makes a snapshot of another device the state of a blank store. The file at `temporary` (in
   /// the store's snapshot directory) is verified to the last byte first, and consumed.
   package func adopt(snapshot temporary: String) throws(StoreError) {
+    try checkProcess()
+    // Nothing is there any more if it has got its own name.
+    defer { remove(temporary) }
     try withTurn { () throws(StoreError) in
-      do throws(StoreError) {
-        _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
-      } catch {
-        remove(temporary)
-        throw error
-      }
+      _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
       try makeDirectoriesDurable()
       let number = state.withLock { nextSnapshot($0.current) }
       let path =
@@ -138,10 +136,7 @@ extension Store {
         try file.sync()
         try machine.disk.rename(temporary, to: path)
         try machine.disk.syncDirectory(directory + "/" + FileName.snapshots)
-      } catch {
-        remove(temporary)
-        throw StoreError(LogError(error))
-      }
+      } catch { throw StoreError(LogError(error)) }
       let first = try withState { guarded throws(StoreError) -> UInt64 in
         try requireBlank(guarded)
         return guarded.tail.segment?.header.number ?? guarded.tail.nextNumber

@@ -300,6 +300,8 @@ extension Store {
   /// Before anything builds on what was recovered: writes once more what nothing vouches for, and
   /// syncs it, so that what comes next can vouch for it.
   func settleDoubt(_ guarded: inout Guarded) throws(StoreError) {
+    // The first CURRENT can wait: nothing is there that it could take away.
+    if guarded.current.snapshot != 0 { try settleCurrent(&guarded) }
     guard let doubt = guarded.tail.doubt else { return }
     do throws(DiskError) {
       try doubt.file.write(doubt.bytes.span, at: UInt64(doubt.offset))
@@ -316,14 +318,16 @@ extension Store {
 
   /// Makes sure that CURRENT is what a power cut leaves, before anything builds on it. Whoever made
   /// it may have been killed before its name was durable, or the sync of that has failed: then no
-  /// later one can be believed, and it is written anew.
+  /// later one can be believed, and it is written anew: with the flag first, or else the next process
+  /// would find it without, durable or not.
   func settleCurrent(_ guarded: inout Guarded) throws(StoreError) {
     guard guarded.tail.doubtsCurrent else { return }
     try checkPlace()
     let current = guarded.current
     do throws(LogError) {
       try whileNothingElseIsReplaced { () throws(LogError) in
-        try current.write(directory: directory, machine: machine)
+        try current.unsettled.write(directory: directory, machine: machine)
+        writeSettled(current)
       }
     } catch { throw StoreError(error) }
     guarded.tail.doubtsCurrent = false

@@ -7,7 +7,7 @@ import Synchronization
 /// they were touched.
 ///
 /// All methods may be called from any thread. `state` guards everything in memory and is never
-/// held over a sync of the disk; `committers` has one of them sync for all that wait.
+/// held over the sync of a commit; `committers` has one of them sync for all that wait.
 package final class Store: Sendable {
   package let directory: String
   package let datastore: UInt128

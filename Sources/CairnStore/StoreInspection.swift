@@ -103,7 +103,7 @@ package struct StoreInspection {
         let bytes = try DurableFile.read(
           segment.path, limit: Int(UInt32.max), disk: machine.disk)
       else { throw LogError(.missing, segment.path, "the file is gone") }
-      if isLast, StoreOpening.isUnborn(bytes) {
+      if isLast, segment.number >= current.firstSegment, StoreOpening.isUnborn(bytes) {
         throw LogError(
           .truncated, segment.path, at: 0,
           "it has no header yet: a crash came before its first frame, and the next open makes it "

@@ -151,11 +151,15 @@ struct StoreOpening {
 
   /// Makes sure that CURRENT is what a power cut leaves. Whoever replaced it may have been killed
   /// before its name was durable, or the sync of that has failed: then no later one can be
-  /// believed, and it is written anew. False: what it replaced may still be needed.
+  /// believed, and it is written anew, with its flag if it has it: the first commit takes that away.
+  /// False: what it replaced may still be needed.
   private func settle(
     _ current: CurrentFile, isUnsettled: Bool
   ) throws(LogError) -> Bool {
-    do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
+    do throws(LogError) {
+      let found = isUnsettled ? current.unsettled : current
+      try found.write(directory: directory, machine: machine)
+    } catch {
       // Where there is no room it takes what goes now to make some.
       guard case .disk(let disk) = error.reason, disk.reason == .noSpace else { throw error }
       if isUnsettled { return false }

@@ -32,9 +32,9 @@ struct StoreDoubtTests {
         own = [try device.store.pack()]
         device.store.confirmPublished(through: 1)
         if kind != .joinWhatIsInTheLog { _ = try device.store.compact() }
-        try device.reopen()
         try other.store.sync(packs: own)
       }
+      try device.reopen()
       try other.store.insert("theirs", ["n": 2])
       try other.store.sync()
       packs = own + [try other.store.pack()]
@@ -63,30 +63,116 @@ struct StoreDoubtTests {
     }
   }
 
-  /// One step fails, or all from one on, or the process is killed before one.
-  @Test(arguments: Switch.allCases, ["once", "forever", "killed"])
-  func `a commit behind a switch that failed is durable`(kind: Switch, how: String) throws {
+  enum End: String, CaseIterable {
+    case failedOnce, failed, killed
+  }
+
+  /// Does something of which one step fails, or all from one on, or before which the process is
+  /// killed. Then the process is no more. False: there are not so many steps.
+  private func end(
+    _ device: StoreDevice, _ end: End, at step: Int, _ body: () throws -> Void
+  ) -> Bool {
+    let (disk, number) = (device.disk, device.disk.operations + step)
+    let killed = Lock<MemoryDisk?>(nil)
+    if end == .killed {
+      disk.intercept { step in
+        if step.number == number { killed.withLock { $0 = disk.snapshot() } }
+        return nil
+      }
+    } else {
+      disk.failAt(operation: number, reason: .io(errno: 5), forever: end == .failed)
+    }
+    try? body()
+    disk.intercept(nil)
+    let left = killed.withLock { $0 }
+    let isOver = left == nil && disk.strikeCount == 0
+    device.leave(left ?? disk)
+    device.disk.heal()
+    return !isOver
+  }
+
+  private func current(_ device: StoreDevice) throws -> CurrentFile {
+    let path = StoreDevice.directory + "/CURRENT"
+    return try CurrentFile(try #require(device.disk.bytes(path)), path: path)
+  }
+
+  /// The next process commits something, and then the power goes.
+  private func goOn(_ device: StoreDevice, _ model: CrashModel, _ comment: Comment) throws {
+    try device.open()
+    try device.store.insert("second", ["n": 3])
+    try device.store.sync()
+    let content = try StoreContent(device.store)
+    try device.crash(model)
+    #expect(try StoreContent(device.store).differences(from: content) == [], comment)
+    try device.store.close()
+  }
+
+  @Test(arguments: Switch.allCases, End.allCases)
+  func `a commit behind a switch that failed is durable`(kind: Switch, how: End) throws {
     var failed = 0
     for step in 1...200 {
       let setting = try Setting(kind)
-      let device = setting.device
-      device.disk.failAt(
-        operation: device.disk.operations + step, reason: .io(errno: 5), forever: how != "once")
-      _ = refusal { try setting.act(kind) }
-      let isOver = device.disk.strikeCount == 0
-      if how == "killed" { device.disk.killHolders() } else { try? device.store.close() }
-      if isOver { break }
+      guard end(setting.device, how, at: step, { try setting.act(kind) }) else { break }
       failed += 1
-      device.disk.heal()
-      try device.open()
-      try device.store.insert("second", ["n": 3])
-      try device.store.sync()
-      let content = try StoreContent(device.store)
-      try device.crash(.nothingUnsynced)
-      #expect(try StoreContent(device.store).differences(from: content) == [], "step \(step)")
+      for model in [.nothingUnsynced, .subset(UInt64(step)), .everything] as [CrashModel] {
+        let device = try StoreDevice(3)
+        device.leave(setting.device.disk.snapshot())
+        try goOn(device, model, "step \(step)")
+      }
     }
     // One of these is the sync of CURRENT's name.
     #expect((8..<200).contains(failed))
+  }
+
+  /// The next process finds out, and fails as well.
+  @Test(arguments: Switch.allCases, End.allCases)
+  func `a commit behind two processes that failed is durable`(kind: Switch, how: End) throws {
+    var failed = 0
+    for step in 1...200 {
+      let setting = try Setting(kind)
+      guard end(setting.device, how, at: step, { try setting.act(kind) }) else { break }
+      guard try current(setting.device).isUnsettled else { continue }
+      for act in 0..<3 {
+        for next in 1...100 {
+          let device = try StoreDevice(3)
+          device.leave(setting.device.disk.snapshot())
+          let came = end(device, how, at: next) {
+            try device.open()
+            switch act {
+            case 0:
+              try device.store.insert("between")
+              try device.store.sync()
+            case 1: _ = try device.store.compact()
+            default: try device.store.flush()
+            }
+          }
+          guard came else { break }
+          failed += 1
+          try goOn(device, .nothingUnsynced, "steps \(step) and \(next), act \(act)")
+        }
+      }
+    }
+    #expect(failed > 20)
+  }
+
+  /// What is told to others must not be taken back.
+  @Test(arguments: Switch.allCases)
+  func `what was flushed behind a switch that failed is durable`(kind: Switch) throws {
+    var unsettled = 0
+    for step in 1...200 {
+      let setting = try Setting(kind)
+      let device = setting.device
+      guard end(device, .failedOnce, at: step, { try setting.act(kind) }) else { break }
+      guard try current(device).isUnsettled else { continue }
+      unsettled += 1
+      try device.open()
+      device.store.dropOutboxes()
+      try device.store.flush()
+      let (content, name) = (try StoreContent(device.store), device.id)
+      try device.crash(.nothingUnsynced)
+      #expect(try StoreContent(device.store) == content && device.id == name, "step \(step)")
+    }
+    #expect(unsettled > 0)
   }
 
   @Test func `a device that takes another name may leave a segment with nothing in it`() throws {
@@ -123,7 +209,8 @@ struct StoreDoubtTests {
     }
     // The second time, without the flag.
     disk.intercept { step in
-      step.target == path && current()?.isUnsettled == true ? .io(errno: 5) : nil
+      let found = step.target == path ? current() : nil
+      return found?.isUnsettled == true && found?.snapshot != 0 ? .io(errno: 5) : nil
     }
     try setting.act(.adopt)
     disk.intercept(nil)

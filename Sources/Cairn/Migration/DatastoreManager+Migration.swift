@@ -186,7 +186,7 @@ extension DatastoreManager {
     if journal.isInstalled { return try forget(journal) }
     // Who wrote it may have been killed before its name was durable, or the sync of that failed:
     // then no later one can ever be trusted.
-    try journal.write(root, machine: machine)
+    try settleName(of: journal, in: root)
     let staging = MigrationStaging(root: root, token: journal.token, machine: machine)
     for item in journal.items { try staging.install(item) }
     if journal.other.isEmpty { return try MigrationJournal.remove(root, disk: machine.disk) }
@@ -194,6 +194,16 @@ extension DatastoreManager {
     var done = journal
     done.flags |= MigrationJournal.flagInstalled
     try done.write(root, machine: machine)
+  }
+
+  private func settleName(
+    of journal: MigrationJournal, in root: String
+  ) throws(CairnError) {
+    do throws(CairnError) { try journal.write(root, machine: machine) } catch {
+      // What comes next makes room.
+      guard error.code == .diskSpace else { throw error }
+      do { try machine.disk.syncDirectory(root) } catch { throw CairnError(error) }
+    }
   }
 
   /// Everything is in its place: the file goes once the other root has been told.
@@ -224,7 +234,7 @@ extension DatastoreManager {
         found.token == journal.token
       else { continue }
       // The data is there, in its place or beside it; now it is for good.
-      try found.write(other, machine: machine)
+      try settleName(of: found, in: other)
       for item in journal.items where try isThere(root + "/" + item.directory) {
         try trash.destroy(item.directory)
       }

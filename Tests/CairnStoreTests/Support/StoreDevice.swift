@@ -54,6 +54,12 @@ final class StoreDevice {
     try open()
   }
 
+  /// The process is no more, and the next one will find this.
+  func leave(_ disk: MemoryDisk) {
+    try? store.close()
+    self.disk = disk
+  }
+
   /// The bytes of the snapshot that the store stands on.
   func snapshotBytes() -> [UInt8]? {
     store.snapshotFile().flatMap { disk.bytes($0.path) }
