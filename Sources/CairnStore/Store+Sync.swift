@@ -318,8 +318,8 @@ extension Store {
 
   /// Makes sure that CURRENT is what a power cut leaves, before anything builds on it. Whoever made
   /// it may have been killed before its name was durable, or the sync of that has failed: then no
-  /// later one can be believed, and it is written anew: with the flag first, or else the next process
-  /// would find it without, durable or not.
+  /// later one can be believed, and it is written anew: with the flag first, or else the next
+  /// process would find it without, durable or not.
   func settleCurrent(_ guarded: inout Guarded) throws(StoreError) {
     guard guarded.tail.doubtsCurrent else { return }
     try checkPlace()

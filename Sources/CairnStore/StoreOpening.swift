@@ -151,8 +151,8 @@ struct StoreOpening {
 
   /// Makes sure that CURRENT is what a power cut leaves. Whoever replaced it may have been killed
   /// before its name was durable, or the sync of that has failed: then no later one can be
-  /// believed, and it is written anew, with its flag if it has it: the first commit takes that away.
-  /// False: what it replaced may still be needed.
+  /// believed, and it is written anew, with its flag if it has it: the first commit takes that
+  /// away. False: what it replaced may still be needed.
   private func settle(
     _ current: CurrentFile, isUnsettled: Bool
   ) throws(LogError) -> Bool {
