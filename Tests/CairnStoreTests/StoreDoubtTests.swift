@@ -107,16 +107,24 @@ struct StoreDoubtTests {
     try device.store.close()
   }
 
-  @Test(arguments: Switch.allCases, End.allCases)
-  func `a commit behind a switch that failed is durable`(kind: Switch, how: End) throws {
-    var failed = 0
+  /// What a switch leaves that ends so at each of its steps; returns how many there are.
+  private func each(
+    _ kind: Switch, _ how: End, _ body: (_ left: StoreDevice, _ step: Int) throws -> Void
+  ) throws -> Int {
     for step in 1...200 {
       let setting = try Setting(kind)
-      guard end(setting.device, how, at: step, { try setting.act(kind) }) else { break }
-      failed += 1
+      guard end(setting.device, how, at: step, { try setting.act(kind) }) else { return step - 1 }
+      try body(setting.device, step)
+    }
+    return 200
+  }
+
+  @Test(arguments: Switch.allCases, End.allCases)
+  func `a commit behind a switch that failed is durable`(kind: Switch, how: End) throws {
+    let failed = try each(kind, how) { left, step in
       for model in [.nothingUnsynced, .subset(UInt64(step)), .everything] as [CrashModel] {
         let device = try StoreDevice(3)
-        device.leave(setting.device.disk.snapshot())
+        device.leave(left.disk.snapshot())
         try goOn(device, model, "step \(step)")
       }
     }
@@ -128,14 +136,12 @@ struct StoreDoubtTests {
   @Test(arguments: Switch.allCases, End.allCases)
   func `a commit behind two processes that failed is durable`(kind: Switch, how: End) throws {
     var failed = 0
-    for step in 1...200 {
-      let setting = try Setting(kind)
-      guard end(setting.device, how, at: step, { try setting.act(kind) }) else { break }
-      guard try current(setting.device).isUnsettled else { continue }
+    _ = try each(kind, how) { left, step in
+      guard try current(left).isUnsettled else { return }
       for act in 0..<3 {
         for next in 1...100 {
           let device = try StoreDevice(3)
-          device.leave(setting.device.disk.snapshot())
+          device.leave(left.disk.snapshot())
           let came = end(device, how, at: next) {
             try device.open()
             switch act {
@@ -159,11 +165,8 @@ struct StoreDoubtTests {
   @Test(arguments: Switch.allCases)
   func `what was flushed behind a switch that failed is durable`(kind: Switch) throws {
     var unsettled = 0
-    for step in 1...200 {
-      let setting = try Setting(kind)
-      let device = setting.device
-      guard end(device, .failedOnce, at: step, { try setting.act(kind) }) else { break }
-      guard try current(device).isUnsettled else { continue }
+    _ = try each(kind, .failedOnce) { device, step in
+      guard try current(device).isUnsettled else { return }
       unsettled += 1
       try device.open()
       device.store.dropOutboxes()
