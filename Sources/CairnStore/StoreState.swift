@@ -279,11 +279,12 @@ struct StoreState {
         journal.note(tables[number].ids[pending.slot], table: tables[number].name)
       }
       let before = tables[number].pendingTotals
-      let lists = tables[number].pendingLists.map { Int($0.key.slot) }
+      let slots = tables[number].pendingRecords.map(\.slot)
       tables[number].rollBack()
       if tables[number].isCounted { totals.add(size: before.size, records: before.records) }
-      // Of several lists another one may have come to show meanwhile.
-      for slot in lists where tables[number].isComplex(slot) {
+      // What was noted of a record in conflict is what showed when it was first touched: by a rule
+      // that was pending then, or before another one of several lists came to show.
+      for slot in slots where tables[number].isComplex(slot) {
         tables[number].settle(slot, &ground, rules, &totals)
       }
     }

@@ -148,6 +148,37 @@ struct RuleChangeTests {
     try checkTotals(a.store)
   }
 
+  /// What is noted of a record that is touched under a rule that comes and goes between two syncs.
+  /// Simulation seed 5077.
+  @Test(arguments: [false, true], ["n", "a"])
+  func `rolling back leads to the committed rules, also if they hold again already`(
+    isFolded: Bool, field: String
+  ) throws {
+    let (a, _) = try conflict(isFolded: isFolded)
+    try a.store.setRule(.max, table: "t", field: "a")
+    try a.store.sync()
+    try a.store.setRule(.local, table: "t", field: "a")
+    try a.store.set("r", [field: 5])
+    try a.store.setRule(.max, table: "t", field: "a")
+    try a.store.rollBack()
+    #expect(try a.store.get("r") == ["a": "long long", "n": 0])
+    try checkTotals(a.store)
+  }
+
+  @Test(arguments: [false, true])
+  func `a sync that has nothing to say leads to the committed rules`(isFolded: Bool) throws {
+    let (a, _) = try conflict(isFolded: isFolded)
+    try a.store.setRule(.max, table: "t", field: "a")
+    try a.store.sync()
+    try a.store.setRule(.local, table: "t", field: "a")
+    try a.store.set("r", ["n": 5])
+    try a.store.setRule(.max, table: "t", field: "a")
+    try a.store.set("r", ["n": 0])
+    try a.store.sync()
+    #expect(try a.store.get("r") == ["a": "long long", "n": 0])
+    try checkTotals(a.store)
+  }
+
   @Test func `a compaction counts by the committed rules, not by those to come`() throws {
     let (a, b) = try conflict()
     try a.store.setRule(.local, table: "t", field: "a")
