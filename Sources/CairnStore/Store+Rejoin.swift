@@ -90,7 +90,8 @@ extension Store {
       throw error
     }
     let names = guarded.store.cuts.earlierNames(of: device)
-    guard let (packs, conflicts) = try reauthored(own, plan, names) else { return nil }
+    let common = try commonBranch(own, plan, guarded)
+    guard let (packs, conflicts) = try reauthored(own, common, plan, names) else { return nil }
     var next = guarded.current
     next.device = plan.device.rawValue
     next.snapshot = nextSnapshot(guarded.current)
@@ -169,12 +170,19 @@ extension Store {
   private func ownPacks(
     _ plan: Rejoining, _ guarded: Guarded
   ) throws(StoreError) -> [[UInt8]] {
-    let last = guarded.store.vector[device]
-    var packs = plan.carried
     var have = plan.common.last
     do throws(DecodeError) {
-      if let pack = packs.last { have = try PackReader(pack).header.last }
+      if let pack = plan.carried.last { have = try PackReader(pack).header.last }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    let last = guarded.store.vector[device]
+    return try plan.carried + ownPacks(after: have, through: last, guarded)
+  }
+
+  private func ownPacks(
+    after first: UInt64, through last: UInt64, _ guarded: Guarded
+  ) throws(StoreError) -> [[UInt8]] {
+    var packs: [[UInt8]] = []
+    var have = first
     while have < last {
       let sources = ownSources(have, guarded)
       guard
@@ -191,40 +199,71 @@ extension Store {
   /// Whether it is known how far the sums had come from which own deltas go on.
   package func isCertain(_ plan: Rejoining) throws(StoreError) -> Bool {
     if plan.common.knowsAdditions { return true }
-    let own = try withState { guarded throws(StoreError) in try ownPacks(plan, guarded) }
-    return try !reauthoring(own, plan).isUncertain
+    let (own, common) = try withState { guarded throws(StoreError) in
+      let own = try ownPacks(plan, guarded)
+      return (own, try commonBranch(own, plan, guarded))
+    }
+    return try !reauthoring(own, common, plan).isUncertain
   }
 
   private func reauthoring(
-    _ own: [[UInt8]], _ plan: Rejoining
+    _ own: [[UInt8]], _ common: CommonBranch, _ plan: Rejoining
   ) throws(StoreError) -> Reauthoring {
     var reauthoring = Reauthoring(
-      try common(own, plan), author: plan.device, present: plan.staged.vector,
-      isOnTop: plan.isOnTop)
+      common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
     do throws(DecodeError) {
       for pack in own { try reauthoring.add(pack: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
     return reauthoring
   }
 
-  /// What of the own deltas the folder has. If their files are gone, the state that was put
-  /// together says how far sums had come that go on, unless something has replaced them there.
-  private func common(
-    _ own: [[UInt8]], _ plan: Rejoining
+  /// What of the own deltas the folder has. If their files are gone, the own snapshot and log say
+  /// how far sums had come that go on, unless the snapshot is of later; and so does the state that
+  /// was put together, unless something has replaced them there.
+  private func commonBranch(
+    _ own: [[UInt8]], _ plan: Rejoining, _ guarded: Guarded
   ) throws(StoreError) -> CommonBranch {
     var common = plan.common
-    if common.knowsAdditions || plan.staged.vector[common.device] != common.last { return common }
-    for pack in own {
-      let begun: [CommonBranch.FieldName]
-      do throws(DecodeError) { begun = try common.begunRuns(in: pack) } catch {
-        throw StoreError(LogError(error, directory, at: 0, "own deltas"))
-      }
+    if common.knowsAdditions { return common }
+    var begun: [CommonBranch.FieldName] = []
+    do throws(DecodeError) {
+      for pack in own { begun += try common.begunRuns(in: pack) }
+    } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    if begun.isEmpty { return common }
+    if plan.staged.vector[common.device] == common.last {
       for name in begun {
         let total = try plan.staged.total(of: common.device, name)
         if let total { common.note(total, of: name) }
       }
     }
+    if common.device == device { try noteOwnRuns(of: begun, in: &common, guarded) }
     return common
+  }
+
+  /// How far own sums had come, if the snapshot that is the base here lies before that.
+  private func noteOwnRuns(
+    of names: [CommonBranch.FieldName], in common: inout CommonBranch, _ guarded: Guarded
+  ) throws(StoreError) {
+    var old = StoreState(device: device, isAlone: false)
+    if let base = guarded.store.ground.base { old.adopt(base) }
+    let first = old.vector[device]
+    guard first <= common.last else { return }
+    let packs: [[UInt8]]
+    do throws(StoreError) {
+      packs = try ownPacks(after: first, through: common.last, guarded)
+    } catch {
+      // Kept for publishing only, and dropped since: then nothing more is known.
+      if error.log?.reason == .missing { return }
+      throw error
+    }
+    for name in names {
+      let state = try old.fullState(old.table(name.table), name.record)
+      let total = state.register(name.field).totals.first { $0.device == device }
+      if let total { common.note(total, of: name) }
+    }
+    do throws(DecodeError) {
+      for pack in packs { try common.noteRuns(in: pack) }
+    } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
   }
 
   /// What a device has added to a field, as far as that still counts.
@@ -241,9 +280,9 @@ extension Store {
   /// The same under the new name, put into the staged store, too. Nil if a sum has gone on
   /// meanwhile from where nobody knows.
   private func reauthored(
-    _ own: [[UInt8]], _ plan: Rejoining, _ names: [EarlierName]
+    _ own: [[UInt8]], _ common: CommonBranch, _ plan: Rejoining, _ names: [EarlierName]
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict])? {
-    let reauthoring = try reauthoring(own, plan)
+    let reauthoring = try reauthoring(own, common, plan)
     if reauthoring.isUncertain { return nil }
     var packs = reauthoring.packs
     var conflicts: [SyncOutcome.Conflict] = []

@@ -222,6 +222,36 @@ import Testing
     #expect(report.publishedDeltas == UInt64(1 + later) && a.device == device)
   }
 
+  /// One head did not arrive, the next one by half; how far the first one's file goes was not noted
+  /// before the process ended. Simulation seed 6907.
+  @Test func `files of heads that did not arrive are the own ones`() async throws {
+    let (bench, script) = (IdentityBench(), ScriptedFolder.Script())
+    bench.scripts["a"] = script
+    var a = try bench.open("a")
+    let device = a.device
+    try a.add("a0")
+    try await a.exchange()
+    try a.add("a1")
+    script.write { path, _ in path.hasSuffix(".head") ? .lost : .whole }
+    #expect(await a.exchangeError()?.code == .timeout)
+    try a.close()
+    for path in bench.disk("a").paths() where path.hasSuffix("/" + FileName.chains) {
+      try bench.disk("a").remove(path)
+    }
+    a = try bench.open("a")
+    try a.add("a2")
+    script.write { path, _ in path.hasSuffix(".head") ? .partUnanswered(60) : .whole }
+    #expect(await a.exchangeError()?.code == .timeout)
+    script.write(nil)
+    let report = try await a.exchange()
+    #expect(!report.isRejoining && report.waiting == [])
+    for _ in 0..<4 { try await a.pull() }
+    let late = try bench.open("late")
+    #expect(try await bench.settle([a, late]))
+    #expect(try late.ids() == ["a0", "a1", "a2"])
+    #expect(a.device == device)
+  }
+
   @Test func `of two copies that went on none is chosen, and nothing is written`() async throws {
     let bench = IdentityBench()
     let a = try bench.open("a")

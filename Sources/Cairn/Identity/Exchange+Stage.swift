@@ -223,7 +223,11 @@ extension Exchange {
     for mark in histories.marks[store.device] ?? [] { branch.note(mark.sequence, mark.chain) }
     branch.note(own.last, own.chain)
     var (have, chain) = (own.last, own.chain)
-    if let mark = histories.last(store.device, after: have, through: branch.last) {
+    // Where the log has all from the head on, each delta's is known: a mark is only where a round has
+    // ended, and files may end before it.
+    if let mark = histories.last(store.device, after: have, through: branch.last),
+      try !findsOwnDeltas(after: have, through: mark.sequence)
+    {
       (have, chain) = (mark.sequence, mark.chain)
     }
     while have < branch.last {

@@ -74,6 +74,19 @@ package struct CommonBranch: Sendable {
       since: total.since, last: total.stamp.dot.sequence, total: total.total)
   }
 
+  /// The same from the deltas themselves, those in a pack that are among these.
+  package mutating func noteRuns(in pack: [UInt8]) throws(DecodeError) {
+    var reader = try PackReader(pack)
+    var delta = Delta()
+    while try reader.next(into: &delta) {
+      let sequence = delta.dot.sequence
+      guard delta.dot.device == device, sequence <= last else { continue }
+      delta.forEachAddition(reader.records) { name, addition in
+        additions[name] = Run(since: addition.since, last: sequence, total: addition.total)
+      }
+    }
+  }
+
   /// Whether it is known how far a run had come that began with the delta `since`.
   func knowsRun(_ since: UInt64, _ name: FieldName) -> Bool {
     knowsAdditions || since > last || additions[name]?.since == since

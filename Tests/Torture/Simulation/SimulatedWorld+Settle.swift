@@ -159,14 +159,16 @@ extension SimulatedWorld {
         found.contains { $0.copy === copy }
       }
       if places.isEmpty { continue }
-      let copy = places[decisions % places.count]
+      let turn = decisions[index, default: 0]
+      let copy = places[turn % places.count]
       for name in Set(found.filter { $0.copy === copy }.map(\.device)).sorted() {
+        note("  device \(copy.device.number) leaves out \(name)")
         do { try copy.datastore?.retireDevice(name, givingUp: true) } catch {
           // Its own name of before.
           try copy.demand(error.code == .illegalArgument, "\(name) stays: \(error)")
         }
       }
-      decisions += 1
+      decisions[index] = turn + 1
     }
   }
 
@@ -298,6 +300,9 @@ extension SimulatedWorld {
       guard let store = copy.datastore?.core, store.totals.pending == 0, !copy.isSick,
         let wanted = reference(copy.index, store.vector)
       else { continue }
+      // What this one has not published may be something else than what its twin has, under the
+      // same names.
+      if folder.hasTwins, copy.memory.published < store.vector[store.device] { continue }
       referenceChecks += 1
       try copy.demand(
         copy.memory.shown == wanted,

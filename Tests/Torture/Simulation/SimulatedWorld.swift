@@ -29,7 +29,7 @@ final class SimulatedWorld: @unchecked Sendable {
   /// Files of the list that can't be used, and that nobody is left to write again.
   var ownerlessFiles: Set<String> = []
   /// How often somebody had to choose between groups that had retired each other.
-  var decisions = 0
+  var decisions: [Int: Int] = [:]
   /// After how many rounds nothing happened any more: of the second phase, and again after all
   /// had compacted, refreshed, and waited for what has a grace. nil: it has not come to rest.
   var roundsToRest: (first: Int, second: Int)?

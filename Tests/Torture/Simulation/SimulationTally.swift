@@ -49,7 +49,7 @@ struct SimulationTally {
     {
       ledger.count(name, number)
     }
-    ledger.count("worlds in which somebody had to decide", world.decisions > 0 ? 1 : 0)
+    ledger.count("worlds in which somebody had to decide", world.decisions.isEmpty ? 0 : 1)
     ledger.count("files of the list that nobody is left to mend", world.ownerlessFiles.count)
     ledger.count("checks against the reference", world.referenceChecks)
     ledger.count("cuts that all agreed on", world.sealedCuts)
