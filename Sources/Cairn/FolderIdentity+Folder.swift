@@ -44,8 +44,8 @@ extension FolderIdentity {
     CairnError(
       .retryLater,
       "\(FileName.folderIdentity) in the shared folder is not wholly there yet (\(bytes.count) "
-        + "bytes); nothing was changed. Wait until the rest has arrived, or exchange on a device "
-        + "that has used this folder before: it writes the file again",
+        + "bytes); nothing was changed. Wait until the rest has arrived, or start the app again on "
+        + "a device that has used this folder before: its first exchange writes the file again",
       file: FileName.folderIdentity)
   }
 }

@@ -41,6 +41,16 @@ extension Store {
     } catch { throw LogError(error) }
   }
 
+  /// The last own delta in the outbox, 0 if there is none.
+  func outboxEnd() throws(StoreError) -> UInt64 {
+    let rejoinings = state.withLock { $0.current.rejoinings }
+    if rejoinings == 0 { return 0 }
+    do throws(LogError) {
+      let files = try outboxFiles(directory + "/" + FileName.outbox(rejoinings))
+      return files.reduce(0) { $1.1.device == device.rawValue ? max($0, $1.1.last) : $0 }
+    } catch { throw StoreError(error) }
+  }
+
   /// Writes packs of a device as an outbox, durably. What an attempt before this has left there
   /// goes first.
   func writeOutbox(

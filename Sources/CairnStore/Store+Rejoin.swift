@@ -196,14 +196,15 @@ extension Store {
 
   private static let ownPackBytes = 4 << 20
 
-  /// Whether it is known how far the sums had come from which own deltas go on.
-  package func isCertain(_ plan: Rejoining) throws(StoreError) -> Bool {
-    if plan.common.knowsAdditions { return true }
+  /// What the plan says of the own deltas that the folder has, with how far the sums had come from
+  /// which those behind them go on; nil if that is not known of all.
+  package func certainBranch(_ plan: Rejoining) throws(StoreError) -> CommonBranch? {
+    if plan.common.knowsAdditions { return plan.common }
     let (own, common) = try withState { guarded throws(StoreError) in
       let own = try ownPacks(plan, guarded)
       return (own, try commonBranch(own, plan, guarded))
     }
-    return try !reauthoring(own, common, plan).isUncertain
+    return try reauthoring(own, common, plan).isUncertain ? nil : common
   }
 
   private func reauthoring(
@@ -224,19 +225,22 @@ extension Store {
     _ own: [[UInt8]], _ plan: Rejoining, _ guarded: Guarded
   ) throws(StoreError) -> CommonBranch {
     var common = plan.common
-    if common.knowsAdditions { return common }
+    // Who keeps its name goes on with its sums as they are.
+    if common.knowsAdditions || plan.device == common.device { return common }
     var begun: [CommonBranch.FieldName] = []
     do throws(DecodeError) {
       for pack in own { begun += try common.begunRuns(in: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
-    if begun.isEmpty { return common }
     if plan.staged.vector[common.device] == common.last {
       for name in begun {
         let total = try plan.staged.total(of: common.device, name)
         if let total { common.note(total, of: name) }
       }
     }
-    if common.device == device { try noteOwnRuns(of: begun, in: &common, guarded) }
+    begun.removeAll(where: common.isNoted)
+    if common.device == device, !begun.isEmpty {
+      try noteOwnRuns(of: begun, in: &common, guarded)
+    }
     return common
   }
 
@@ -252,7 +256,7 @@ extension Store {
     do throws(StoreError) {
       packs = try ownPacks(after: first, through: common.last, guarded)
     } catch {
-      // Kept for publishing only, and dropped since: then nothing more is known.
+      // A file has gone that the log needs: the folder may still bring what it had.
       if error.log?.reason == .missing { return }
       throw error
     }

@@ -70,11 +70,16 @@ extension Exchange {
         return nil
       }
     }
-    let isCertain = try wrapped { [plan] () throws(StoreError) in try store.isCertain(plan) }
-    if !isCertain {
+    let known = staging.state.withLock { $0.common }
+    // What was found out before stays so, also when a compaction has gone over it since.
+    if let known, known.last == through, !plan.common.knowsAdditions { plan.common = known }
+    let certain = try wrapped { [plan] () throws(StoreError) in try store.certainBranch(plan) }
+    guard let certain else {
       wait("its own deltas 1 to \(through) are in the folder")
       return nil
     }
+    plan.common = certain
+    staging.state.withLock { $0.common = certain }
     return plan
   }
 

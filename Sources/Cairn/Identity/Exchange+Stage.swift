@@ -223,8 +223,8 @@ extension Exchange {
     for mark in histories.marks[store.device] ?? [] { branch.note(mark.sequence, mark.chain) }
     branch.note(own.last, own.chain)
     var (have, chain) = (own.last, own.chain)
-    // Where the log has all from the head on, each delta's is known: a mark is only where a round has
-    // ended, and files may end before it.
+    // Where the log has all from the head on, each delta's is known. Marks may be missing in between,
+    // where files end.
     if let mark = histories.last(store.device, after: have, through: branch.last),
       try !findsOwnDeltas(after: have, through: mark.sequence)
     {
@@ -257,8 +257,7 @@ extension Exchange {
     after sequence: UInt64, through last: UInt64
   ) throws(CairnError) -> Bool {
     do throws(StoreError) {
-      let found = try store.ownPack(after: sequence, through: last, limit: 1)
-      return found != nil || last <= sequence
+      return try store.hasOwnDeltas(after: sequence, through: last)
     } catch {
       if case .disk(let disk)? = error.log?.reason, disk.reason != .notFound {
         throw CairnError(error)

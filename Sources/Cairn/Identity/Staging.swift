@@ -20,6 +20,8 @@ final class Staging: Sendable {
     var plan: Rejoining?
     /// What another copy of this device has published, under the nonce of its head.
     var branch: (nonce: UInt64, files: [PublishedBranch.File])?
+    /// How far the own sums had come where others do not go on.
+    var common: CommonBranch?
   }
 
   init(for exchange: Exchange) throws(CairnError) {

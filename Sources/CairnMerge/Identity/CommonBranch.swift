@@ -74,6 +74,9 @@ package struct CommonBranch: Sendable {
       since: total.since, last: total.stamp.dot.sequence, total: total.total)
   }
 
+  /// Whether the device's last additions to a field are known.
+  package func isNoted(_ name: FieldName) -> Bool { additions[name] != nil }
+
   /// The same from the deltas themselves, those in a pack that are among these.
   package mutating func noteRuns(in pack: [UInt8]) throws(DecodeError) {
     var reader = try PackReader(pack)

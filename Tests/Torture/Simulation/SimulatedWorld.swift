@@ -24,6 +24,8 @@ final class SimulatedWorld: @unchecked Sendable {
   var ambiguousNames = 0
   /// Worlds in which the folder has lost a cut that the other side would have to give way to.
   var lostCuts = 0
+  /// Worlds in which a device that gives way can't find out how far a sum of its own had come.
+  var unknownSums = 0
   /// Installations that a device was when it was restored: the backup may not know of them yet.
   var leftInstallations: Set<UInt64> = []
   /// Files of the list that can't be used, and that nobody is left to write again.

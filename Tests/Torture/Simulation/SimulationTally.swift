@@ -15,6 +15,7 @@ struct SimulationTally {
   private static let limits = [
     "worlds with a copy that is too old", "worlds with a name that was left twice",
     "worlds with a cut in a file that the folder has lost",
+    "worlds with a sum of which nobody knows how far it had come",
   ]
 
   mutating func count(_ name: String, _ number: Int = 1) { ledger.count(name, number) }
@@ -45,7 +46,8 @@ struct SimulationTally {
     ledger.count("worlds at rest", world.roundsToRest == nil ? 0 : 1)
     if let rounds = world.roundsToRest { noteRounds(rounds) }
     for (name, number) in zip(
-      Self.limits, [world.strandedCopies, world.ambiguousNames, world.lostCuts])
+      Self.limits,
+      [world.strandedCopies, world.ambiguousNames, world.lostCuts, world.unknownSums])
     {
       ledger.count(name, number)
     }
