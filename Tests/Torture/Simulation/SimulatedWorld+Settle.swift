@@ -7,7 +7,8 @@ import TestSupport
 /// The second phase: nothing fails any more, everybody meets, and all must have the same.
 extension SimulatedWorld {
   static let roundsMax = 8
-  static let roundsWithRetirements = 32
+  /// A decision shows what it comes to after `roundsMax`, and several devices may have to make one.
+  static let roundsWithRetirements = 6 * roundsMax
   private static let isTooOld = "can't be compared with what is here"
   private static let isNowhere = "of the device are nowhere"
   private static let isLeftTwice = "this device has left its name"
