@@ -115,6 +115,8 @@ final class Exchange: Sendable {
     var untold: [SyncOutcome] = []
     /// So has the first round.
     var hasLooked = false
+    /// How far the own sums had come where others do not go on, as far as that was found out.
+    var common: CommonBranch?
     /// A store that is put together stands on a snapshot that has this cut.
     var foundation: Cut?
     /// The own head in the folder was found to be what we wrote.
@@ -191,6 +193,7 @@ final class Exchange: Sendable {
     {
       store.confirmPublished(through: memory.withLock { $0.own.last })
     }
+    if store.hasRejoined { store.dropOutboxes() }
     observed.onStall { [transfers] in transfers.gauge.noteStalled($0) }
     noteInbox()
   }

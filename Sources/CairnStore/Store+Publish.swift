@@ -19,7 +19,9 @@ extension Store {
   /// Whether `ownPack` has all of these: false, or an error that says so, if the first ones are not
   /// there. What it has begins anywhere and goes on to the end, but for one gap that there may be
   /// between what is still in the outbox and the log, of what was published.
-  package func hasOwnDeltas(after sequence: UInt64, through last: UInt64) throws(StoreError) -> Bool {
+  package func hasOwnDeltas(
+    after sequence: UInt64, through last: UInt64
+  ) throws(StoreError) -> Bool {
     var start = sequence
     while start < last {
       guard try ownPack(after: start, through: last, limit: 1) != nil else { return false }

@@ -70,16 +70,24 @@ extension Exchange {
         return nil
       }
     }
-    let known = staging.state.withLock { $0.common }
-    // What was found out before stays so, also when a compaction has gone over it since.
-    if let known, known.last == through, !plan.common.knowsAdditions { plan.common = known }
-    let certain = try wrapped { [plan] () throws(StoreError) in try store.certainBranch(plan) }
+    let known = memory.withLock { $0.common }
+    // What this process has found out stays so, also when a compaction has gone over it since.
+    if let known, known.device == store.device, known.last == through, !plan.common.knowsAdditions {
+      plan.common = known
+    }
+    let certain: CommonBranch?
+    do throws(StoreError) { certain = try store.certainBranch(plan) } catch {
+      guard error.log?.reason == .missing else { throw CairnError(error) }
+      // A compaction has dropped what is published since it was looked for.
+      wait("its own deltas \(through + 1) to \(last) are found in the folder")
+      return nil
+    }
     guard let certain else {
       wait("its own deltas 1 to \(through) are in the folder")
       return nil
     }
     plan.common = certain
-    staging.state.withLock { $0.common = certain }
+    memory.withLock { $0.common = certain }
     return plan
   }
 

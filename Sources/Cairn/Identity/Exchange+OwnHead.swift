@@ -146,7 +146,10 @@ extension Exchange {
         memory.publication?.confirmedNonce = head.nonce
         return true
       }
-      if isCurrent { store.confirmPublished(through: head.last) }
+      if isCurrent {
+        store.confirmPublished(through: head.last)
+        if store.hasRejoined { store.dropOutboxes() }
+      }
     }
   }
 

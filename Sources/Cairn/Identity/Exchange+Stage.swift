@@ -223,8 +223,8 @@ extension Exchange {
     for mark in histories.marks[store.device] ?? [] { branch.note(mark.sequence, mark.chain) }
     branch.note(own.last, own.chain)
     var (have, chain) = (own.last, own.chain)
-    // Where the log has all from the head on, each delta's is known. Marks may be missing in between,
-    // where files end.
+    // Where the log has all from the head on, each delta's is known. In between, where files end,
+    // marks may be missing.
     if let mark = histories.last(store.device, after: have, through: branch.last),
       try !findsOwnDeltas(after: have, through: mark.sequence)
     {

@@ -20,8 +20,6 @@ final class Staging: Sendable {
     var plan: Rejoining?
     /// What another copy of this device has published, under the nonce of its head.
     var branch: (nonce: UInt64, files: [PublishedBranch.File])?
-    /// How far the own sums had come where others do not go on.
-    var common: CommonBranch?
   }
 
   init(for exchange: Exchange) throws(CairnError) {
@@ -80,7 +78,6 @@ final class Staging: Sendable {
   /// What a process that was killed has left behind; unless it is gone on with.
   static func removeLeftovers(of store: Store, isWanted: Bool, _ machine: Machine) {
     if !isWanted { do { try machine.disk.removeTree(directory(of: store)) } catch {} }
-    if store.hasRejoined { store.dropOutboxes() }
   }
 
   /// Gives the files back, and removes them. Best effort: the next opening tries again.
