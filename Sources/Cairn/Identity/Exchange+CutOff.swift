@@ -70,6 +70,15 @@ extension Exchange {
         return nil
       }
     }
+    return try withSums(plan, last, wait)
+  }
+
+  /// The plan with how far the own sums had come that go on; nil as long as that can't be told.
+  private func withSums(
+    _ plan: Rejoining, _ last: UInt64, _ wait: (String) -> Void
+  ) throws(CairnError) -> Rejoining? {
+    var plan = plan
+    let through = plan.common.last
     let known = memory.withLock { $0.common }
     // What this process has found out stays so, also when a compaction has gone over it since.
     if let known, known.device == store.device, known.last == through, !plan.common.knowsAdditions {
