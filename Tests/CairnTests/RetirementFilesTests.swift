@@ -145,7 +145,23 @@ import Testing
     for device in [a, b, away] { #expect(try device.table("t").record("r")?.int("n") == 119) }
   }
 
-  @Test func `it waits for its files if others have replaced the sum that it goes on from`()
+  /// Its own snapshot is of when all had the 5.
+  @Test func `how far a sum had come that others have replaced is in the own snapshot`()
+    async throws
+  {
+    let (a, b, away) = try await withoutFiles()
+    let name = away.device
+    try a.table("t").record("r")?.delete()
+    try a.table("t").insert(["n": 100], id: "r")
+    try await bench.settle([a, b])
+    try away.table("t").record("r")?.set("n", 16)
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    try bench.expectEqual([a, b, away])
+    for device in [a, b, away] { #expect(try device.table("t").record("r")?.int("n") == 101) }
+  }
+
+  @Test func `it waits for its files if its snapshot has what others lack, and its sum is gone`()
     async throws
   {
     let (a, b, away) = try await withoutFiles()
@@ -153,6 +169,8 @@ import Testing
     try a.table("t").record("r")?.set("n", "none")
     try await bench.settle([a, b])
     try away.table("t").record("r")?.set("n", 16)
+    try away.sync()
+    try away.compact()
     #expect(try await !bench.settle([away, a, b]))
     #expect(away.device == name)
     #expect(bench.unrest.contains { $0.contains("its own deltas 1 to 1 are in the folder") })

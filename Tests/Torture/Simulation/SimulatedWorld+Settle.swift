@@ -77,14 +77,11 @@ extension SimulatedWorld {
   }
 
   /// A look at the list by devices that may have left half a cairn.json at the last one: as long as
-  /// its process runs, the exchange of a datastore need not find it so.
-  private func lookAtListBefore(_ device: SimulatedDevice) async throws {
+  /// its process runs, the exchange of a datastore need not find it so. What it can't do before all
+  /// have met it has to do in the end.
+  private func lookAtListBefore(_ device: SimulatedDevice) async {
     count()
-    do { _ = try await device.manager.refresh() } catch {
-      guard error.code == .retryLater else {
-        throw TortureFailure("device \(device.number): before all meet its refresh fails: \(error)")
-      }
-    }
+    do { _ = try await device.manager.refresh() } catch { note("  \(error)") }
   }
 
   /// A device looks at the list of datastores. Returns what it can't use of it: what crashes have
@@ -133,7 +130,7 @@ extension SimulatedWorld {
       held = []
       let changes = folder.changes
       for device in devices {
-        if round == 0 { try await lookAtListBefore(device) }
+        if round == 0 { await lookAtListBefore(device) }
         for copy in device.copies {
           if try await !meet(copy, device) { isQuiet = false }
         }
