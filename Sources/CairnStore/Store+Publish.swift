@@ -16,20 +16,15 @@ extension Store {
     return try ownPack(sources, after: sequence, through: last, limit: limit)
   }
 
-  /// Whether `ownPack` has all of these: false, or an error that says so, if the first ones are not
-  /// there. What it has begins anywhere and goes on to the end, but for one gap that there may be
-  /// between what is still in the outbox and the log, of what was published.
-  package func hasOwnDeltas(
+  /// Throws `missing` if `ownPack` does not have all of these. What it has goes on to the end, but
+  /// for one gap that there may be between what is still in the outbox and the log, of what was
+  /// published: so the first one is asked for, and the first one behind the outbox.
+  package func checkOwnDeltas(
     after sequence: UInt64, through last: UInt64
-  ) throws(StoreError) -> Bool {
-    var start = sequence
-    while start < last {
-      guard try ownPack(after: start, through: last, limit: 1) != nil else { return false }
-      let end = try outboxEnd()
-      if end <= start { break }
-      start = end
-    }
-    return true
+  ) throws(StoreError) {
+    _ = try ownPack(after: sequence, through: last, limit: 1)
+    let end = try outboxEnd()
+    if end > sequence { _ = try ownPack(after: end, through: last, limit: 1) }
   }
 
   /// Where own deltas are.

@@ -140,13 +140,13 @@ import Testing
     try staged.close()
     try a.store.insert("after")
     try a.store.sync()
-    #expect(try a.store.hasOwnDeltas(after: 0, through: 3))
+    try a.store.checkOwnDeltas(after: 0, through: 3)
     a.store.confirmPublished(through: 3)
     _ = try a.store.compact()
-    #expect(try a.store.hasOwnDeltas(after: 0, through: 2))
+    try a.store.checkOwnDeltas(after: 0, through: 2)
     for start in 0...2 as ClosedRange<UInt64> {
       let error = #expect(throws: StoreError.self) {
-        try a.store.hasOwnDeltas(after: start, through: 3)
+        try a.store.checkOwnDeltas(after: start, through: 3)
       }
       #expect(error?.log?.reason == .missing)
     }

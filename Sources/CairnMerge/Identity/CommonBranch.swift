@@ -45,9 +45,7 @@ package struct CommonBranch: Sendable {
       guard delta.dot.device == device, delta.dot.sequence == last + 1, last < end else { continue }
       last += 1
       for dependency in delta.dependencies { context.insert(dependency) }
-      delta.forEachAddition(reader.records) { name, addition in
-        additions[name] = Run(since: addition.since, last: last, total: addition.total)
-      }
+      noteRuns(of: delta, reader.records)
     }
   }
 
@@ -82,11 +80,15 @@ package struct CommonBranch: Sendable {
     var reader = try PackReader(pack)
     var delta = Delta()
     while try reader.next(into: &delta) {
-      let sequence = delta.dot.sequence
-      guard delta.dot.device == device, sequence <= last else { continue }
-      delta.forEachAddition(reader.records) { name, addition in
-        additions[name] = Run(since: addition.since, last: sequence, total: addition.total)
-      }
+      guard delta.dot.device == device, delta.dot.sequence <= last else { continue }
+      noteRuns(of: delta, reader.records)
+    }
+  }
+
+  private mutating func noteRuns(of delta: Delta, _ names: [RecordName]) {
+    delta.forEachAddition(names) { name, addition in
+      additions[name] = Run(
+        since: addition.since, last: delta.dot.sequence, total: addition.total)
     }
   }
 

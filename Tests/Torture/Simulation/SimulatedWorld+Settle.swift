@@ -124,7 +124,8 @@ extension SimulatedWorld {
   /// than what the folder still has of it: it says so, and publishes nothing; that is a known
   /// limit, and such a world does not come to rest.
   private func meet() async throws -> Int? {
-    for round in 0..<(profile.retires ? Self.roundsWithRetirements : Self.roundsMax) {
+    let limit = profile.retires ? Self.roundsWithRetirements : Self.roundsMax
+    for round in 0..<limit {
       var isQuiet = true
       obstacles = []
       held = []
@@ -162,7 +163,7 @@ extension SimulatedWorld {
       return nil
     }
     throw TortureFailure(
-      "no convergence after \(Self.roundsMax) rounds: "
+      "no convergence after \(limit) rounds: "
         + obstacles.joined(separator: "; ") + "; held: "
         + held.map { "\($0.device) by \($0.copy.id)" }.joined(separator: ", ") + "; " + vectors)
   }

@@ -30,7 +30,7 @@ final class SimulatedWorld: @unchecked Sendable {
   var leftInstallations: Set<UInt64> = []
   /// Files of the list that can't be used, and that nobody is left to write again.
   var ownerlessFiles: Set<String> = []
-  /// How often somebody had to choose between groups that had retired each other.
+  /// How often somebody had to choose between groups that had retired each other, by datastore.
   var decisions: [Int: Int] = [:]
   /// After how many rounds nothing happened any more: of the second phase, and again after all
   /// had compacted, refreshed, and waited for what has a grace. nil: it has not come to rest.
