@@ -71,7 +71,9 @@ struct Crashes: AsyncParsableCommand {
   private var plan: CrashPlan {
     get throws {
       if let only { return try CrashPlan(only: only, variant: variant) }
-      if short { return CrashPlan(sequences: 1, extra: 2, variants: 4) }
+      if short, states == nil { return CrashPlan(sequences: 1, extra: 2, variants: 4) }
+      // Little of each, of as many as are asked for.
+      if short { return CrashPlan(sequences: 3, extra: 3, variants: 10_000) }
       return CrashPlan(
         sequences: long ? 3 : 2, extra: long ? 3 : 2, variants: long ? 10_000 : 100)
     }
@@ -82,7 +84,8 @@ struct Crashes: AsyncParsableCommand {
       return CrashSearch.Effort(
         plan: FatePlan(changes: 4, samples: 6, parts: 5),
         deepPlan: FatePlan(changes: 2, samples: 2, parts: 2), deepEvery: 60, goOnEvery: 50,
-        verifyEvery: 10, againEvery: 5, failEvery: 10, killsEvery: 5, deepMax: 24)
+        verifyEvery: 10, againEvery: 5, failEvery: states == nil ? 10 : 5, killsEvery: 5,
+        deepMax: 24)
     }
     return CrashSearch.Effort(
       plan: FatePlan(changes: long ? 10 : 6, samples: long ? 200 : 24, parts: long ? 60 : 14),
