@@ -1,24 +1,28 @@
 /// Exchanges an open datastore in the background, until it is closed.
 final class BackgroundExchange: Sendable {
   private let rounds: BackgroundRounds
+  /// Who is told of each round.
+  let reports: ReportHandler<ExchangeReport>
 
   init(
     _ exchange: Exchange, pollSeconds: ClosedRange<Double>,
     round: @escaping @Sendable () async throws(CairnError) -> ExchangeReport,
-    onReport: @escaping @Sendable (Result<ExchangeReport, CairnError>) -> Void
+    onReport: ReportHandler<ExchangeReport>.Handler?
   ) {
+    let reports = ReportHandler(onReport)
+    self.reports = reports
     let watched = exchange.folder.base.directoryPath.map { $0 + "/" + exchange.directory }
     rounds = BackgroundRounds(watching: watched, pollSeconds: pollSeconds) {
       do throws(CairnError) {
         let report = try await round()
-        onReport(.success(report))
+        reports.tell(.success(report))
         // What is only waited for is looked at less and less often, too.
         let moved =
           report.publishedFiles + report.fetchedFiles + report.mergedFiles
           + report.publishedAttachments + report.fetchedAttachments
         return moved == 0 ? .idle : .moved
       } catch {
-        return BackgroundRounds.Outcome(of: error) { onReport(.failure($0)) }
+        return BackgroundRounds.Outcome(of: error) { reports.tell(.failure($0)) }
       }
     }
   }

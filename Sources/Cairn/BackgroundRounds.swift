@@ -3,12 +3,12 @@ internal import Synchronization
 
 /// Does something again and again: after a hint at once, otherwise at intervals that double while
 /// nothing happens. Hints (a commit, a change in a watched directory) may be missed; the clock
-/// always goes on.
+/// always goes on, from the end of each round.
 final class BackgroundRounds: Sendable {
   private let events: AsyncStream<Void>.Continuation
   private let task: Task<Void, Never>
-  private let ticker: Task<Void, Never>
-  private let watcher: DirectoryWatcher?
+  private let timer: RoundTimer
+  private let watcher: LateWatcher
 
   /// What came of a round.
   enum Outcome: Sendable {
@@ -29,7 +29,7 @@ final class BackgroundRounds: Sendable {
     }
   }
 
-  /// Starts with a round at once.
+  /// Starts with a round at once. The directory may come to be later, in a round for example.
   init(
     watching directory: String?, pollSeconds: ClosedRange<Double>,
     _ round: @escaping @Sendable () async -> Outcome
@@ -40,14 +40,10 @@ final class BackgroundRounds: Sendable {
     self.events = events
     let shortest = max(0.01, pollSeconds.lowerBound)
     let pause = PollPause(shortest: shortest, longest: max(shortest, pollSeconds.upperBound))
-    watcher = directory.flatMap { DirectoryWatcher(directory: $0) { events.yield() } }
-    let ticker = Task {
-      while !Task.isCancelled {
-        do { try await Task.sleep(for: .seconds(pause.current)) } catch { return }
-        events.yield()
-      }
-    }
-    self.ticker = ticker
+    let watcher = LateWatcher(directory) { events.yield() }
+    let timer = RoundTimer { events.yield() }
+    (self.watcher, self.timer) = (watcher, timer)
+    watcher.start()
     task = Task {
       for await _ in stream {
         if Task.isCancelled { return }
@@ -55,9 +51,12 @@ final class BackgroundRounds: Sendable {
         case .moved: pause.note(isIdle: false)
         case .idle: pause.note(isIdle: true)
         case .stop:
-          ticker.cancel()
+          timer.stop()
+          watcher.stop()
           return
         }
+        if watcher.start() { events.yield() }
+        timer.set(seconds: pause.current)
       }
     }
     events.yield()
@@ -68,16 +67,16 @@ final class BackgroundRounds: Sendable {
 
   func stop() {
     events.finish()
-    ticker.cancel()
     task.cancel()
-    watcher?.stop()
+    timer.stop()
+    watcher.stop()
   }
 
   deinit { stop() }
 }
 
 /// The pause between two looks: short after something happened, doubling while nothing does.
-private final class PollPause: Sendable {
+final class PollPause: Sendable {
   private let shortest: Double
   private let longest: Double
   private let state: Lock<Double>

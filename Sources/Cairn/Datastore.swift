@@ -8,8 +8,15 @@ internal import Synchronization
 ///
 /// Changes show at once, on all threads, and are one atomic, durable delta when `sync()` returns;
 /// what was not synced is gone after `close()`. Changes of other devices become visible in
-/// `sync()` only. All methods may be called from any thread; those that read or change are quick
-/// and never wait for the network or (but for `sync`, `compact` and `close`) for the disk's sync.
+/// `sync()` only. All methods may be called from any thread. Those that read or change never wait
+/// for the network; they are quick, but read from the disk what is not in memory, and wait for each
+/// other. A commit's own sync of the disk holds nobody up. Others do, now and then, since they are
+/// made under the lock that reads take: when a part of the log is full and the next one begins,
+/// when a snapshot takes the place of the log, or after a sync of the disk that failed.
+///
+/// The unit is the datastore, not the thread: `sync()` commits and `rollback()` takes back what all
+/// threads have changed. Each call that changes something, of several fields of a record too, is in
+/// one commit as a whole; several calls of a thread may be parted by another thread's `sync()`.
 public final class Datastore: Sendable {
   /// Its id: private, or shareable with a leading dot.
   public let id: String
@@ -194,6 +201,11 @@ public final class Datastore: Sendable {
   /// fetched from other devices. Never waits for a network. While much is written at once, it waits
   /// for the compaction that runs beside: for seconds where a datastore has millions of records.
   ///
+  /// The commit has all that any thread has changed until then, whoever calls it: a thread that is
+  /// half done with several calls has the first of them in it. To have several changes committed
+  /// together, make them by one call (`Record.update(_:)`), or sync only where none are half made:
+  /// on one actor, or under a lock of the app's.
+  ///
   /// What other devices delete beyond `Options.massDeleteLimit` is not taken: what those devices
   /// sent waits, and `massDelete` of the result and of `status` says so.
   ///
@@ -246,7 +258,8 @@ public final class Datastore: Sendable {
     }
   }
 
-  /// Takes back everything that was changed since the last sync.
+  /// Takes back everything that was changed since the last sync, by all threads: also what another
+  /// one has changed and means to commit.
   public func rollback() throws(CairnError) {
     try wrapped { () throws(StoreError) in try store.rollBack() }
   }
@@ -273,7 +286,7 @@ public final class Datastore: Sendable {
 
   /// Another device has deleted the datastore: every use of it throws `deleted` from now on, and
   /// `status.needsReset` is set. It stays open, and keeps its lock, until it is closed; then its
-  /// files go. Returns false if that is known already.
+  /// files go to the trash. Returns false if that is known already.
   @discardableResult
   func markDeleted() -> Bool {
     if store.ending != nil { return false }
@@ -283,6 +296,7 @@ public final class Datastore: Sendable {
           + "is another one", id: id))
     stopExchanging()
     observers.tellStatus()
+    observers.finishChanges()
     return true
   }
 
@@ -336,10 +350,18 @@ public final class Datastore: Sendable {
   }
 
   /// Exchanges in the background from now on: at once, after each commit, when the folder changes,
-  /// and at intervals that grow while nothing happens. `onReport` is called after each round, on
-  /// no particular thread, with the report or the error.
+  /// and at intervals that grow while nothing happens.
+  ///
+  /// That the folder has changed is seen on Linux, where it is a directory and something on this
+  /// computer changes it: a sync engine, another process. On macOS, and with servers and what other
+  /// computers do in a directory of the network, it is the clock that looks
+  /// (`Options.pollSeconds`).
+  ///
+  /// - Parameter onReport: Called after each round, on no particular thread, with the report or the
+  ///   error. If it exchanges in the background already, this one takes the place of the one
+  ///   before; without one that goes on being called.
   public func startExchanging(
-    onReport: @escaping @Sendable (Result<ExchangeReport, CairnError>) -> Void = { _ in }
+    onReport: (@Sendable (Result<ExchangeReport, CairnError>) -> Void)? = nil
   ) throws(CairnError) {
     guard let exchanger else {
       throw CairnError(
@@ -347,9 +369,9 @@ public final class Datastore: Sendable {
     }
     try checkUsable(id)
     defer { exchanger.condition.tell() }
-    background.withLock { running in
+    let earlier = background.withLock { running -> BackgroundExchange? in
       exchanger.condition.set { $0.isInBackground = true }
-      if running != nil { return }
+      if let running { return running }
       running = BackgroundExchange(
         exchanger, pollSeconds: manager.options.pollSeconds,
         round: { [weak self] () async throws(CairnError) in
@@ -357,7 +379,9 @@ public final class Datastore: Sendable {
           return try await exchange()
         }, onReport: onReport)
       isInBackground.store(true, ordering: .releasing)
+      return nil
     }
+    earlier?.reports.replace(with: onReport)
   }
 
   /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to

@@ -4,7 +4,8 @@ internal import CairnMerge
 internal import CairnStore
 
 /// Looks at the files of a closed datastore and changes none: for tools, and for people who open
-/// one at night because something looks wrong. Holds the datastore's lock until `close()`.
+/// one at night because something looks wrong. Holds the datastore's lock until `close()`. For one
+/// thread at a time: it is not `Sendable`.
 public final class DatastoreInspector {
   private let inspection: StoreInspection
 

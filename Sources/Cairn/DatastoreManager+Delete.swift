@@ -36,8 +36,9 @@ extension DatastoreManager {
   /// Removes the local copy of a closed datastore of an account. Changes that are not published
   /// yet are lost; opening it again fetches what the folder has.
   ///
-  /// - Throws: `alreadyOpen` if it is open, `notFound` if there is no copy on this device,
-  ///   `invalidOperation` for a local datastore.
+  /// - Throws: `alreadyOpen` if it is open, `notFound` if there is no copy on this device, nor is
+  ///   there one any more of a datastore that another device has deleted and that was closed since:
+  ///   closing moves it to the trash; `invalidOperation` for a local datastore.
   public func uncacheDatastore(_ id: String) throws(CairnError) {
     guard !isLocal else {
       throw CairnError(

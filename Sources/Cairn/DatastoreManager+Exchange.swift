@@ -33,32 +33,45 @@ extension DatastoreManager {
   }
 
   /// Exchanges the list in the background from now on: at once, when the folder changes, and at
-  /// intervals that grow while nothing happens. `onReport` is called after each round, on no
-  /// particular thread. Ends with `stopExchanging()` or `shutDown()`.
+  /// intervals that grow while nothing happens. That it has changed is seen where a datastore's
+  /// `startExchanging` sees it. Ends with `stopExchanging()` or `shutDown()`.
   ///
+  /// - Parameter onReport: Called after each round, on no particular thread. If the list is
+  ///   exchanged in the background already, this one takes the place of the one before; without one
+  ///   that goes on being called.
   /// - Throws: `invalidOperation` for a local manager.
   public func startExchanging(
-    onReport: @escaping @Sendable (Result<CatalogueReport, CairnError>) -> Void = { _ in }
+    onReport: (@Sendable (Result<CatalogueReport, CairnError>) -> Void)? = nil
   ) throws(CairnError) {
     try checkNotFollowing()
     guard let catalogue else { throw DatastoreManager.noFolderError }
     try checkUsable()
-    try locked { state in
-      if state.background != nil { return }
-      state.background = BackgroundRounds(
-        watching: catalogue.watchedDirectory, pollSeconds: options.pollSeconds
-      ) { [weak self] in
-        guard let self else { return .stop }
-        do throws(CairnError) {
-          let report = try await refresh()
-          onReport(.success(report))
-          return report.isIdle ? .idle : .moved
-        } catch {
-          if error.code == .shutdown { return .stop }
-          if error.code == .cancelled, Task.isCancelled { return .stop }
-          onReport(.failure(error))
-          return .idle
-        }
+    let earlier = try locked { state -> ReportHandler<CatalogueReport>? in
+      if state.background != nil { return state.reports }
+      let reports = ReportHandler(onReport)
+      state.reports = reports
+      state.background = backgroundRounds(catalogue, reports)
+      return nil
+    }
+    earlier?.replace(with: onReport)
+  }
+
+  private func backgroundRounds(
+    _ catalogue: CatalogueExchange, _ reports: ReportHandler<CatalogueReport>
+  ) -> BackgroundRounds {
+    BackgroundRounds(
+      watching: catalogue.watchedDirectory, pollSeconds: options.pollSeconds
+    ) { [weak self] in
+      guard let self else { return .stop }
+      do throws(CairnError) {
+        let report = try await refresh()
+        reports.tell(.success(report))
+        return report.isIdle ? .idle : .moved
+      } catch {
+        if error.code == .shutdown { return .stop }
+        if error.code == .cancelled, Task.isCancelled { return .stop }
+        reports.tell(.failure(error))
+        return .idle
       }
     }
   }
@@ -66,9 +79,10 @@ extension DatastoreManager {
   /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
   /// a server are cancelled.
   public func stopExchanging() {
-    let background = state.withLock { state in
-      defer { state.background = nil }
-      return state.background
+    // What the handler holds goes after this, not under the lock.
+    let (background, _) = state.withLock { state in
+      defer { (state.background, state.reports) = (nil, nil) }
+      return (state.background, state.reports)
     }
     background?.stop()
   }

@@ -17,7 +17,9 @@ extension DatastoreManager {
     try open(id, creates: false)
   }
 
-  /// Opens a datastore with a private id, creating it if it is not there.
+  /// Opens a datastore, creating it if it is not there: with a private id, or with a shareable one
+  /// that `createDatastore()` has made, here or elsewhere. One with a shareable id that is created
+  /// by this call has no owner, and whoever has the folder may change it.
   ///
   /// Where other devices have one of that id, the contents merge. One that was deleted is created
   /// anew: nothing of what was deleted comes back.

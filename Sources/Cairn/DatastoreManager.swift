@@ -37,6 +37,8 @@ public final class DatastoreManager: Sendable {
     var isShutDown = false
     var open = OpenDatastores()
     var background: BackgroundRounds?
+    /// Who is told of what the rounds in the background did.
+    var reports: ReportHandler<CatalogueReport>?
   }
 
   /// - Throws: `parent` if the root and the account's folder lie inside one another,

@@ -18,6 +18,8 @@ public struct DatastoreStatistics: Hashable, Sendable {
   public var attachmentCount = 0
   /// Their bytes.
   public var attachmentBytes: UInt64 = 0
+  /// Why the log could not be folded into a snapshot, as `DatastoreStatus.maintenanceError` has it.
+  public var maintenanceError: CairnError?
 }
 
 extension Datastore {
@@ -28,7 +30,8 @@ extension Datastore {
     return DatastoreStatistics(
       recordCount: recordCount, size: size, bytes: preview.bytesBefore,
       liveBytes: preview.bytesAfter, attachmentCount: contents.count,
-      attachmentBytes: contents.reduce(0) { $0 + $1.info.size })
+      attachmentBytes: contents.reduce(0) { $0 + $1.info.size },
+      maintenanceError: store.compactionFailure.map { CairnError($0) })
   }
 
   /// What `compact()` would do, without doing it.

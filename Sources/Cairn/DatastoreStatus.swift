@@ -3,7 +3,8 @@ internal import CairnStore
 
 /// Where a datastore stands between this device and the others.
 ///
-/// A value of one moment; `Datastore.statusChanges` gives each one that differs.
+/// A value of one moment; `Datastore.statusChanges` gives each one that differs, and an equal one
+/// if more has come that is `incoming`.
 public struct DatastoreStatus: Hashable, Sendable {
   /// The account's folder answers: the last request to it succeeded, and a round of the exchange is
   /// under way or they run in the background. That it refuses one file, or that a budget has no
@@ -23,8 +24,9 @@ public struct DatastoreStatus: Hashable, Sendable {
   /// There are local changes for the next `sync()` to commit.
   public var outgoing: Bool
   /// This copy has to be given up, since another device has deleted the datastore, and everything
-  /// throws `deleted`: close the datastore, then remove the copy with `uncacheDatastore`. A copy
-  /// that has a twin (a clone, a restored backup) need not be: it takes another name by itself.
+  /// throws `deleted`: close the datastore. That moves the copy to the trash, where it stays for
+  /// 30 days (`DatastoreManager.trashedDatastores()`); nothing is left to remove. A copy that has a
+  /// twin (a clone, a restored backup) need not be given up: it takes another name by itself.
   public var needsReset: Bool
   /// Other devices' deletes that wait for consent; nil if none do. What waits is neither
   /// `incoming` nor `downloading`. Known since the last `sync()`.
@@ -43,12 +45,19 @@ public struct DatastoreStatus: Hashable, Sendable {
   /// What went over the network since the datastore was opened; nil if its folder is none of a
   /// server, and in `statusChanges`, since it says nothing of where the datastore stands.
   public var traffic: FolderTraffic?
+  /// Why the log could not be folded into a snapshot, in the background, when that was last tried;
+  /// nil if it could. Nothing is lost: the log grows on, and a later commit tries again.
+  public var maintenanceError: CairnError?
+  /// Who syncs when something is incoming has to hear of what comes while it does, also if all that
+  /// shows is as before.
+  var arrivals = ArrivalCount()
 
-  /// One of the two errors, nil if there is none.
-  public var anyError: CairnError? { downloadError ?? uploadError }
+  /// One of the three errors, nil if there is none.
+  public var anyError: CairnError? { downloadError ?? uploadError ?? maintenanceError }
 
   init(_ store: StoreStanding, _ exchange: ExchangeCondition.State?) {
     outgoing = store.hasPending
+    maintenanceError = store.compactionFailure.map { CairnError($0) }
     guard let exchange else {
       (connected, incoming, downloading, needsReset) = (false, false, true, store.isDeleted)
       uploading = store.committed > 0 || store.hasPending
@@ -59,11 +68,17 @@ public struct DatastoreStatus: Hashable, Sendable {
     downloading = exchange.isMissing || exchange.isBlocked
     uploading = store.committed > store.published
     incoming = exchange.hasIncoming
+    arrivals.count = exchange.arrivals
     needsReset = store.isDeleted
     awaitedDevices = store.awaited.map(\.description)
     massDelete = exchange.massDelete
     uploadError = exchange.uploadError
     downloadError = exchange.downloadError
+  }
+
+  /// Whether it is nothing new to who had the other one last.
+  func isRepeat(of earlier: DatastoreStatus) -> Bool {
+    self == earlier && !(incoming && arrivals.count != earlier.arrivals.count)
   }
 }
 

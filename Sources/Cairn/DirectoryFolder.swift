@@ -12,6 +12,7 @@ public struct DirectoryFolder: BriefFolder {
   /// Whether it removes what crashes left half written.
   private var isSwept = true
   private let known = KnownListings()
+  private let root = KnownRoot()
 
   /// The folder in a directory, which is created when something is first written.
   public init(_ path: String) { self.init(path, machine: .real) }
@@ -30,6 +31,7 @@ public struct DirectoryFolder: BriefFolder {
 
   /// Regular files of a directory; sorted by name.
   public func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
+    root.note(path, machine.disk)
     do throws(DiskError) {
       let before = known[directory]
       let listing = try machine.disk.list(join(directory), after: before?.listing)
@@ -118,9 +120,7 @@ public struct DirectoryFolder: BriefFolder {
       throw CairnError(.illegalArgument, "a file in a folder needs a name")
     }
     let directory = join(parts.dropLast().joined(separator: "/"))
-    do throws(DiskError) {
-      if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
-    } catch { throw CairnError(error) }
+    try make(directory)
     do {
       try DurableFile.replace(directory: directory, name: name, bytes: bytes, machine: machine)
     } catch { throw CairnError(error) }
@@ -160,9 +160,7 @@ public struct DirectoryFolder: BriefFolder {
     }
     let directory = join(parts.dropLast().joined(separator: "/"))
     let temporary = directory + "/" + FileName.temporary(machine.random.next())
-    do throws(DiskError) {
-      if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
-    } catch { throw CairnError(error) }
+    try make(directory)
     do throws(CairnError) {
       try put(source, at: temporary)
       do throws(DiskError) {
@@ -175,6 +173,14 @@ public struct DirectoryFolder: BriefFolder {
       throw error
     }
     return try written(directory, name, source.size)
+  }
+
+  /// Makes a directory of the folder, if need be; not the folder, if that was there and is not now.
+  private func make(_ directory: String) throws(CairnError) {
+    try root.check(path, machine.disk)
+    do throws(DiskError) {
+      if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
+    } catch { throw CairnError(error) }
   }
 
   private func put(_ source: any FolderSource, at path: String) throws(CairnError) {

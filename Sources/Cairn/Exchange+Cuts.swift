@@ -10,8 +10,9 @@ extension Exchange {
   func learnWords() {
     let words = memory.withLock { memory in memory.heads.mapValues(\.acknowledged) }
     guard store.learn(words) else { return }
-    inbox.withLock { $0.lookAgain() }
+    let mayGo = inbox.withLock { $0.lookAgain() }
     memory.withLock { $0.heldSnapshots = [:] }
+    if mayGo { noteInbox(hasArrived: true) }
   }
 
   /// What a sync could not apply of these files because of a cut, or of what they say of cuts.
@@ -24,11 +25,21 @@ extension Exchange {
   }
 
   /// Of all that the parts of a sync have said, what counts is the last that may still be so: a
-  /// part that knows less says nothing.
+  /// part that knows less says nothing. Nobody gives way to one that is applied.
   func note(cutOff: Cut?) {
+    let vector = store.vector
     memory.withLock { memory in
-      memory.cutOff = cutOff
+      memory.cutOff = cutOff.flatMap { vector.contains($0.dot) ? nil : $0 }
       memory.hasJudged = true
+    }
+  }
+
+  /// Before a round goes by it: who has given way to a cut would write all that it took along once
+  /// more.
+  private func forgetAppliedCut() {
+    let vector = store.vector
+    memory.withLock { memory in
+      if let cut = memory.cutOff, vector.contains(cut.dot) { memory.cutOff = nil }
     }
   }
 
@@ -105,6 +116,7 @@ extension Exchange {
   /// What waits from an earlier opening may say that the others have gone on without this device:
   /// who syncs after each exchange, and ends, would never act on it otherwise.
   func judgeInbox() throws(CairnError) {
+    forgetAppliedCut()
     let isFirst = memory.withLock { memory in
       defer { memory.hasLooked = true }
       return !memory.hasLooked && !memory.hasJudged

@@ -38,7 +38,7 @@ extension Exchange {
     inbox.withLock {
       $0.snapshot = Inbox.Snapshot(path: path, vector: newest.vector, content: newest.content)
     }
-    noteInbox()
+    noteInbox(hasArrived: true)
     report.fetchedSnapshot = true
     report.fetchedFiles += 1
     report.fetchedBytes += newest.size
@@ -192,7 +192,7 @@ extension Exchange {
       return false
     }
     forgive(name)
-    noteInbox()
+    noteInbox(hasArrived: true)
     transfers.noteFetched(files: 1, bytes: segment.size)
     report.fetchedFiles += 1
     report.fetchedBytes += segment.size
@@ -242,10 +242,22 @@ extension Exchange {
     if hasNothingForSync {
       return try wrapped { () throws(StoreError) in try store.sync() }
     }
+    // Nobody gives a forked child the turn that its parent had.
+    try wrapped { () throws(StoreError) in try store.checkProcess() }
+    // Whoever is told of it may sync: not in the turn.
     defer { noteInbox() }
+    return try syncing.withLock { isNested throws(CairnError) -> SyncOutcome in
+      // Asked for by whoever was told of something in the middle of one, which goes on with the
+      // rest.
+      if isNested { return try wrapped { () throws(StoreError) in try store.sync() } }
+      return try syncInTurn(allowing: allowingMassDelete)
+    }
+  }
+
+  private func syncInTurn(allowing: Bool) throws(CairnError) -> SyncOutcome {
     var parts = takeUntold()
     let before = Dot(device: store.device, sequence: store.vector[store.device])
-    do throws(CairnError) { try sync(allowing: allowingMassDelete, &parts) } catch {
+    do throws(CairnError) { try sync(allowing: allowing, &parts) } catch {
       keepUntold(parts, since: before)
       throw error
     }
@@ -253,8 +265,7 @@ extension Exchange {
   }
 
   private func sync(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) {
-    if let outcome = try rejoinIfReady() {
-      parts.add(outcome)
+    if try rejoinIfReady(&parts) {
       blobs?.noteWhole()
       return
     }

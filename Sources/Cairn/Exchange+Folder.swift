@@ -14,7 +14,7 @@ extension Exchange {
     report.requests += 1
     let name = FileName.folderIdentity
     let identity: UInt128
-    let known = memory.withLock { $0.publication?.folder }
+    let known = memory.withLock { $0.tiedIdentity }
     switch try await FolderIdentity.find(in: folder) {
     case .whole(let found): identity = found
     case .half(let bytes): identity = try await mendIdentity(bytes, known, &report)
@@ -26,7 +26,10 @@ extension Exchange {
             + "missing; nothing was changed. Wait until the folder is there, or link the datastore "
             + "anew", file: name, id: datastoreID)
       }
-      try await waitForIdentity(&report)
+      if let found = try await waitForIdentity(&report) {
+        identity = found
+        break
+      }
       let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
       identity = try await writeIdentity(new, &report)
     }
@@ -37,21 +40,36 @@ extension Exchange {
           + "nothing was changed. Choose the right folder, or link the datastore anew",
         file: FileName.folderIdentity, id: datastoreID)
     }
-    memory.withLock { $0.folderIdentity = identity }
+    memory.withLock { ($0.folderIdentity, $0.metIdentity) = (identity, identity) }
   }
 
-  /// Where devices have exchanged there is a cairn.json, even if it can't be read just now. One
-  /// that has gone for good is written anew after some rounds.
-  private func waitForIdentity(_ report: inout ExchangeReport) async throws(CairnError) {
+  /// Whether what is listed leaves it open that it is another folder's by now. A device that has no
+  /// head there yet has nothing that it would miss; another one may miss somebody else's. Asked
+  /// once of each listing, but for an empty one, which says nothing.
+  func mayBeAnother(_ sorted: FolderListing) -> Bool {
+    memory.withLock { memory -> Bool in
+      let isNew = memory.doubted !== sorted
+      memory.doubted = sorted
+      if memory.own.generation == 0 { return isNew || sorted.entries.isEmpty }
+      return isNew && memory.heads.keys.contains {
+        sorted.byName[FileName.head(device: $0.rawValue)] == nil
+      }
+    }
+  }
+
+  /// Where devices have exchanged there is a cairn.json, even if it can't be read just now, or is
+  /// still to arrive. One that has gone for good is written anew after some rounds and some time.
+  /// Returns what one says that has come meanwhile.
+  private func waitForIdentity(
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> UInt128? {
+    let places = [directory, FileName.catalogue]
+    guard try await FolderIdentity.isInUse(folder, places, &report.requests) else { return nil }
     report.requests += 1
-    let entries = try await folder.list(directory)
-    let isInUse = entries.contains { FileName.headDevice($0.name) != nil }
-    guard isInUse, !memory.withLock({ $0.identityAttempt.isAbandoned([]) }) else { return }
-    throw CairnError(
-      .retryLater,
-      "\(FileName.folderIdentity) is missing in the shared folder, which devices have used for "
-        + "\(datastoreID); nothing was changed. Wait until all of the folder has arrived",
-      file: FileName.folderIdentity, id: datastoreID)
+    if case .whole(let identity) = try await FolderIdentity.find(in: folder) { return identity }
+    let now = machine.clock.now()
+    if memory.withLock({ $0.identityAttempt.isGivenUp(at: now) }) { return nil }
+    throw FolderIdentity.missingError(id: datastoreID)
   }
 
   /// The file was half written, or the rest of it is still to come. Who knows what it said, and
@@ -96,10 +114,10 @@ extension Exchange {
   /// Two devices may have made the folder at once, and one of the two files has won since: a folder
   /// that has our own head is ours all the same.
   private func hasOwnHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
-    report.requests += 1
     let name = directory + "/" + FileName.head(device: store.device.rawValue)
     let (publication, own) = memory.withLock { ($0.publication, $0.own) }
-    guard let publication else { return false }
+    guard let publication else { return try await hasMetHead(&report) }
+    report.requests += 1
     guard let bytes = try await folder.read(name, limit: Head.bytesMax) else {
       return try await hasOtherFiles(&report)
     }
@@ -115,6 +133,16 @@ extension Exchange {
       // Damaged or half there: nobody else has a file of that name. It is written again.
       if error.reason != .foreign { return true }
       throw CairnError(error)
+    }
+  }
+
+  /// Who has not published yet knows a folder by those whom it has met there.
+  private func hasMetHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
+    report.requests += 1
+    let entries = try await folder.list(directory)
+    let met = memory.withLock { memory in Set(memory.heads.keys.map(\.rawValue)) }
+    return entries.contains { entry in
+      FileName.headDevice(entry.name).map { met.contains($0) } ?? false
     }
   }
 
@@ -169,5 +197,13 @@ extension Exchange {
       }
     }
     return false
+  }
+}
+
+extension Exchange.Memory {
+  /// The folder that this device has published in; or, as long as it has not, the one in which this
+  /// process has met others.
+  fileprivate var tiedIdentity: UInt128? {
+    publication?.folder ?? (heads.isEmpty ? nil : metIdentity)
   }
 }

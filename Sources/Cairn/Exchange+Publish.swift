@@ -35,10 +35,8 @@ extension Exchange {
     if !onlyMends {
       try await publishBacklog(&head, listing, through: vector[store.device], &report)
     }
-    try await mend(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
+    let failure = try await tend(losses, onlyMends: onlyMends, &head, listing, &audit, &report)
     if !onlyMends {
-      try await mergeIfRoom(&head, &report)
-      if isSnapshotDue(head) { try await publishSnapshotIfRoom(&head, listing, &report) }
       head.acknowledged = vector
       head.acknowledgedAt = vector[store.device]
       let cuts = store.cuts
@@ -46,9 +44,40 @@ extension Exchange {
       head.retired = cuts.retired.sorted()
     }
     head.user = user
-    let expired = mayRemove ? dropExpired(&head) : []
+    let expired = mayRemove && failure == nil ? dropExpired(&head) : []
     if head != before || isLost { try await write(&head, &report) }
+    if let failure { throw failure }
     try await remove(mayRemove ? expired + replacedFiles(found, head) : [], &report)
+  }
+
+  /// What others can do without for a while. The head fits after each step of it, so what ends it
+  /// half-way keeps nobody from what is published: it is returned, and ends the round once the head
+  /// is written. What has been published and is in no head would be sent again with each round.
+  private func tend(
+    _ losses: Losses, onlyMends: Bool, _ head: inout Head, _ listing: [String: FolderEntry],
+    _ audit: inout FolderRepair?, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> CairnError? {
+    var failure: CairnError?
+    do throws(CairnError) {
+      try await mendIfDue(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
+    } catch {
+      if Exchange.endsAtOnce(error) { throw error }
+      failure = error
+    }
+    if onlyMends || failure.map(Exchange.isOfConnection) == true { return failure }
+    do throws(CairnError) {
+      try await mergeIfRoom(&head, &report)
+      if isSnapshotDue(head) { try await publishSnapshotIfRoom(&head, listing, &report) }
+    } catch {
+      if Exchange.endsAtOnce(error) { throw error }
+      failure = failure ?? error
+    }
+    return failure
+  }
+
+  /// Somebody wants the round to end, or nothing more may be written.
+  static func endsAtOnce(_ error: CairnError) -> Bool {
+    [.closed, .deleted, .shutdown, .cancelled, .syncFailed].contains(error.code)
   }
 
   /// What a head said whose writing failed counts, as its files went up before it. It may have
@@ -254,138 +283,6 @@ extension Exchange {
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
     return result
-  }
-
-  // MARK: merging
-
-  /// It only saves others requests: what is to be heard now must not wait until there is room for
-  /// it, or until a file is given that it reads back. That takes room, too: it is tried ever more
-  /// seldom.
-  private func mergeIfRoom(
-    _ head: inout Head, _ report: inout ExchangeReport
-  ) async throws(CairnError) {
-    guard memory.withLock({ $0.merges.isDue() }) else { return }
-    do throws(CairnError) {
-      try await mergeSmallSegments(&head, &report)
-      memory.withLock { $0.merges = Retry(version: "") }
-    } catch {
-      guard error.code == .quota || Exchange.mayBeOfOne(error) else { throw error }
-      memory.withLock { $0.merges.fail() }
-      report.problems.append(
-        ExchangeReport.Problem(name: error.file ?? "small files", reason: error.message))
-    }
-  }
-
-  /// Many small files cost every reader a request each, so their owner merges them. A merged file
-  /// is read as a whole by whoever lacks any of it, so those that all others have are merged among
-  /// themselves, and those that somebody lacks with as many bytes of them at most.
-  private func mergeSmallSegments(
-    _ head: inout Head, _ report: inout ExchangeReport
-  ) async throws(CairnError) {
-    let had = hadByAll
-    var start = 0
-    while start < head.segments.count {
-      var end = start
-      while end < head.segments.count, head.segments[end].size < tuning.smallFileBytes,
-        // What is between them is in the snapshot only.
-        end == start || head.segments[end].first == head.segments[end - 1].last + 1
-      { end += 1 }
-      let run = head.segments[start..<end]
-      let news = run.firstIndex { $0.last > had } ?? end
-      if let old = mergeable(run[..<news]) ?? mergeable(Exchange.beside(news, in: run)) {
-        start = try await merge(old, &head, &report)
-      } else {
-        start = max(end, start + 1)
-      }
-    }
-  }
-
-  /// All others have the own deltas up to here, as far as their heads say.
-  private var hadByAll: UInt64 {
-    let (device, retired, left) = (store.device, store.retired, store.cuts.earlierNames)
-    let heads = memory.withLock { $0.heads.values.map { $0 } }
-    return heads.lazy.filter { !retired.contains($0.device) && left[$0.device] == nil }
-      .map { $0.acknowledged[device] }.min() ?? .max
-  }
-
-  /// The part of a run from which on somebody lacks something, and before it no more bytes than
-  /// that has: the rest is read again by nobody.
-  private static func beside(
-    _ news: Int, in run: ArraySlice<Head.Segment>
-  ) -> ArraySlice<Head.Segment> {
-    var room = run[news...].reduce(0) { $0 + $1.size }
-    var start = news
-    while start > run.startIndex, run[start - 1].size <= room {
-      start -= 1
-      room -= run[start].size
-    }
-    return run[start...]
-  }
-
-  /// What of a run is worth to be merged. One that is larger than all behind it waits until they
-  /// are as large: what is merged at least doubles, so each byte is written a few times and not
-  /// with every merge.
-  private func mergeable(_ run: ArraySlice<Head.Segment>) -> Range<Int>? {
-    var run = run
-    while run.count >= tuning.smallFileRun, outweighsRest(run) { run = run.dropFirst() }
-    return run.count >= tuning.smallFileRun ? run.indices : nil
-  }
-
-  private func outweighsRest(_ run: ArraySlice<Head.Segment>) -> Bool {
-    guard let first = run.first else { return false }
-    return first.size > run.dropFirst().reduce(0) { $0 + $1.size }
-  }
-
-  /// Merges a run of own files; returns where to go on. A file that can't be read stays as it is.
-  private func merge(
-    _ range: Range<Int>, _ head: inout Head, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> Int {
-    var writer = PackWriter(device: store.device, first: head.segments[range.lowerBound].first)
-    var chains: (before: UInt128, after: UInt128)?
-    var end = range.lowerBound
-    while end < range.upperBound, writer.byteCount < tuning.packBytes {
-      let old = head.segments[end]
-      let name = old.name(store.device)
-      report.requests += 1
-      let limit = PublishedSegment.fileBytesMax
-      guard let bytes = try await folder.read(directory + "/" + name, limit: limit) else { break }
-      guard let segment = append(bytes, name, to: &writer, &report) else { break }
-      chains = (chains?.before ?? segment.chainBefore, segment.chainAfter)
-      end += 1
-    }
-    guard end - range.lowerBound >= tuning.smallFileRun, let chains else { return range.upperBound }
-    let replaced = range.lowerBound..<end
-    let merged = PublishedSegment(
-      datastore: store.datastore, device: store.device.rawValue,
-      first: head.segments[range.lowerBound].first, last: head.segments[end - 1].last,
-      chainBefore: chains.before, chainAfter: chains.after, pack: writer.bytes())
-    let new = try await put(merged, &report)
-    head.segments.replaceSubrange(replaced, with: [new])
-    report.mergedFiles += replaced.count
-    return range.lowerBound + 1
-  }
-
-  private func append(
-    _ bytes: [UInt8], _ name: String, to writer: inout PackWriter, _ report: inout ExchangeReport
-  ) -> PublishedSegment? {
-    do throws(LogError) {
-      let segment = try PublishedSegment(bytes, name: name, datastore: store.datastore)
-      // All or nothing: half a segment must not get into the merged one.
-      try Exchange.verify(segment, name)
-      do throws(DecodeError) {
-        var reader = try PackReader(segment.pack)
-        var delta = Delta()
-        var map: [UInt32] = []
-        while try reader.next(into: &delta) {
-          writer.append(delta, heap: reader.heap, names: reader.records, map: &map)
-        }
-      } catch { throw LogError(error, name, at: 0, "the deltas inside") }
-      return segment
-    } catch {
-      report.problems.append(
-        ExchangeReport.Problem(name: name, reason: "an own file is damaged: \(error)"))
-      return nil
-    }
   }
 
   /// Names of the files whose grace has ended; the head forgets them.

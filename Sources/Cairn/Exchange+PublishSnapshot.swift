@@ -61,8 +61,8 @@ extension Exchange {
     }
   }
 
-  /// There is no room for a large file, or nothing takes it.
-  private static func canDoWithout(_ error: CairnError) -> Bool {
+  /// There is no room for a file that is not needed, or nothing takes or gives it.
+  static func canDoWithout(_ error: CairnError) -> Bool {
     error.code == .quota || mayBeOfOne(error) || mayBeOfLargeFile(error)
   }
 

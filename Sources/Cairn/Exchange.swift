@@ -29,6 +29,9 @@ final class Exchange: Sendable {
   /// Whoever aborts it waits for no more than the request that is under way.
   let endsEarly: Bool
   private let turn = ExchangeTurn()
+  /// One sync at a time, but for those that only commit: what one has read, another could else make
+  /// part of a history that has lost.
+  let syncing = NestedLock()
   /// What rounds fetch and publish.
   let transfers: TransferJob
   /// A snapshot of which a part was fetched.
@@ -82,6 +85,10 @@ final class Exchange: Sendable {
     var refusedRemoval: String?
     /// When it is worth a try to merge small files: there may be no room for that.
     var merges = Retry(version: "")
+    /// When own files that were not to be had for that are read again, by name.
+    var unmerged: [String: Retry] = [:]
+    /// When it is worth a try to give the folder back what it has lost.
+    var mends = Retry(version: "")
     /// Contents of snapshots that this process has written, by name.
     var sent: [String: UInt128] = [:]
     /// Those under whose name the folder has something else, or what no budget lets compare.
@@ -94,6 +101,10 @@ final class Exchange: Sendable {
     /// The own snapshot, and what its bytes were when it was last to be published.
     var hashed: HashedFile?
     var folderIdentity: UInt128?
+    /// That of the folder which this process has found last, whether it is still sure of that.
+    var metIdentity: UInt128?
+    /// The last listing of which it was asked whether it is still that folder's.
+    var doubted: FolderListing?
     var identityAttempt = IdentityAttempt()
     var publication: PublicationFile?
     var own: Head { didSet { headChanges += 1 } }
@@ -358,7 +369,8 @@ final class Exchange: Sendable {
     let entries = try await listFolder()
     let sorted = memory.withLock { $0.listing(of: entries) }
     let listing = sorted.byName
-    if wasKnown, isOwnHeadMissing(listing) || following != nil && isHeadMissing(listing) {
+    let mayBeOther = following == nil ? mayBeAnother(sorted) : isHeadMissing(listing)
+    if wasKnown, isOwnHeadMissing(listing) || mayBeOther {
       // Before it is written again: is this still the folder that it was written to?
       memory.withLock { $0.folderIdentity = nil }
       try await checkFolder(&report)
@@ -416,9 +428,13 @@ final class Exchange: Sendable {
 
   /// The inbox has changed: is there something for a sync? Asked and noted in one, so that the
   /// last answer is the right one.
-  func noteInbox() {
+  ///
+  /// - Parameter hasArrived: Something is there that a sync may take and that the last one, which
+  ///   may be running, may not have seen.
+  func noteInbox(hasArrived: Bool = false) {
     inbox.withLock { inbox in
       _ = condition.set { state in
+        if hasArrived { state.arrivals &+= 1 }
         state.hasIncoming = inbox.hasNews || isReadyToRejoin
         state.isBlocked = inbox.free.contains { inbox.blocked.contains($0.name) }
       }

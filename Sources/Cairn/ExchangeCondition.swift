@@ -14,6 +14,8 @@ final class ExchangeCondition: Sendable {
     var isMissing = true
     /// Something was fetched that a sync can incorporate.
     var hasIncoming = false
+    /// How often something has come that a sync may take, or may take by now.
+    var arrivals: UInt64 = 0
     /// Something was fetched that builds on what is nowhere yet.
     var isBlocked = false
     /// What other devices delete at once, and what waits for consent therefore.

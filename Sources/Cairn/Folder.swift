@@ -116,7 +116,10 @@ public struct FolderEntry: Hashable, Sendable {
   public var size: UInt64
   /// Anything that changes when the file does: a hint for what to read again, never trusted.
   public var version: String
-  /// Whether the content can be read now. False for placeholders that something has yet to fetch.
+  /// Whether the content can be read now. False for placeholders that something has yet to fetch:
+  /// those are waited for. No folder of the library says so of a file: a `DirectoryFolder` does not
+  /// recognise the placeholders of cloud drives, and reading one makes the drive fetch it, or
+  /// fails. It is for folders of the app's own.
   public var isPresent: Bool
 
   /// An entry of a listing.

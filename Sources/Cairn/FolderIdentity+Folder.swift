@@ -19,6 +19,18 @@ extension FolderIdentity {
     }
   }
 
+  /// Whether anything lies in one of these directories: who put it there has seen a cairn.json, and
+  /// it is on its way, or lost.
+  static func isInUse(
+    _ folder: any Folder, _ directories: [String], _ requests: inout Int
+  ) async throws(CairnError) -> Bool {
+    for directory in directories {
+      requests += 1
+      if try await !folder.list(directory).isEmpty { return true }
+    }
+    return false
+  }
+
   static func write(_ identity: UInt128, to folder: any Folder) async throws(CairnError) {
     let (name, bytes) = (FileName.folderIdentity, encode(identity))
     let entry = try await folder.write(name, bytes)
@@ -40,6 +52,17 @@ extension FolderIdentity {
     half.count >= opening.count + 16 && encode(identity).starts(with: half)
   }
 
+  /// It is missing, and what else is there says that it has been written. `id`: of the datastore
+  /// that is exchanged.
+  static func missingError(id: String? = nil) -> CairnError {
+    CairnError(
+      .retryLater,
+      "\(FileName.folderIdentity) is missing in the shared folder, which devices have used; "
+        + "nothing was changed. Wait until all of the folder has arrived; if it is lost, go on "
+        + "exchanging: after ten minutes another one is written",
+      file: FileName.folderIdentity, id: id)
+  }
+
   static func halfError(_ bytes: [UInt8]) -> CairnError {
     CairnError(
       .retryLater,
@@ -56,9 +79,14 @@ struct IdentityAttempt {
   private var begun: UInt128?
   private var half: [UInt8]?
   private var rounds = 0
+  /// When these rounds began, by a clock that may be put back.
+  private var since: Int64 = 0
 
   /// So many rounds a beginning stays as it is before it counts as nobody's.
   static let patience = 3
+  /// One that is missing in a folder in use is waited for as long as that as well: whoever has just
+  /// begun to fetch a folder gets its files in any order.
+  static let patienceMilliseconds: Int64 = 600_000
 
   /// The identity of a folder that has none: the same again if writing it has failed before.
   mutating func begin(_ random: any RandomSource) -> UInt128 {
@@ -72,6 +100,13 @@ struct IdentityAttempt {
     rounds = half == bytes ? rounds + 1 : 1
     half = bytes
     return rounds > IdentityAttempt.patience
+  }
+
+  /// The same for one that is not there at all, in a folder that is in use.
+  mutating func isGivenUp(at now: Int64) -> Bool {
+    let isLeft = isAbandoned([])
+    since = rounds == 1 ? now : min(since, now)
+    return isLeft && now - since >= IdentityAttempt.patienceMilliseconds
   }
 
   /// The same again, if it is this process that began to write these bytes.

@@ -151,8 +151,13 @@ struct Inbox: Sendable {
     refused[name] = refusal
   }
 
-  /// Others have said more of what they have applied: what is held may go now.
-  mutating func lookAgain() { blocked.subtract(besideCuts.keys) }
+  /// Others have said more of what they have applied: what is held may go now. Returns whether
+  /// there is any.
+  mutating func lookAgain() -> Bool {
+    let before = blocked.count
+    blocked.subtract(besideCuts.keys)
+    return blocked.count < before
+  }
 
   mutating func remove(_ item: Item) {
     besideCuts[item.name] = nil

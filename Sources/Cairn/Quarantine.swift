@@ -6,20 +6,39 @@ internal import CairnLog
 struct Quarantine: Sendable {
   let directory: String
   let machine: Machine
+  /// As much as anybody may want to look at, and more than the largest file has. A folder has what
+  /// others put there: each round may find other bad bytes in it.
+  var bytesMax: UInt64 = 80 << 20
 
   private static let suffix = ".bad"
   private static let reasonSuffix = ".reason"
+  /// Before the names of what was this device's own: it stays until somebody removes it.
+  private static let ownPrefix = "own-"
 
-  /// Best effort: a full disk must not turn a bad file into a failed exchange.
+  /// What came from the folder, with the texts about it.
+  static let filesMax = 256
+  static let keepMilliseconds: Int64 = 30 * 86_400_000
+
+  /// Keeps what came from the folder, for some time. Best effort: a full disk must not turn a bad
+  /// file into a failed exchange.
   func keep(_ name: String, _ bytes: [UInt8], reason: String) {
-    let hash = FileName.hex(XXH3.hash64(bytes))
-    let target = hash + Quarantine.suffix
+    keep(FileName.hex(XXH3.hash64(bytes)), name, bytes, reason)
+    prune()
+  }
+
+  /// The same of what only this device had.
+  func keepOwn(_ name: String, _ bytes: [UInt8], reason: String) {
+    keep(Quarantine.ownPrefix + FileName.hex(XXH3.hash64(bytes)), name, bytes, reason)
+  }
+
+  private func keep(_ stem: String, _ name: String, _ bytes: [UInt8], _ reason: String) {
+    let target = stem + Quarantine.suffix
     do {
       try machine.disk.createDirectory(directory)
       if try machine.disk.info(directory + "/" + target) != nil { return }
       try DurableFile.replace(
         directory: directory, name: target, bytes: bytes, machine: machine, durable: false)
-      try write(hash, name, reason)
+      try write(stem, name, reason)
     } catch {}
   }
 
@@ -31,18 +50,46 @@ struct Quarantine: Sendable {
       let path = directory + "/" + hash + Quarantine.reasonSuffix
       if try machine.disk.info(path) == nil { try write(hash, name, reason) }
     } catch {}
+    prune()
   }
 
-  private func write(_ hash: String, _ name: String, _ reason: String) throws(LogError) {
+  /// Removes what came from the folder and is old, by this device's clock and by the files beside
+  /// it, and the oldest of what is too much.
+  private func prune() {
+    do {
+      var files = try machine.disk.list(directory).filter { Quarantine.isOfFolder($0) }
+      files.sort { ($0.info.modified, $0.name) < ($1.info.modified, $1.name) }
+      guard let newest = files.last?.info.modified else { return }
+      let limit = min(machine.clock.now(), newest) - Quarantine.keepMilliseconds
+      var bytes: UInt64 = files.reduce(0) { $0 + $1.info.size }
+      var count = files.count
+      for file in files {
+        let isTooMuch = bytes > bytesMax || count > Quarantine.filesMax
+        guard isTooMuch || file.info.modified < limit else { break }
+        try machine.disk.remove(directory + "/" + file.name)
+        bytes -= file.info.size
+        count -= 1
+      }
+    } catch {
+      // The next one tries again.
+    }
+  }
+
+  private static func isOfFolder(_ entry: DirectoryEntry) -> Bool {
+    entry.info.kind == .file && !entry.name.hasPrefix(ownPrefix)
+      && (entry.name.hasSuffix(suffix) || isReason(entry.name))
+  }
+
+  private func write(_ stem: String, _ name: String, _ reason: String) throws(LogError) {
     try DurableFile.replace(
-      directory: directory, name: hash + Quarantine.reasonSuffix,
+      directory: directory, name: stem + Quarantine.reasonSuffix,
       bytes: Array("\(name)\n\(reason)\n".utf8), machine: machine, durable: false)
   }
 
-  /// The same for a file that is here, and may be large: it is moved. If it can't be, it is
-  /// removed: it must not be taken for good again.
+  /// Keeps a file that is here, and may be large: it is moved. If it can't be, it is removed: it
+  /// must not be taken for good again.
   func take(_ path: String, _ name: String, reason: String) {
-    let hash = FileName.hex(XXH3.hash64(Array(name.utf8)))
+    let hash = Quarantine.ownPrefix + FileName.hex(XXH3.hash64(Array(name.utf8)))
     do {
       try machine.disk.createDirectory(directory)
       try machine.disk.rename(path, to: directory + "/" + hash + Quarantine.suffix)

@@ -90,7 +90,9 @@ extension Record {
     if case .int(let value) = try stored(field) { value } else { nil }
   }
 
-  /// The field as a double. Integers are none.
+  /// The field as a double. Integers are none: after `insert(["hours": 2])` this is nil and
+  /// `int("hours")` is 2. Write `2.0`, or `Value(hours)` of a `Double`, where a double is meant; a
+  /// `Double` property of a model, and queries, take an integer for a number as well.
   public func double(_ field: String) throws(CairnError) -> Double? {
     if case .double(let value) = try stored(field) { value } else { nil }
   }

@@ -12,8 +12,10 @@ internal import CairnStore
 /// Indexes count from 0. An edit costs O(log n), and in the log and the folder some 20 bytes and
 /// what it puts in. May be used from any thread; each call is atomic by itself.
 ///
-/// As a collection it reads what is there at the moment of each call: where other threads edit the
-/// list meanwhile, take `values` once and read that.
+/// As a sequence it is the items of the moment at which a walk begins: `for`, `map`, `filter`,
+/// `Array(list)` and all the like see one moment, whatever other threads and syncs do meanwhile. No
+/// sequence can throw: of a list that can't be read, because the datastore is closed or the field
+/// holds something else by now, it has no items. `values` throws then.
 public struct RecordList: Sendable {
   /// The record that it is in.
   public let record: Record
@@ -135,12 +137,14 @@ extension RecordList: Hashable {
   }
 }
 
-extension RecordList: RandomAccessCollection {
-  /// 0.
-  public var startIndex: Int { 0 }
-
-  /// The same as `count`.
-  public var endIndex: Int { count }
+// No collection: algorithms of those ask for a count, and then for so many items, and a sync on
+// another thread may take some away in between.
+extension RecordList: Sequence {
+  /// Walks over the items that are there now, whatever happens to the list meanwhile; over none
+  /// where `values` would throw. Cost: as `values`, at once.
+  public func makeIterator() -> IndexingIterator<[Value]> {
+    do throws(CairnError) { return try values.makeIterator() } catch { return [].makeIterator() }
+  }
 
   /// How many items there are; 0 if the field is absent or holds something else, the record is
   /// deleted, or the datastore closed.
@@ -151,18 +155,28 @@ extension RecordList: RandomAccessCollection {
     } catch { return 0 }
   }
 
-  /// The item at an index, which must be below `count`, as in every collection: an index that is
-  /// not there ends the process. `value(at:)` throws instead.
+  /// Whether there are no items: `count` is 0.
+  public var isEmpty: Bool { count == 0 }
+
+  /// The first item; nil if there is none, or where `values` would throw.
+  public var first: Value? {
+    do throws(CairnError) { return try value(at: 0) } catch { return nil }
+  }
+
+  /// The last item; nil if there is none, or where `values` would throw. Cost: as `values`.
+  public var last: Value? {
+    // Not by index: the last one may be another by the time it is asked for.
+    do throws(CairnError) { return try values.last } catch { return nil }
+  }
+
+  /// The item at an index that is known to be there, as in an array: one that is not there ends the
+  /// process. So it is for lists that no other thread edits and no sync changes meanwhile;
+  /// `value(at:)` throws instead.
   public subscript(index: Int) -> Value {
     do throws(CairnError) { return try value(at: index) } catch {
       // As an array of these items would.
       return Array(self)[index]
     }
-  }
-
-  /// Walks over the items that are there now, whatever happens to the list meanwhile.
-  public func makeIterator() -> IndexingIterator<[Value]> {
-    do throws(CairnError) { return try values.makeIterator() } catch { return [].makeIterator() }
   }
 }
 

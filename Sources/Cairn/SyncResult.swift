@@ -52,7 +52,8 @@ public struct SyncResult: Sendable {
     set { change { $0.newDevice = newValue } }
   }
 
-  /// Records that other devices' changes touched, once each.
+  /// Records that other devices' changes touched, once each: also those of which everything that
+  /// the others did has lost, so that they show what they did before.
   ///
   /// For a new device that has taken in a snapshot these are all records there are. They are read
   /// from the snapshot's file whenever they are asked for, and not kept: a walk over all of it. If

@@ -74,7 +74,7 @@ final class TransferGauge: Sendable {
 
   var current: TransferProgress { state.withLock { $0.progress } }
   var updates: Updates<TransferProgress> {
-    Updates(of: broadcast.value) { [state = current] in state }
+    Updates(of: broadcast.value) { [weak self] in self?.current }
   }
 
   func noteStalled(_ isStalled: Bool) { change { $0.isStalled = isStalled } }

@@ -3,6 +3,12 @@ internal import CairnMerge
 
 /// What a field can hold. Types stay distinct through storage and sync: `1`, `1.0` and `true` are
 /// three values.
+///
+/// Literals are values as they are; variables are wrapped:
+///
+///     try record.set("title", "Find a flat stone")
+///     try record.set("count", Value(count))  // an integer of any width
+///     try record.set("due", .date(.now))
 @nonexhaustive
 public enum Value: Hashable, Sendable {
   case bool(Bool)
@@ -27,6 +33,31 @@ extension Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   public init(floatLiteral value: Double) { self = .double(value) }
   public init(stringLiteral value: String) { self = .string(value) }
   public init(arrayLiteral elements: Value...) { self = .list(elements) }
+}
+
+/// Values of variables.
+extension Value {
+  /// A boolean.
+  public init(_ value: Bool) { self = .bool(value) }
+
+  /// An integer of any width, which has to fit into 64 bits with a sign: as with `Int64(_:)`, one
+  /// that does not ends the process. `init(exactly:)` gives nil instead.
+  public init(_ value: some BinaryInteger) { self = .int(Int64(value)) }
+
+  /// An integer of any width; nil if it does not fit into 64 bits with a sign.
+  public init?(exactly value: some BinaryInteger) {
+    guard let value = Int64(exactly: value) else { return nil }
+    self = .int(value)
+  }
+
+  /// A double.
+  public init(_ value: Double) { self = .double(value) }
+
+  /// Text.
+  public init(_ value: String) { self = .string(value) }
+
+  /// A point in time.
+  public init(_ value: Timestamp) { self = .date(value) }
 }
 
 extension Value {

@@ -75,7 +75,12 @@ extension PosixDisk {
     for name in 0..<names.count {
       guard let status = try folder.status(of: name, in: names) else { continue }
       if FileInfo(status).kind == .directory {
-        try empty(PosixDirectory(name, of: names, in: folder), depth: depth + 1)
+        do throws(DiskError) {
+          try empty(PosixDirectory(name, of: names, in: folder), depth: depth + 1)
+        } catch {
+          // Someone else removed this one meanwhile; the others may still be there.
+          if error.reason != .notFound { throw error }
+        }
         try folder.unlink(name, in: names, AT_REMOVEDIR)
       } else {
         try folder.unlink(name, in: names, 0)

@@ -38,6 +38,9 @@ extension PosixDisk {
     try SystemCall.check(path, "look at")
     var status = statvfs()
     try SystemCall.run("look at", path) { unsafe statvfs(path, &status) }
-    return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+    // Some file systems without an end say so with numbers that no product holds.
+    let (bytes, isTooMuch) = UInt64(status.f_bavail)
+      .multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    return isTooMuch ? .max : bytes
   }
 }

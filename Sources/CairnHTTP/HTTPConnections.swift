@@ -13,6 +13,8 @@ package final class HTTPConnections: Sendable {
   private let settings: ServerSettings
   private let now: @Sendable () -> ContinuousClock.Instant
   private let client = Lock<HTTPClient?>(nil)
+  /// How many connections to one server there are at once at most.
+  private static let perHostMax = 64
 
   /// - Parameter now: By which it is known that an answer takes too long as a whole.
   package init(
@@ -64,6 +66,10 @@ package final class HTTPConnections: Sendable {
     // Trying again is done in one place only, which counts.
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.connectionPool.idleTimeout = .seconds(30)
+    // A request that waits for one of the library's eight for longer than a connection may take
+    // fails as if nobody answered: the datastores of an app, each with a long transfer, are more.
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit =
+      HTTPConnections.perHostMax
     return configuration
   }
 

@@ -19,6 +19,8 @@ package struct ActiveSegment {
 
   private static let allocationMin = 64 << 10
   private static let scratchKept = 4 << 20
+  /// EFBIG: beyond the limit of a process or a file system.
+  private static let tooLarge: Int32 = 27
 
   /// Creates the file with its header, durable with its name.
   package static func create(
@@ -112,20 +114,37 @@ package struct ActiveSegment {
     return true
   }
 
-  private mutating func write(_ bytes: [UInt8]) throws(LogError) {
+  /// - Parameter isLast: Nothing follows, and what is reserved beyond it would be given back.
+  private mutating func write(_ bytes: [UInt8], isLast: Bool = false) throws(LogError) {
     let needed = end + bytes.count
     guard needed <= Int(UInt32.max) else {
       throw LogError(.limit, file.path, at: UInt64(end), "the segment would pass 4 GiB")
     }
     do {
-      if needed > allocated {
-        var target = max(allocated, ActiveSegment.allocationMin)
-        while target < needed { target *= target < 4 << 20 ? 4 : 2 }
-        try file.preallocate(to: UInt64(target))
-        allocated = target
-      }
+      if needed > allocated { try reserve(needed, isLast: isLast) }
       try file.write(bytes.span, at: UInt64(end))
     } catch { throw LogError(error) }
+  }
+
+  private mutating func reserve(_ needed: Int, isLast: Bool) throws(DiskError) {
+    var target = max(allocated, ActiveSegment.allocationMin)
+    while target < needed { target *= target < 4 << 20 ? 4 : 2 }
+    if !isLast {
+      do throws(DiskError) {
+        try file.preallocate(to: UInt64(target))
+        allocated = target
+        return
+      } catch {
+        // Room ahead saves time; a nearly full disk may have what is needed all the same.
+        guard error.reason == .noSpace || error.reason == .io(errno: ActiveSegment.tooLarge) else {
+          throw error
+        }
+        // A file system may keep what it had reserved before there was no more.
+        do { try file.truncate(to: UInt64(allocated)) } catch {}
+      }
+    }
+    try file.preallocate(to: UInt64(needed))
+    allocated = needed
   }
 
   /// Writes the footer and cuts the file to its length; the caller syncs it.
@@ -143,7 +162,7 @@ package struct ActiveSegment {
     // In one write with the frame: a seal that failed leaves the segment as it was.
     frame.put(UInt64(end))
     frame.append(contentsOf: SegmentFooter.trailerMagic)
-    try write(frame)
+    try write(frame, isLast: true)
     // Only a seal that is complete moves the end: one that failed is written over.
     do { try file.truncate(to: UInt64(end + frame.count)) } catch { throw LogError(error) }
     end += frame.count

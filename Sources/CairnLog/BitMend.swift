@@ -4,9 +4,10 @@ import CairnBytes
 /// single bit, turned round, gives it. By accident one of n bits does so once in 2^64 / n, so what
 /// is found is what was written.
 ///
-/// It costs the square of the length, so long parts are not tried, and there is a budget.
+/// Every bit that is tried costs the length of what the checksum covers. So the bits of long parts
+/// are not tried, and there is a budget.
 package struct BitMend {
-  /// Parts of more bytes are not tried.
+  /// Bits of parts of more bytes are not tried.
   package static let bytesMax = 64 << 10
   /// Bytes that may still be hashed.
   package private(set) var budget: UInt64
@@ -19,7 +20,7 @@ package struct BitMend {
     _ bytes: inout [UInt8], _ range: Range<Int>, length: Int, _ isRight: ([UInt8]) -> Bool
   ) -> Bool {
     let cost = UInt64(range.count) * 8 * UInt64(max(1, length))
-    guard length <= BitMend.bytesMax, cost <= budget else { return false }
+    guard range.count <= BitMend.bytesMax, cost <= budget else { return false }
     budget -= cost
     for index in range {
       for bit in 0..<8 {

@@ -6,7 +6,7 @@ package import CairnDisk
 ///     0  "CAIRNCUR"   8  version u16   10  floor u16   12  flags u32
 ///     16  datastore u128   32  device u64   40  snapshot number u64, 0: none
 ///     48  first segment to replay u64   56  first segment kept u64   64  rejoinings u64
-///     72  zero × 16
+///     72  time of the last own delta i64, 0: not known   80  snapshot for which that was noted u64
 ///     88  XXH3-64 of 0..<88
 package struct CurrentFile: Equatable, Sendable {
   package static let size = 96
@@ -25,6 +25,10 @@ package struct CurrentFile: Equatable, Sendable {
   package var firstKept: UInt64
   /// How often the store was put together anew from its folder: names its outbox.
   package var rejoinings: UInt64 = 0
+  /// Of the last own delta when `timedSnapshot` was made.
+  private var ownTime: Int64 = 0
+  /// Whoever knows nothing of times puts another snapshot there, or zeros.
+  private var timedSnapshot: UInt64 = 0
 
   package init(
     flags: UInt32, datastore: UInt128, device: UInt64, snapshot: UInt64, firstSegment: UInt64,
@@ -36,6 +40,16 @@ package struct CurrentFile: Equatable, Sendable {
     self.snapshot = snapshot
     self.firstSegment = firstSegment
     self.firstKept = firstKept
+  }
+
+  /// No own delta in the snapshot is of a later time; nil if that is not known. No snapshot says
+  /// so: it is the same on all devices.
+  package var lastOwnTime: Int64? {
+    get { timedSnapshot == snapshot && snapshot > 0 && ownTime > 0 ? ownTime : nil }
+    set {
+      ownTime = newValue ?? 0
+      timedSnapshot = newValue == nil ? 0 : snapshot
+    }
   }
 
   package var isLinked: Bool { flags & CurrentFile.flagLinked != 0 }
@@ -64,7 +78,8 @@ package struct CurrentFile: Equatable, Sendable {
     out.put(firstSegment)
     out.put(firstKept)
     out.put(rejoinings)
-    out.append(contentsOf: repeatElement(0, count: 16))
+    out.put(UInt64(bitPattern: ownTime))
+    out.put(timedSnapshot)
     SealedFile.seal(&out)
     return out
   }
@@ -83,6 +98,8 @@ package struct CurrentFile: Equatable, Sendable {
     firstSegment = bytes.u64(at: 48)
     firstKept = bytes.u64(at: 56)
     rejoinings = bytes.u64(at: 64)
+    ownTime = Int64(bitPattern: bytes.u64(at: 72))
+    timedSnapshot = bytes.u64(at: 80)
     guard device != 0, firstSegment > 0, firstKept > 0, firstKept <= firstSegment,
       max(firstSegment, snapshot, rejoinings) <= ByteReader.counterMax
     else {

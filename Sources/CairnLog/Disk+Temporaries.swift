@@ -8,7 +8,8 @@ extension Disk {
       guard try info(directory) != nil else { return }
       for entry in try list(directory)
       where entry.info.kind == .file && FileName.isTemporary(entry.name) {
-        try remove(directory + "/" + entry.name)
+        // One that can't be removed keeps no other.
+        do { try remove(directory + "/" + entry.name) } catch {}
       }
     } catch {
       // As said.

@@ -14,97 +14,137 @@ package struct SegmentSalvage: Sendable {
   /// The file's bytes, with the bits that were put right.
   package private(set) var bytes: [UInt8]
   package private(set) var parts: [Part] = []
-  /// Offsets of the frames of which a bit was put right.
+  /// Offsets of the frames of which a bit was put right, a seal among them.
   package private(set) var mended: [Int] = []
   package private(set) var isHeaderDamaged = false
+  /// Whether its end is there: a seal, or a trailer that says where the seal was. No frame that
+  /// was behind those in `parts` is lost then.
+  package private(set) var isSealed = false
+  /// Where the last good frame ends.
+  package private(set) var end = SegmentHeader.size
+  /// Bytes that were hashed to find them, without those of frames that were mended.
+  package private(set) var hashed = 0
   private let seedBase: UInt64
+  private var search: FrameSearch
   private var mend: BitMend
 
-  /// `devices` are those whose segment it may be, in case the header does not tell it. Nil if no
-  /// frame verifies for any of them.
+  /// `devices` are those whose segment it may be, in case the header does not tell it. Nil if its
+  /// header is damaged or another datastore's, and no frame verifies for any of them.
   package init?(
     _ bytes: [UInt8], datastore: UInt128, devices: [UInt64], number: UInt64, mend: BitMend
   ) {
     self.bytes = bytes
     self.mend = mend
+    search = FrameSearch(size: bytes.count)
     // A header that is damaged is not needed: all that it says is known.
     let header = try? SegmentHeader(bytes, path: "")
     isHeaderDamaged = header == nil
-    var candidates = devices
-    if let header, header.datastore == datastore, header.number == number {
-      candidates = [header.device]
-    }
-    for device in candidates {
-      let base = FrameFormat.seedBase(datastore: datastore, device: device, number: number)
-      guard SegmentSalvage.next(bytes, from: SegmentHeader.size, base) != nil else { continue }
-      seedBase = base
+    // Whatever verifies in a segment of another datastore is none of ours.
+    let own = header?.datastore == datastore ? header : nil
+    if let own, own.number == number {
+      seedBase = own.seedBase
       scan()
       return
     }
-    // Nothing in it, damaged or not.
-    guard let header, bytes.count > SegmentHeader.size else { return nil }
-    seedBase = header.seedBase
+    var before = 0
+    for device in devices {
+      let base = FrameFormat.seedBase(datastore: datastore, device: device, number: number)
+      var look = FrameSearch(size: bytes.count)
+      let found = look.next(bytes, from: SegmentHeader.size, seedBase: base)
+      before += look.hashed
+      guard found != nil else { continue }
+      seedBase = base
+      scan()
+      hashed += before
+      return
+    }
+    guard let own else { return nil }
+    seedBase = own.seedBase
     scan()
+    hashed += before
   }
 
   package var budget: BitMend { mend }
 
-  /// Where the next good frame is.
-  private static func next(_ bytes: [UInt8], from start: Int, _ base: UInt64) -> Frame? {
-    var offset = FrameFormat.padded(start)
-    while offset + FrameFormat.headerSize <= bytes.count {
-      // An offset full of zeros is none, and most of a preallocated file is.
-      if bytes.u32(at: offset) != 0, let frame = Frame(bytes, at: offset, seedBase: base) {
-        return frame
+  private mutating func scan() {
+    // Zeros to the end are room that nobody used.
+    let last = bytes.lastIndex { $0 != 0 } ?? 0
+    let seal = sealOfTrailer(last)
+    var place = SegmentHeader.size
+    while place <= last {
+      if let frame = search.frame(bytes, at: place, seedBase: seedBase) {
+        guard take(frame) else { break }
+        place = frame.end
+        continue
       }
-      offset += FrameFormat.alignment
+      let next = search.next(bytes, from: place + 1, seedBase: seedBase)
+      var limit = next?.offset ?? last + 1
+      if next == nil, let seal, seal > place { limit = seal }
+      if let frame = mended(place..<limit, isTail: limit > last) {
+        mended.append(frame.offset)
+        guard take(frame) else { break }
+        place = frame.end
+        continue
+      }
+      if next == nil, seal == place {
+        // Only the seal is damaged, which says nothing that the frames do not say.
+        isSealed = true
+        break
+      }
+      parts.append(.damage(place..<limit))
+      place = limit
     }
-    return nil
+    hashed = search.hashed
   }
 
-  private mutating func scan() {
-    var end = SegmentHeader.size
-    while end < bytes.count {
-      if let frame = Frame(bytes, at: end, seedBase: seedBase) {
-        if frame.kind == FrameKind.seal.rawValue { return }
-        parts.append(.frame(frame))
-        end = frame.end
-        continue
-      }
-      let next = SegmentSalvage.next(bytes, from: end + 1, seedBase)
-      // Zeros to the end are room that nobody used.
-      guard let last = bytes[end...].lastIndex(where: { $0 != 0 }) else { return }
-      let region = end..<(next?.offset ?? last + 1)
-      if let frame = mended(region, isTail: next == nil) {
-        parts.append(.frame(frame))
-        mended.append(frame.offset)
-        end = frame.end
-        continue
-      }
-      parts.append(.damage(region))
-      guard let next else { return }
-      end = next.offset
+  /// Takes a good frame; false if it is the seal, behind which there are none.
+  private mutating func take(_ frame: Frame) -> Bool {
+    if frame.kind == FrameKind.seal.rawValue {
+      isSealed = true
+      return false
     }
+    parts.append(.frame(frame))
+    end = frame.end
+    return true
+  }
+
+  /// Where the seal is, or was, by the trailer at the end of the file.
+  private func sealOfTrailer(_ last: Int) -> Int? {
+    let start = last + 1 - SegmentFooter.trailerSize
+    guard start >= SegmentHeader.size + FrameFormat.headerSize,
+      bytes[(start + 8)...last].elementsEqual(SegmentFooter.trailerMagic)
+    else { return nil }
+    let offset = bytes.u64(at: start)
+    guard offset >= UInt64(SegmentHeader.size), offset % UInt64(FrameFormat.alignment) == 0,
+      offset <= UInt64(start - FrameFormat.headerSize)
+    else { return nil }
+    return Int(offset)
   }
 
   /// The frame that a damaged region is but for one bit.
   private mutating func mended(_ region: Range<Int>, isTail: Bool) -> Frame? {
     let offset = region.lowerBound
     let base = seedBase
-    guard bytes.count - offset >= FrameFormat.headerSize else { return nil }
+    // The last frame may end with zeros.
+    let limit = isTail ? min(bytes.count, region.upperBound + BitMend.bytesMax) : region.upperBound
+    let room = limit - offset
+    guard room >= FrameFormat.headerSize else { return nil }
     func isRight(_ bytes: [UInt8]) -> Bool {
-      guard let frame = Frame(bytes, at: offset, seedBase: base) else { return false }
-      return isTail || frame.end <= region.upperBound
+      // Asked before anything is hashed: with a bit turned the length may be any.
+      let stored = Int(bytes.u32(at: offset))
+      guard stored > 0, FrameFormat.padded(FrameFormat.headerSize + stored) <= room else {
+        return false
+      }
+      return Frame(bytes, at: offset, seedBase: base) != nil
     }
     let header = offset..<(offset + FrameFormat.headerSize)
-    let length = min(region.count, BitMend.bytesMax)
-    if mend.mend(&bytes, header, length: length, isRight) {
+    if mend.mend(&bytes, header, length: room, isRight) {
       return Frame(bytes, at: offset, seedBase: base)
     }
     let stored = Int(bytes.u32(at: offset))
     let start = header.upperBound
-    guard stored > 0, stored <= BitMend.bytesMax, start + stored <= bytes.count,
-      start + stored <= region.upperBound + FrameFormat.alignment || isTail,
+    guard stored > 0, stored <= BitMend.bytesMax,
+      FrameFormat.padded(FrameFormat.headerSize + stored) <= room,
       mend.mend(&bytes, start..<(start + stored), length: stored, isRight)
     else { return nil }
     return Frame(bytes, at: offset, seedBase: base)

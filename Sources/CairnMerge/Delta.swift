@@ -125,6 +125,22 @@ package struct Delta: Sendable {
 
   package var isEmpty: Bool { records.isEmpty }
 
+  /// Whether it is more than a reader takes, but for its bytes: these are known once it is encoded.
+  /// Mutating, though nothing changes: it is asked where it lies, and would otherwise be copied.
+  package mutating func isBeyondBounds() -> Bool {
+    if sections.count > FormatBounds.tablesInDelta || rows.count > FormatBounds.cellsInDelta {
+      return true
+    }
+    // All of them together mostly are not more than one table may have.
+    if columns.count <= FormatBounds.columnsInTable, records.count <= FormatBounds.recordsInDelta {
+      return false
+    }
+    return sections.contains {
+      $0.columns.count > FormatBounds.columnsInTable
+        || $0.records.count > FormatBounds.recordsInDelta
+    }
+  }
+
   /// Leaves out what is said of a table.
   package mutating func drop(table: String) {
     guard let index = sections.firstIndex(where: { $0.table == table }) else { return }

@@ -13,7 +13,7 @@ package enum ListCoding {
         out.putZigzag(number)
       case .double(let number):
         out.put(CellTag.double)
-        out.put(number.bitPattern)
+        out.put(number.canonicalBits)
       case .date(let time):
         out.put(CellTag.date)
         out.putZigzag(time)
@@ -57,7 +57,9 @@ package enum ListCoding {
     case CellTag.no: return .bool(false)
     case CellTag.yes: return .bool(true)
     case CellTag.int: return .int(try reader.zigzag())
-    case CellTag.double: return .double(Double(bitPattern: try reader.u64()))
+    case CellTag.double:
+      let bits = Double(bitPattern: try reader.u64()).canonicalBits
+      return .double(Double(bitPattern: bits))
     case CellTag.date: return .date(try reader.zigzag())
     case CellTag.string:
       let range = try reader.blob()
@@ -78,6 +80,39 @@ package enum ListCoding {
     // Why not makes no difference: it was checked.
     guard let items = try? decode(bytes, range) else { preconditionFailure("a list is damaged") }
     return items
+  }
+
+  /// Gives every NaN of a checked list the bits that each of them has: early versions wrote them
+  /// down as they came. It takes as many bytes as before.
+  package static func makeCanonical(_ bytes: inout [UInt8], _ range: Range<Int>) {
+    for offset in strayNaNs(bytes, range) {
+      let bits = Double.nan.canonicalBits
+      for index in 0..<8 {
+        bytes[offset + index] = UInt8(truncatingIfNeeded: bits >> UInt64(8 * index))
+      }
+    }
+  }
+
+  /// Where the doubles of a checked list are that are NaN with other bits than those.
+  private static func strayNaNs(_ bytes: [UInt8], _ range: Range<Int>) -> [Int] {
+    var found: [Int] = []
+    var reader = ByteReader(bytes, range)
+    do throws(DecodeError) {
+      for _ in 0..<(try reader.count()) {
+        switch try reader.u8() {
+        case CellTag.int, CellTag.date: _ = try reader.varint()
+        case CellTag.double:
+          let offset = reader.offset
+          let bits = try reader.u64()
+          if Double(bitPattern: bits).canonicalBits != bits { found.append(offset) }
+        case CellTag.string, CellTag.bytes: _ = try reader.blob()
+        default: break
+        }
+      }
+    } catch {
+      // It was checked when it came in.
+    }
+    return found
   }
 
   /// The size that a checked list counts with: 20 for each item, and its own size.

@@ -7,13 +7,19 @@ internal import Synchronization
 /// Files that are sent in parts. What was sent when the connection broke for good is not sent again
 /// by the next try.
 extension S3Folder {
+  /// No server takes more of one file.
   private static let partsMax: UInt64 = 10_000
+
+  /// How large the parts of a file are.
+  static func partBytes(of size: UInt64, least: UInt64) -> UInt64 {
+    max(least, size / partsMax + (size % partsMax == 0 ? 0 : 1))
+  }
 
   func write(
     _ path: String, from source: any FolderSource
   ) async throws(CairnError) -> FolderEntry {
     if source.size <= partBytes { return try await write(path, try source.read(0..<source.size)) }
-    let part = max(partBytes, (source.size + S3Folder.partsMax - 1) / S3Folder.partsMax)
+    let part = S3Folder.partBytes(of: source.size, least: partBytes)
     let watched = WatchedSource(source)
     do throws(HTTPFailure) {
       var current: S3Uploads.Upload

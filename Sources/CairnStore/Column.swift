@@ -99,6 +99,37 @@ struct Column {
     }
   }
 
+  // MARK: the heap
+
+  private static func isInHeap(_ tag: UInt8) -> Bool {
+    CellTag.isHeap(tag) && tag != CellTag.editedList
+  }
+
+  /// Bytes of the heap that its cells refer to.
+  var heapBytes: Int {
+    var count = 0
+    for slot in tags.indices where Column.isInHeap(tags[slot]) {
+      count += Cell.heapRange(words[slot]).count
+    }
+    guard let sparse else { return count }
+    for cell in sparse.values where Column.isInHeap(cell.tag) {
+      count += Cell.heapRange(cell.word).count
+    }
+    return count
+  }
+
+  /// Lets its cells refer to their bytes in another heap, where they are appended.
+  mutating func move(from old: [UInt8], to new: inout Ground) {
+    for slot in tags.indices where Column.isInHeap(tags[slot]) {
+      words[slot] = new.adopt(Cell(tag: tags[slot], word: words[slot]), from: old).word
+    }
+    guard let cells = sparse else { return }
+    for (slot, cell) in cells where Column.isInHeap(cell.tag) {
+      let moved = new.adopt(Cell(tag: cell.tag, word: cell.word), from: old)
+      sparse?[slot]?.word = moved.word
+    }
+  }
+
   private mutating func setOutside(_ slot: Int, _ cell: Cell, stamp: UInt32) {
     guard let count = sparse?.count else {
       grow(to: slot + 1)

@@ -48,8 +48,10 @@ struct ColumnBuilder: Sendable {
   mutating func add(_ cell: Cell, from source: [UInt8], row: Int, stamp: Int) {
     let start = heap.count
     heap.put(source, Cell.heapRange(cell.word))
-    add(
-      Cell(tag: cell.tag, word: Cell.heapWord(start..<heap.count)), row: row, stamp: stamp)
+    let range = start..<heap.count
+    // What is the same is to be the same bytes, whichever version it comes from.
+    if CellTag.isList(cell.tag) { ListCoding.makeCanonical(&heap, range) }
+    add(Cell(tag: cell.tag, word: Cell.heapWord(range)), row: row, stamp: stamp)
   }
 
   /// Gives each stamp its new number.

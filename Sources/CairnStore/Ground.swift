@@ -6,10 +6,15 @@ import CairnMerge
 struct Ground {
   var base: BaseSnapshot?
   var heap: [UInt8] = []
+  /// Once the heap is longer it is worth a look whether most of it is in use.
+  var heapLimit = Ground.heapKept
   var stamps = StampTable()
   /// Counts freezes for compaction: a slot that changed in the current epoch outlives the switch
   /// to the new snapshot.
   var epoch: UInt32 = 1
+
+  /// So much that nobody refers to may stay in the heap, whatever else is in there.
+  static let heapKept = 8 << 20
 
   /// Copies a cell of another heap into this one.
   @inline(__always)

@@ -12,4 +12,14 @@ package enum ListOperation: Sendable {
   case replace(at: Int, FieldValue)
   /// Takes an item out and puts it in again, so that it ends at `to`.
   case move(from: Int, to: Int)
+
+  /// Nodes that it adds to a list, at most. An item that moves gets another one.
+  @inline(__always)
+  var nodes: Int {
+    switch self {
+    case .insert, .append, .move: 1
+    case .insertAll(let values, _): values.count
+    case .remove, .removeLast, .replace: 0
+    }
+  }
 }

@@ -236,6 +236,7 @@ extension Store {
     _ packs: [[UInt8]], author: DeviceID
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
     var recommit = Recommit()
+    var finished: [[UInt8]] = []
     var writer = PackWriter(device: author, first: vector[author] + 1)
     for pack in packs {
       var reader: PackReader
@@ -253,11 +254,17 @@ extension Store {
         var single = PackWriter(device: author, first: delta.dot.sequence)
         var maps: ([UInt32], [UInt32]) = ([], [])
         single.append(new, heap: heap, names: reader.records, map: &maps.0)
+        let bytes = single.bytes()
+        // Each becomes a file, and nobody reads one that is larger than it may be.
+        if !writer.isEmpty, writer.byteCount + bytes.count > Store.ownPackBytes {
+          finished.append(writer.bytes())
+          writer = PackWriter(device: author, first: writer.nextSequence)
+        }
         writer.append(new, heap: heap, names: reader.records, map: &maps.1)
-        try sync(packs: [single.bytes()])
+        try sync(packs: [bytes])
       }
     }
-    return (writer.isEmpty ? [] : [writer.bytes()], recommit.conflicts)
+    return (finished + (writer.isEmpty ? [] : [writer.bytes()]), recommit.conflicts)
   }
 
   private static func badPack(_ error: DecodeError, _ directory: String) -> StoreError {

@@ -52,14 +52,34 @@ extension StoreState {
     try check(
       limits, number, id, recordSize: Int(tables[number].sizes[slot]) + growth, growth: growth,
       pendingGrowth: pending)
-    let unlimited = Limits(
-      recordBytes: .max, records: .max, datastoreBytes: .max, deltaBytes: .max)
-    try self.update(number, id, update.fields, limits: unlimited)
+    for list in update.lists {
+      let before = now.first { $0.0 == list.field }?.1
+      if isTooLong(list, before, number, slot, limits) { throw tooLong(id, list.field) }
+    }
+    try self.update(number, id, update.fields, limits: .unlimited)
     for list in update.lists {
       for operation in list.operations {
-        try edit(number, id, list.field, operation, limits: unlimited)
+        try edit(number, id, list.field, operation, limits: .unlimited)
       }
     }
+  }
+
+  /// Whether a list would be more than the formats can hold once all of this was done to it;
+  /// between two of its edits it may be. `now` is what the field holds.
+  private mutating func isTooLong(
+    _ list: RecordUpdate.List, _ now: FieldValue?, _ number: Int, _ slot: Int, _ limits: Limits
+  ) -> Bool {
+    if list.sizes.after > list.sizes.before, list.sizes.after >= limits.listBytes { return true }
+    let nodes = list.operations.reduce(0) { $0 + $1.nodes }
+    if nodes == 0 { return false }
+    if let column = tables[number].findColumn(list.field),
+      let before = tables[number].withList(slot, column, { $0.nodeCount })
+    {
+      return before + nodes > limits.listNodes
+    }
+    // Opened, it has one of its own besides its items.
+    guard case .list(let items)? = now else { return 1 + nodes > limits.listNodes }
+    return 1 + items.count + nodes > limits.listNodes
   }
 }
 

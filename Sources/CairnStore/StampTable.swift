@@ -14,6 +14,16 @@ struct StampTable {
   private var devices: [UInt64] = []
   private var last: (stamp: Stamp, number: UInt32) = (.settled, 0)
 
+  /// How many there are.
+  var count: Int { stamps.count }
+
+  /// The same devices under the same numbers, and no stamps.
+  var emptied: StampTable {
+    var next = StampTable()
+    next.devices = devices
+    return next
+  }
+
   mutating func device(_ id: DeviceID) -> Int {
     if let known = known(id) { return known }
     devices.append(id.rawValue)

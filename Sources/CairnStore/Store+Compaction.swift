@@ -25,6 +25,7 @@ extension Store {
   package func compact() throws(StoreError) -> CompactionOutcome {
     let outcome = try inTurn { () throws(StoreError) in try runCompaction() }
     if options.cutsAutomatically { requestCut(from: options.cutFrom) }
+    keep(nil)
     return outcome
   }
 
@@ -213,6 +214,7 @@ extension Store {
     current.snapshot = number
     current.firstSegment = firstSegment
     current.firstKept = min(firstSegment, keptFrom(firstSegment, guarded))
+    current.lastOwnTime = guarded.store.ownTime
     return current
   }
 
@@ -428,8 +430,23 @@ extension Store {
     do throws(StoreError) {
       _ = try inTurn { () throws(StoreError) in try runCompaction() }
       if isLong, options.cutsAutomatically { requestCut(from: options.cutFrom) }
-      compaction.withLock { $0.failure = nil }
-    } catch { compaction.withLock { $0.failure = error } }
+      keep(nil)
+    } catch {
+      // Of a store that has ended everything says so.
+      if ending == nil { keep(error) }
+    }
+  }
+
+  /// What the last one ended with; whoever wants to know hears when one fails, and when one
+  /// succeeds again.
+  private func keep(_ failure: StoreError?) {
+    let isNews = compaction.withLock { state in
+      defer { state.failure = failure }
+      return failure != nil || state.failure != nil
+    }
+    if !isNews { return }
+    let tell = onCompaction.withLock { $0.call }
+    tell?()
   }
 
   /// Half of the snapshot, so that each record is written anew a few times only. What takes much
@@ -460,6 +477,7 @@ extension Store {
     thread?.join()
   }
 
-  /// Why the last compaction in the background failed, nil if it did not.
+  /// Why the last compaction in the background failed; nil if it did not, or if one that was asked
+  /// for since did not.
   package var compactionFailure: StoreError? { compaction.withLock { $0.failure } }
 }

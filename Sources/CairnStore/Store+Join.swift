@@ -73,8 +73,9 @@ extension Store {
     _ theirs: BaseSnapshot, _ mayDelete: (Int) -> Bool
   ) throws(StoreError) -> SyncOutcome? {
     let other = theirs.description.horizon
-    if let obstacle = state.withLock({ Store.obstacle(other, device, $0) }) { throw obstacle }
-    try checkCuts(theirs)
+    let question = JoinQuestion(horizon: other, cuts: try cutsBrought(by: theirs))
+    let early = state.withLock { obstacle(question, $0) }
+    if let early { throw early }
     if vector.covers(other.seen) { return SyncOutcome() }
     try makeDirectoriesDurable()
     let (source, number, firstSegment) = try withState(freeze)
@@ -101,22 +102,41 @@ extension Store {
     (outcome.changed, outcome.conflicts) = (result.changed, result.conflicts)
     let merged = frozen.seen.merged(with: other.seen)
     outcome.appliedCount = Int(clamping: merged.total &- frozen.seen.total)
-    try installJoined(number, path, firstSegment, &outcome)
+    try installJoined(number, path, firstSegment, question, &outcome)
     return outcome
+  }
+
+  /// What a snapshot is asked by that is to be joined.
+  private struct JoinQuestion {
+    var horizon: Horizon
+    /// Those that it brings.
+    var cuts: [Cut]
+  }
+
+  private func obstacle(_ question: JoinQuestion, _ guarded: Guarded) -> StoreError? {
+    Store.obstacle(question.horizon, device, guarded)
+      ?? Store.obstacle(to: question.cuts, of: question.horizon.seen, at: device, guarded)
   }
 
   /// Makes the joined snapshot the base. What was committed since the freeze is applied to it
   /// first, from the log, as an opening would; so nothing that can fail comes after CURRENT.
+  ///
+  /// What was asked at the beginning is asked once more: a cut that was made or applied meanwhile
+  /// may not count what the snapshot brings, nor one in there what was written here.
   private func installJoined(
-    _ number: UInt64, _ path: String, _ firstSegment: UInt64, _ outcome: inout SyncOutcome
+    _ number: UInt64, _ path: String, _ firstSegment: UInt64, _ question: JoinQuestion,
+    _ outcome: inout SyncOutcome
   ) throws(StoreError) {
     var gone: [UInt64] = []
     let target: LogPosition?
     do throws(StoreError) {
       let base = try openBase(number, path)
       target = try withState { guarded throws(StoreError) in
-        // The rows that a roll-back would go back to are about to go.
-        outcome.committed = try commit(&guarded)
+        // The rows that a roll-back would go back to are about to go. Without a cut: one made now
+        // would name what was seen before the join. Whoever has asked for it gets it with the next
+        // commit.
+        outcome.committed = try commitPending(&guarded)
+        if let late = obstacle(question, guarded) { throw late }
         var next = try stateBehind(base, firstSegment, guarded)
         for change in outcome.changed {
           next.journal.note(change.id, table: change.table, isLocal: false)
@@ -150,7 +170,7 @@ extension Store {
     next.ground.epoch = guarded.store.ground.epoch
     next.access = guarded.store.access
     next.indexNames = guarded.store.indexNames
-    next.adopt(base)
+    next.adopt(base, lastOwnTime: guarded.store.ownTime)
     // Their numbers stay.
     for table in guarded.store.tables { _ = next.table(table.name) }
     try next.readRulesOfBase()

@@ -52,11 +52,16 @@ extension Store {
   }
 
   /// Writes packs of a device as an outbox, durably. What an attempt before this has left there
-  /// goes first.
+  /// goes first. Throws for a pack that nobody could read again: it would never be published.
   func writeOutbox(
     _ packs: [[UInt8]], _ rejoinings: UInt64
   ) throws(StoreError) {
     let outbox = directory + "/" + FileName.outbox(rejoinings)
+    for pack in packs where pack.count > PublishedSegment.rawBytesMax {
+      throw StoreError(
+        .log, "own deltas of \(directory) would be a file of \(pack.count) bytes, unpacked; it may "
+          + "have \(PublishedSegment.rawBytesMax)")
+    }
     do throws(LogError) {
       do throws(DiskError) {
         try machine.disk.removeTree(outbox)

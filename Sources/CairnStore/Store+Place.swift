@@ -5,7 +5,7 @@ import CairnLog
 extension Store {
   /// A child that was forked from the process that opened the store has its files, too, and would
   /// write over what that process writes.
-  func checkProcess() throws(StoreError) {
+  package func checkProcess() throws(StoreError) {
     guard !lock.isOwn else { return }
     throw StoreError(
       .alreadyOpen,

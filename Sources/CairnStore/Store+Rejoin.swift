@@ -52,13 +52,15 @@ extension Store {
   /// all of the new. Commits what is pending first. Nothing is done, and nil returned, if the
   /// staged store lacks something. Readers and writers wait meanwhile.
   ///
-  /// `keep` gets the deltas that only this store has, as they were, before the old files go.
+  /// - Parameters:
+  ///   - committed: Gets the delta that was pending, once it is one: also if nothing else is done.
+  ///   - keep: Gets the deltas that only this store has, as they were, before the old files go.
   package func rejoin(
-    _ plan: Rejoining, keep: ([[UInt8]]) -> Void
+    _ plan: Rejoining, committed: (Dot) -> Void = { _ in }, keep: ([[UInt8]]) -> Void
   ) throws(StoreError) -> SyncOutcome? {
     try withTurn { () throws(StoreError) -> SyncOutcome? in
       let switched = try withState { guarded throws(StoreError) in
-        try switchOver(plan, keep: keep, &guarded)
+        try switchOver(plan, committed: committed, keep: keep, &guarded)
       }
       guard let switched else { return nil }
       sweep(keeping: switched.number)
@@ -77,11 +79,13 @@ extension Store {
   }
 
   private func switchOver(
-    _ plan: Rejoining, keep: ([[UInt8]]) -> Void, _ guarded: inout Guarded
+    _ plan: Rejoining, committed: (Dot) -> Void, keep: ([[UInt8]]) -> Void,
+    _ guarded: inout Guarded
   ) throws(StoreError) -> Switched? {
     try checkPoison()
     guard plan.missing(guarded.store.vector).isEmpty else { return nil }
-    let committed = try commitPending(&guarded)
+    let last = try commitPending(&guarded)
+    if let last { committed(last) }
     try sealTail(&guarded)
     let own: [[UInt8]]
     do throws(StoreError) { own = try ownPacks(plan, guarded) } catch {
@@ -124,7 +128,7 @@ extension Store {
       if mayName(next) { poison() }
       throw error
     }
-    outcome.committed = committed
+    outcome.committed = last
     return install(new, next, plan, outcome, &guarded)
   }
 
@@ -194,7 +198,8 @@ extension Store {
     return packs
   }
 
-  private static let ownPackBytes = 4 << 20
+  /// Unpacked bytes of one pack of them, about.
+  static let ownPackBytes = 4 << 20
 
   /// What the plan says of the own deltas that the folder has, with how far the sums had come from
   /// which those behind them go on; nil if that is not known of all.
@@ -294,8 +299,14 @@ extension Store {
       // Nothing that would have to be there once more.
     } else if plan.isOnTop {
       (packs, conflicts) = try plan.staged.recommit(packs, author: plan.device)
-    } else if let failure = try plan.staged.sync(packs: packs).failures.values.first {
-      throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
+    } else {
+      // One by one: a frame of the log has no room for any number of them.
+      for pack in packs {
+        guard let failure = try plan.staged.sync(packs: [pack]).failures.values.first else {
+          continue
+        }
+        throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
+      }
     }
     guard packs.isEmpty || plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
       throw StoreError(

@@ -197,12 +197,21 @@ extension Store {
       guarded.store.rollBack()
       return nil
     }
+    // A reader would refuse it, and so would the next opening.
+    if guarded.tail.draft.isBeyondBounds() {
+      guarded.tail.mustRotate = true
+      throw StoreError(
+        .sizeLimit,
+        "a commit of changes in \(guarded.tail.draft.sections.count) tables, with "
+          + "\(guarded.tail.draft.columns.count) fields, is beyond the format's bounds: sync more "
+          + "often, or roll back")
+    }
     guarded.tail.beginFrame()
     Store.encode(
       &guarded.tail.draft, by: &guarded.tail.encoder, heap: guarded.store.ground.heap,
       into: &guarded.tail.scratch)
     let dot = guarded.tail.draft.dot
-    try appendOwn(dot, cells: guarded.tail.draft.tags.count, &guarded)
+    try appendOwn(dot, &guarded)
     do throws(StoreError) { try guarded.store.commit(&guarded.tail.draft, scope) } catch {
       throw endTorn(&guarded, error)
     }
@@ -218,11 +227,9 @@ extension Store {
   }
 
   /// Writes the scratch as the frame of an own delta.
-  private func appendOwn(
-    _ dot: Dot, cells: Int = 1, _ guarded: inout Guarded
-  ) throws(StoreError) {
+  private func appendOwn(_ dot: Dot, _ guarded: inout Guarded) throws(StoreError) {
     let count = guarded.tail.scratch.count - FrameFormat.headerSize
-    guard count <= FormatBounds.deltaBytes, cells <= FormatBounds.cellsInDelta else {
+    guard count <= FormatBounds.deltaBytes else {
       guarded.tail.mustRotate = true
       throw StoreError(.sizeLimit, "a commit of \(count) bytes is beyond the format's bounds")
     }

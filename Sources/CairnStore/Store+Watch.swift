@@ -10,6 +10,12 @@ extension Store {
     onChange.withLock { $0.call = tell }
   }
 
+  /// What is called when a compaction has failed, or succeeds after one has: on the thread that
+  /// compacts, which closing and committing may wait for. Set once, before the store is used.
+  package func onCompaction(_ tell: @escaping @Sendable () -> Void) {
+    onCompaction.withLock { $0.call = tell }
+  }
+
   /// Somebody watches from now on, or no more: changes are noted while anybody does, and which
   /// records they are in while anybody asks for that.
   package func watch(_ isWatching: Bool, records: Bool) {
@@ -24,12 +30,14 @@ extension Store {
 
   /// What of this device's work is where.
   package var standing: StoreStanding {
-    state.withLock { guarded in
+    let failure = compactionFailure
+    return state.withLock { guarded in
       StoreStanding(
         hasPending: guarded.store.hasPending
           || !guarded.retiring.isEmpty,
         committed: guarded.store.vector[device], published: guarded.published,
-        isDeleted: guarded.isDeleted, awaited: Store.silentMembers(guarded).sorted())
+        isDeleted: guarded.isDeleted, awaited: Store.silentMembers(guarded).sorted(),
+        compactionFailure: failure)
     }
   }
 
@@ -53,4 +61,6 @@ package struct StoreStanding: Sendable {
   package var isDeleted: Bool
   /// Devices that have not said yet that they have seen what somebody asked for.
   package var awaited: [DeviceID] = []
+  /// Why the last compaction in the background failed.
+  package var compactionFailure: StoreError?
 }

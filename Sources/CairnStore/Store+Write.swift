@@ -83,7 +83,7 @@ extension Store {
 
   /// Takes everything back that was changed since the last sync.
   package func rollBack() throws(StoreError) {
-    try withState { guarded throws(StoreError) in
+    let wasRetiring = try withState { guarded throws(StoreError) -> Bool in
       // What was set of rules and roles holds before its sync; taken back, it holds no more. It has
       // to be read again for that: all of it is taken back, or nothing.
       let before = guarded.store.hasPendingRules ? guarded.store : nil
@@ -97,9 +97,12 @@ extension Store {
         if let before { guarded.store = before }
         throw error
       }
-      guarded.retiring = []
       guarded.wantsCut = nil
+      defer { guarded.retiring = [] }
+      return !guarded.retiring.isEmpty
     }
+    // No record says that.
+    if wasRetiring { tell() }
   }
 
   /// Sets the rule that a field is merged by. Setting the same rule again writes nothing.

@@ -27,6 +27,7 @@ package final class Store: Sendable {
   /// The last snapshot that CURRENT may name on the disk although its replacement has failed.
   private let namedSnapshot = Atomic<UInt64>(0)
   let onChange = Lock(Callback())
+  let onCompaction = Lock(Callback())
   let compaction = Lock<CompactionState>(CompactionState())
   /// Where the last publication has stopped reading.
   let publishing = Lock<OwnFrames?>(nil)

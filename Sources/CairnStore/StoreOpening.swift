@@ -119,7 +119,7 @@ struct StoreOpening {
     do throws(StoreError) {
       let base = try BaseSnapshot(
         number: current.snapshot, reader: reader, budget: options.cacheBytes)
-      state.adopt(base)
+      state.adopt(base, lastOwnTime: current.lastOwnTime)
       if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
       if base.tableNumber(CutTable.name) != nil { try state.readCuts() }
     } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
@@ -346,18 +346,10 @@ struct StoreOpening {
   private mutating func cut(
     _ scan: SegmentScan, _ count: Int, _ path: String, _ file: any DiskFile
   ) throws(LogError) {
-    let quarantine = directory + "/" + FileName.quarantine
-    let name = "\(FileName.hex(scan.header.number))-\(scan.end).torn"
     let tailEnd = min(scan.bytes.count, scan.end + count)
+    let kept = try keep(
+      Array(scan.bytes[scan.end..<tailEnd]), "\(FileName.hex(scan.header.number))-\(scan.end)")
     do throws(DiskError) {
-      try machine.disk.createDirectory(quarantine)
-      // An earlier open may have got this far; its copy is as good.
-      if try machine.disk.info(quarantine + "/" + name) == nil {
-        let copy = try machine.disk.open(quarantine + "/" + name, .create)
-        defer { copy.close() }
-        let bytes = Array(scan.bytes[scan.end..<tailEnd])
-        try copy.write(bytes.span, at: 0)
-      }
       try file.truncate(to: UInt64(scan.end))
       try file.sync()
     } catch { throw LogError(error) }
@@ -365,6 +357,30 @@ struct StoreOpening {
       RecoveryNote(
         path: path, offset: UInt64(scan.end),
         message: "cut off a torn tail of \(count) bytes that no sync had covered; it is kept in "
-          + "\(quarantine)/\(name)"))
+          + kept))
+  }
+
+  /// Puts bytes into quarantine under a name of their own, durably, and returns the path: where
+  /// they were, they are cut off next.
+  private func keep(_ bytes: [UInt8], _ stem: String) throws(LogError) -> String {
+    let quarantine = directory + "/" + FileName.quarantine
+    do { try machine.disk.createDirectory(quarantine) } catch { throw LogError(error) }
+    machine.disk.sweepTemporaries(quarantine)
+    var name = stem + ".torn"
+    var number = 2
+    // What was cut off is written over, and a place can be torn again.
+    while let old = try DurableFile.read(
+      quarantine + "/" + name, limit: .max, disk: machine.disk)
+    {
+      if old == bytes {
+        // An earlier opening got this far, and may not have come to this.
+        do { try machine.disk.syncDirectory(quarantine) } catch { throw LogError(error) }
+        return quarantine + "/" + name
+      }
+      name = "\(stem)-\(number).torn"
+      number += 1
+    }
+    try DurableFile.replace(directory: quarantine, name: name, bytes: bytes, machine: machine)
+    return quarantine + "/" + name
   }
 }

@@ -51,11 +51,13 @@ extension StoreState {
     case .tooLong: throw tooLong(id, field)
     case .done(var effect, let root, let pendingNumber, let sizeBefore):
       if let pendingNumber {
+        // The record's own 100 stays when something else takes the list's place.
+        let changeSize = tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
         if pendingNumber == tables[number].pendingLists.count {
           let key = ListKey(slot: slot, column: column, root: root)
           tables[number].pendingLists.append(PendingList(key: key))
         }
-        tables[number].pendingLists[pendingNumber].size += effect.pending
+        tables[number].pendingLists[pendingNumber].size += effect.pending - changeSize
       }
       if let sizeBefore {
         // What shows may be another list by now, if the rule goes by what is greater.
@@ -96,7 +98,10 @@ extension StoreState {
         outcome = .noRoom(effect)
         return
       }
-      if effect.growth > 0, list.isTooLong(growing: effect.growth, rule) {
+      let nodes = operation.nodes
+      if nodes > 0 || effect.growth > 0,
+        list.isTooLong(growing: effect.growth, nodes: nodes, rule, limits)
+      {
         outcome = .tooLong
         return
       }
@@ -121,7 +126,8 @@ extension StoreState {
     }
     let rule = tables[number].columns[column].rule
     var effect = list.effect(of: operation, rule)
-    let isTooLong = list.isTooLong(growing: effect.growth, rule)
+    let isTooLong = list.isTooLong(
+      growing: effect.growth, nodes: operation.nodes, rule, limits)
     effect.growth += Sizes.field
     effect.pending = effect.growth
     if tables[number].pendingMarks[slot] == 0 { effect.pending += Sizes.change }
@@ -133,7 +139,7 @@ extension StoreState {
     finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
   }
 
-  private func tooLong(_ id: RecordName, _ field: String) -> StoreError {
+  func tooLong(_ id: RecordName, _ field: String) -> StoreError {
     StoreError(
       .sizeLimit,
       "the list in field \(field) of record \(id.text) can't grow: no list holds more than "

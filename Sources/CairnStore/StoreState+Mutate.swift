@@ -142,8 +142,10 @@ extension StoreState {
       pendingGrowth += max(new, Sizes.field) - oldPending
     }
     let size = Int(tables[number].sizes[slot]) + growth
+    // Rules cost nothing.
+    let counted = tables[number].isCounted ? growth : 0
     try check(
-      limits, number, id, recordSize: size, growth: growth, pendingGrowth: pendingGrowth)
+      limits, number, id, recordSize: size, growth: counted, pendingGrowth: pendingGrowth)
     _ = tables[number].pend(slot)
     for index in fields.indices {
       tables[number].put(
@@ -198,6 +200,7 @@ extension StoreState {
     tables[number].notePending(slot, size: size, records: records, changeSize: changeSize)
     pendingSize += changeSize
     if tables[number].isCounted { totals.add(size: size, records: records) }
+    if ground.heap.count > ground.heapLimit { tidyHeap() }
   }
 
   /// Limits hold for what grows; equal to a limit is allowed.

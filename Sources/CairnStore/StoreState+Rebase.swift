@@ -16,11 +16,13 @@ extension StoreState {
   ) throws(StoreError) {
     var ground = Ground()
     ground.base = base
-    ground.stamps = self.ground.stamps
+    // The numbers of devices stay: contexts are by them.
+    ground.stamps = self.ground.stamps.emptied
     ground.epoch = self.ground.epoch
+    var stamps = MovedStamps(self.ground.stamps)
     for index in tables.indices {
       tables[index] = try tables[index].rebased(
-        from: self.ground, onto: &ground, rules, places[tables[index].name] ?? [:])
+        from: self.ground, onto: &ground, &stamps, rules, places[tables[index].name] ?? [:])
     }
     self.ground = ground
   }
@@ -32,7 +34,7 @@ extension TableState {
   }
 
   func rebased(
-    from old: Ground, onto new: inout Ground, _ rules: RuleBook,
+    from old: Ground, onto new: inout Ground, _ stamps: inout MovedStamps, _ rules: RuleBook,
     _ places: [RecordName: RowPlace]
   ) throws(StoreError) -> TableState {
     var table = TableState(name: name, base: new.base)
@@ -53,7 +55,7 @@ extension TableState {
         ids[slot], hash: ids[slot].hash, flags: flags[slot], place: place,
         size: Int(sizes[slot]), epoch: new.epoch)
       moved[slot] = target
-      table.presences[target] = presences[slot]
+      table.presences[target] = stamps.number(presences[slot], in: &new.stamps)
       table.complex[target] = complex[slot]
       if slot < references.count, references[slot] != 0 {
         while table.references.count <= target { table.references.append(0) }
@@ -64,20 +66,23 @@ extension TableState {
         let stamp = columns[column].stamp(slot)
         if cell.isNone, stamp == StampTable.settled { continue }
         table.set(
-          target, column, table.move(cell, of: self, old, to: &new), stamp: stamp)
+          target, column, table.move(cell, of: self, old, to: &new),
+          stamp: stamps.number(stamp, in: &new.stamps))
       }
     }
-    try table.movePending(from: self, moved, old, &new)
+    table.movePending(from: self, moved, old, &new, &stamps)
     return table
   }
 
   private mutating func movePending(
-    from old: TableState, _ moved: [Int: Int], _ ground: Ground, _ new: inout Ground
-  ) throws(StoreError) {
+    from old: TableState, _ moved: [Int: Int], _ ground: Ground, _ new: inout Ground,
+    _ stamps: inout MovedStamps
+  ) {
     for pending in old.pendingRecords {
       guard let slot = moved[pending.slot] else { continue }
       var copy = pending
       copy.slot = slot
+      copy.presenceBefore = stamps.number(pending.presenceBefore, in: &new.stamps)
       pendingRecords.append(copy)
       pendingMarks[slot] = UInt32(pendingRecords.count)
     }
@@ -95,8 +100,8 @@ extension TableState {
       let cell = move(entry.cell, of: old, ground, to: &new)
       undo.append(
         Undo(
-          slot: UInt32(slot), column: entry.column, stamp: entry.stamp, tag: cell.tag,
-          word: cell.word))
+          slot: UInt32(slot), column: entry.column,
+          stamp: stamps.number(entry.stamp, in: &new.stamps), tag: cell.tag, word: cell.word))
     }
   }
 }

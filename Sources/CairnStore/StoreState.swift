@@ -55,14 +55,17 @@ struct StoreState {
     _ = ground.stamps.device(device)
   }
 
-  /// Starts from a snapshot instead of from nothing.
-  mutating func adopt(_ base: BaseSnapshot) {
+  /// Starts from a snapshot instead of from nothing. `lastOwnTime`: no own delta in it is of a
+  /// later time, if that is known.
+  mutating func adopt(_ base: BaseSnapshot, lastOwnTime: Int64? = nil) {
     vector = base.description.vector
     base.description.contexts.forEach { device, seen in
       for dot in seen.entries { see(dot, by: device) }
     }
     modified = base.description.modified
-    ownTime = base.description.modified
+    // What others have written does not count: a clock of theirs that is years ahead would become
+    // this device's. Where nobody knows what is whose, own times must not go back all the same.
+    ownTime = vector[device] == 0 ? 0 : lastOwnTime ?? base.description.modified
     totals.size = base.description.size
     totals.recordCount = base.description.recordCount
     ground.base = base
@@ -187,6 +190,7 @@ struct StoreState {
     vector.insert(dot)
     modified = max(modified, time)
     if dot.device == device { ownTime = max(ownTime, time) }
+    if ground.heap.count > ground.heapLimit { tidyHeap() }
   }
 
   // MARK: commit

@@ -79,6 +79,21 @@
       withExtendedLifetime(watcher) {}
     }
 
+    /// A burst that never ends is not waited out.
+    @Test func `a directory that never rests is told of all the same`() async throws {
+      let calls = Calls()
+      let watcher = DirectoryWatcher(directory: directory.path) { calls.add() }
+      var changes = 0
+      while calls.total == 0, changes < 2000 {
+        try disk.put(directory.path("f"), "")
+        try disk.remove(directory.path("f"))
+        usleep(1000)
+        changes += 1
+      }
+      #expect(calls.total > 0, "not in the course of \(changes) changes")
+      withExtendedLifetime(watcher) {}
+    }
+
     @Test func `nothing is said after the end`() async throws {
       let stopped = Calls()
       let dropped = Calls()

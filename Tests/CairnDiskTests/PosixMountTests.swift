@@ -27,6 +27,23 @@
       #expect(try file.read(at: 0, count: .max) == bytes)
     }
 
+    @Test func `what is free is told in bytes`() throws {
+      let mount = try SmallMount("size=256k")
+      let before = try #require(try disk.freeBytes(mount.path("")))
+      #expect(before > 128 << 10 && before <= 256 << 10)
+      let file = try disk.open(mount.path("file"), .create)
+      try file.write([UInt8](repeating: 1, count: 100 << 10).span, at: 0)
+      // Of the file system that the path is on, whatever it names there.
+      for name in ["", "file"] {
+        let after = try #require(try disk.freeBytes(mount.path(name)))
+        #expect(after <= before - 100 << 10 && after >= before - 128 << 10)
+      }
+      try file.truncate(to: 0)
+      file.close()
+      try disk.remove(mount.path("file"))
+      #expect(try disk.freeBytes(mount.path("")) == before)
+    }
+
     @Test func `a lock can be had on a full disk`() throws {
       let mount = try SmallMount("size=64k")
       try disk.put(mount.path("LOCK"), "")

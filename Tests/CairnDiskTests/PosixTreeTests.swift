@@ -38,6 +38,25 @@ struct PosixTreeTests {
     #expect(try disk.text(directory.path("outside/kept")) == "abc")
   }
 
+  @Test func `whoever removes a tree returns when it is gone, though others remove it, too`()
+    throws
+  {
+    for round in 0..<10 {
+      let tree = directory.path("tree\(round)")
+      for part in 0..<40 { try disk.createDirectory("\(tree)/\(part)/a/b") }
+      let remove: @Sendable () -> Void = { [disk] in
+        do { try disk.removeTree(tree) } catch {}
+      }
+      let other = try #require(BackgroundThread(remove))
+      defer { other.join() }
+      do { try disk.removeTree(tree) } catch {
+        // What another one has put there meanwhile would be one reason; nobody does.
+        Issue.record("round \(round): \(error)")
+      }
+      #expect(try disk.info(tree) == nil, "round \(round)")
+    }
+  }
+
   @Test func `what can be written to is there`() throws {
     try disk.put(directory.path("f"), "abc")
     #expect(disk.isWritable(directory.path) && disk.isWritable(directory.path("f")))

@@ -54,6 +54,24 @@ import Testing
     disk.fails(.exposed) { _ = try $0.open("/file", .readPrivate) }
   }
 
+  /// Whether this process may give a file to somebody else.
+  private static let givesAway: Bool = {
+    // Whatever the reason that it can't be done here, the test is left out.
+    guard geteuid() == 0, let place = try? TemporaryDirectory() else { return false }
+    return unsafe chown(place.path, 65534, 65534) == 0
+  }()
+
+  @Test(.enabled(if: PrivateFileTests.givesAway, "giving files away needs root"))
+  func `a file that is somebody else's is refused`() throws {
+    let place = try TemporaryDirectory()
+    let path = place.path("file")
+    try PosixDisk().open(path, .createPrivate).close()
+    try PosixDisk().open(path, .readPrivate).close()
+    try #require(unsafe chown(path, 65534, 65534) == 0)
+    PosixDisk().fails(.exposed) { _ = try $0.open(path, .readPrivate) }
+    try PosixDisk().open(path, .read).close()
+  }
+
   @Test func `a lock that is held for a moment is waited for`() throws {
     let place = try TemporaryDirectory()
     let held = try PosixDisk().lock(place.path("LOCK"))

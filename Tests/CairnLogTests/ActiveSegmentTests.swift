@@ -42,6 +42,29 @@ struct ActiveSegmentTests {
     #expect(sample.file == before)
   }
 
+  @Test(arguments: [40_000, 3 << 20])
+  func `a nearly full disk takes what it has room for`(size: Int) throws {
+    var sample = try SegmentSample()
+    let random = SeededRandom(5)
+    while sample.segment.end < size {
+      try sample.append(random.bytes(min(30_000, size)))
+    }
+    // Less than is reserved ahead, and enough for more commits and the seal.
+    let rest = 80_000
+    sample.disk.capacity = sample.disk.usedBytes + rest
+    let before = sample.contents.count
+    do { while true { try sample.append(random.bytes(5000)) } } catch {
+      guard case .disk(let error)? = (error as? LogError)?.reason else { throw error }
+      #expect(error.reason == .noSpace)
+    }
+    #expect(sample.contents.count - before >= rest / 5048)
+    let scan = try SegmentScan(sample.file)
+    #expect(try scan.contents == sample.contents)
+    sample.disk.capacity = sample.disk.usedBytes + 4000
+    _ = try sample.segment.seal()
+    #expect(try SegmentScan(sample.file).ending == .sealed)
+  }
+
   @Test func `after a write that failed the next frame takes its place`() throws {
     var sample = try SegmentSample()
     try sample.append([1, 2, 3])

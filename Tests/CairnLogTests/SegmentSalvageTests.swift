@@ -65,10 +65,25 @@ struct SegmentSalvageTests {
   }
 
   @Test func `a header alone holds nothing`() throws {
-    #expect(salvage(try SegmentSample().bytes) == nil)
     // Room that nobody used is no damage.
-    let room = salvage(try SegmentSample().file)
-    #expect(room?.parts.isEmpty == true)
+    for bytes in [try SegmentSample().bytes, try SegmentSample().file] {
+      let salvage = try #require(self.salvage(bytes))
+      #expect(salvage.parts.isEmpty && !salvage.isSealed && !salvage.isHeaderDamaged)
+      #expect(salvage.end == SegmentHeader.size)
+    }
+    for bytes in [[], [UInt8](repeating: 0, count: 4096), Array(Self.header.encoded()[..<40])] {
+      #expect(salvage(bytes, devices: [Self.header.device]) == nil)
+    }
+  }
+
+  @Test func `of another datastore's segment nothing is taken`() throws {
+    let sample = try SegmentSample.three(isSynced: true)
+    for number: UInt64 in [1, 2] {
+      let salvage = SegmentSalvage(
+        sample.bytes, datastore: 0xBAD, devices: [5, Self.header.device], number: number,
+        mend: BitMend())
+      #expect(salvage == nil)
+    }
   }
 
   @Test func `what is too short for a frame is damage`() throws {

@@ -69,13 +69,59 @@ struct SnapshotSalvageTests {
     let salvage = try sample.salvage(budget: 0)
     #expect(contents(salvage).count == 3)
     #expect(salvage.description == SnapshotSample.description)
-    // With a block less the rest is still found, but not where the description is.
+    // Also with a block less.
     try sample.change { for place in second..<second + 20 { $0[place] = 0 } }
     let less = try sample.salvage(budget: 0)
     #expect(contents(less) == [0: sample.blocks[0], 2: sample.blocks[2]])
     #expect(less.lost.map(\.number) == [1])
     #expect(less.lost.first?.range == UInt64(second)..<UInt64(third))
+    #expect(less.description == SnapshotSample.description)
+  }
+
+  @Test func `without a header and the first block all the rest is found`() throws {
+    let sample = try SnapshotSample()
+    let second = try sample.offset(of: 1)
+    try sample.change { for place in 0..<(second - 8) { $0[place] = 0 } }
+    let salvage = try sample.salvage(budget: 0)
+    #expect(contents(salvage) == [1: sample.blocks[1], 2: sample.blocks[2]])
+    #expect(salvage.lost.map(\.number) == [0])
+    #expect(salvage.lost.first?.range == 128..<UInt64(second))
+    #expect(salvage.blockCount == 3)
+    #expect(salvage.description == SnapshotSample.description)
+  }
+
+  @Test func `without a header and the last block it is said that something is lost`() throws {
+    let sample = try SnapshotSample()
+    let last = try sample.offset(of: 2)
+    let pages = Int(try sample.header().directoryOffset)
+    try sample.change { for place in 0..<128 { $0[place] = 0 } }
+    // Its lengths tell where it ended.
+    try sample.change { for place in (last + 20)..<(last + 40) { $0[place] ^= 0x5A } }
+    let salvage = try sample.salvage(budget: 0)
+    #expect(salvage.blocks.map(\.number) == [0, 1] && salvage.blockCount == 3)
+    #expect(salvage.lost.map(\.number) == [2] && salvage.lost.first?.count == 1)
+    #expect(salvage.lost.first?.range == UInt64(last)..<UInt64(pages))
+    #expect(salvage.description == SnapshotSample.description)
+    // Without them nothing does.
+    try sample.change { for place in last..<(last + 16) { $0[place] = 0 } }
+    let less = try sample.salvage(budget: 0)
+    #expect(less.blocks.map(\.number) == [0, 1] && less.blockCount == 2)
+    #expect(less.lost.map(\.number) == [2] && less.lost.first?.count == nil)
+    #expect(less.lost.first?.range == UInt64(last)..<UInt64(sample.bytes.count))
     #expect(less.description == nil)
+  }
+
+  @Test func `without header and directory it is not known where the blocks end`() throws {
+    let sample = try SnapshotSample()
+    let pages = Int(try sample.header().directoryOffset)
+    try sample.change { bytes in
+      for place in 0..<128 { bytes[place] = 0 }
+      bytes[pages + 20] ^= 0xFF
+    }
+    let salvage = try sample.salvage(budget: 0)
+    #expect(contents(salvage).count == 3)
+    #expect(salvage.lost.map(\.number) == [3] && salvage.lost.first?.count == nil)
+    #expect(salvage.description == nil)
   }
 
   @Test func `without a header a file that ends too early has no description`() throws {

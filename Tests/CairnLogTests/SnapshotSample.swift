@@ -70,6 +70,8 @@ struct SnapshotSample {
   func reader() throws -> SnapshotReader { try SnapshotReader(Self.path, disk: disk) }
 
   func salvage(budget: UInt64 = 40 << 30) throws -> SnapshotSalvage {
-    try SnapshotSalvage(Self.path, disk: disk, mend: BitMend(budget: budget))
+    try SnapshotSalvage(
+      Self.path, disk: disk, datastore: SegmentSample.header.datastore,
+      mend: BitMend(budget: budget))
   }
 }

@@ -21,4 +21,13 @@ struct TemporaryFileTests {
     disk.sweepTemporaries("/nowhere")
     #expect(try disk.info("/nowhere") == nil)
   }
+
+  @Test func `one that can't be removed keeps no other`() throws {
+    let disk = MemoryDisk()
+    let names = (1...3).map { FileName.temporary($0) }.sorted()
+    for name in names { try disk.setBytes("/d/" + name, [1]) }
+    disk.intercept { $0.verb == "remove" && $0.path == "/d/" + names[0] ? .denied : nil }
+    disk.sweepTemporaries("/d")
+    #expect(disk.paths() == ["/d/" + names[0]])
+  }
 }

@@ -32,6 +32,31 @@ struct ListCodingTests {
     }
   }
 
+  /// 0.0 / 0.0 has such bits on x86.
+  @Test func `every NaN has the same bytes, and no other number changes`() throws {
+    let strays = [0xFFF8_0000_0000_0000, 0x7FF8_0000_0000_0001, 0xFFFF_FFFF_FFFF_FFFF] as [UInt64]
+    let kept = [0, 1 << 63, 0x7FF0_0000_0000_0000, 0xFFF0_0000_0000_0000] as [UInt64]
+    let right = encoded([.double(.nan)])
+    for bits in strays + kept {
+      let value = FieldValue.double(Double(bitPattern: bits))
+      #expect((encoded([value]) == right) == strays.contains(bits))
+      // As it was written down before.
+      let others: [FieldValue] = [.date(5), .string("text"), .bytes([1, 2, 3]), .int(-7)]
+      var bytes = encoded(others + [.double(1), .bool(true)])
+      let start = bytes.count - 9
+      for index in 0..<8 {
+        bytes[start + index] = UInt8(truncatingIfNeeded: bits >> UInt64(8 * index))
+      }
+      let expected = encoded(others + [value, .bool(true)])
+      let read = try ListCoding.decode(bytes, 0..<bytes.count)
+      #expect(encoded(read) == expected)
+      if case .double(let number) = read[4] { #expect(number.bitPattern == number.canonicalBits) }
+      bytes = [9] + bytes + [9]
+      ListCoding.makeCanonical(&bytes, 1..<(bytes.count - 1))
+      #expect(bytes == [9] + expected + [9])
+    }
+  }
+
   @Test func `truncations, flips and additions never trap`() {
     let bytes = encoded(Self.full)
     for length in 0..<bytes.count {

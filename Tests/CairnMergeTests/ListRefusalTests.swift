@@ -76,6 +76,30 @@ struct ListRefusalTests {
     #expect(error == .malformed(rule.text))
   }
 
+  /// No stamp takes less than ten bytes, and booleans hardly any.
+  @Test func `what three have replaced may be the end of a state, in as few bytes as can be`()
+    throws
+  {
+    let base = Dot(device: device, sequence: 1)
+    var list = ListState([.bool(true)], stamp: Stamp(dot: base, time: 0), isCreated: false)
+    for number in 0..<3 as Range<UInt64> {
+      var edit = ListEdit()
+      edit.replaced = [NodeID(base, 1)]
+      edit.replacements = ListItems([.bool(number == 1)])
+      let dot = Dot(device: DeviceID(rawValue: 10 + number), sequence: 1)
+      list.apply(
+        edit, stamp: Stamp(dot: dot, time: Int64(number)), context: VersionVector([base, dot]))
+    }
+    var register = Register(.list([]), stamp: Stamp(dot: base, time: 0))
+    register.lists = [list]
+    let state = RecordState(fields: ["f": register])
+    var bytes: [UInt8] = []
+    RecordStateCoding.encode(state, into: &bytes)
+    let read = try RecordStateCoding.decode(bytes, 0..<bytes.count)
+    #expect(read == state)
+    #expect(read.fields["f"]?.lists.first?.conflicts("f", .remote).count == 1)
+  }
+
   @Test func `both values of an item that two have replaced are there`() throws {
     var pair = ListPair((0..<3).map { .int($0) })
     pair.onRemote { $0.replace(at: 1, with: .string("theirs")) }

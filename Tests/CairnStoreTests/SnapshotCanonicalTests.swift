@@ -63,6 +63,37 @@ struct SnapshotCanonicalTests {
     try again.close()
   }
 
+  /// A list that was opened is made anew from its items; elsewhere its bytes are what came.
+  @Test(arguments: [false, true])
+  func `a NaN in a list shows neither whose it was nor who has looked`(isCreated: Bool) throws {
+    let nan = FieldValue.double(Double(bitPattern: 0xFFF8_0000_0000_0000))
+    let name = RecordName("r")
+    let author = try StoreDevice(1)
+    try author.store.insert("r", isCreated ? [:] : ["l": .list([nan, 1])])
+    if isCreated {
+      for item in [nan, 1] {
+        try author.store.edit(table: "t", id: name, field: "l", .append(item))
+      }
+    }
+    try author.store.sync()
+    let pack = try author.store.pack()
+    let (reader, editor) = (try StoreDevice(2), try StoreDevice(3))
+    for device in [reader, editor] { _ = try device.store.sync(packs: [pack]) }
+    try editor.store.edit(table: "t", id: name, field: "l", .append(2))
+    try editor.store.rollBack()
+    for device in [author, reader, editor] { _ = try device.store.compact() }
+    let bytes = try #require(author.snapshotBytes())
+    #expect(reader.snapshotBytes() == bytes)
+    #expect(editor.snapshotBytes() == bytes)
+    guard case .list(let items)? = try reader.store.get("r")?["l"],
+      case .double(let number)? = items.first
+    else {
+      Issue.record("there is no such list")
+      return
+    }
+    #expect(number.bitPattern == 0x7FF8_0000_0000_0000)
+  }
+
   /// Two authors' deltas reach two readers in different orders, and one of them folds in between.
   @Test func `the order of delivery does not show`() throws {
     var packs: [[UInt8]] = []

@@ -65,8 +65,60 @@ struct StoreDamageTests {
       #expect(device.store.recovery.isEmpty, "it is cut only once")
       try device.store.close()
     }
+    // Each of them, though all were cut off at the same place.
     let kept = device.disk.paths().filter { $0.contains("/quarantine/") }
-    #expect(!kept.isEmpty)
+    let tails = ((last + 1)..<whole.count).map { Array(whole[last..<$0]) }
+      .filter { tail in tail.contains { $0 != 0 } }
+    #expect(kept.count == tails.count)
+    #expect(Set(kept.compactMap { device.disk.bytes($0) }) == Set(tails))
+  }
+
+  @Test func `a torn tail that can't be kept whole is not cut off`() throws {
+    let device = try sample()
+    let whole = try #require(device.disk.bytes(Self.segment))
+    let last = try #require(try offsets(device).last)
+    let torn = Array(whole[..<(last + 30)])
+    try device.disk.setBytes(Self.segment, torn)
+    device.disk.tearFailedWrites(seed: 5)
+    device.disk.intercept { step in
+      step.verb == "write" && step.path.contains("/quarantine/") ? .noSpace : nil
+    }
+    #expect(failure(device)?.path.contains("/quarantine/") == true)
+    #expect(device.disk.bytes(Self.segment) == torn)
+    device.disk.heal()
+    try device.open()
+    let note = try #require(device.store.recovery.first)
+    let kept = device.disk.paths().filter { $0.contains("/quarantine/") }
+    #expect(kept.count == 1 && note.message.hasSuffix("kept in \(kept.joined())"))
+    #expect(kept.map { device.disk.bytes($0) } == [Array(torn[last...])])
+    #expect(device.disk.bytes(Self.segment)?.count == last)
+  }
+
+  @Test func `no power cut while a torn tail is cut off takes it`() throws {
+    let whole = try sample().disk
+    let bytes = try #require(whole.bytes(Self.segment))
+    var count = 0
+    for step in 1...100 {
+      let device = try sample()
+      let last = try #require(try offsets(device).last)
+      try device.disk.setBytes(Self.segment, Array(bytes[..<(last + 30)]))
+      let disk = device.disk.crash(keep: .everything)
+      disk.powerOff(before: disk.operations + step)
+      device.leave(disk)
+      let isDone = failure(device) == nil
+      for model in CrashModel.all(seeds: 1..<4) {
+        let left = disk.crash(keep: model)
+        let tail = Array(bytes[last..<(last + 30)])
+        let isThere = left.bytes(Self.segment).map { $0.count >= last + 30 } == true
+        let isKept = left.paths().contains { path in
+          path.contains("/quarantine/") && left.bytes(path) == tail
+        }
+        #expect(isThere || isKept, "step \(step), \(model)")
+        count += 1
+      }
+      if isDone { break }
+    }
+    #expect(count > 30)
   }
 
   /// Cutting its first frame off leaves a header, as a crash before the first frame does.

@@ -78,6 +78,23 @@ struct StoreLimitTests {
     #expect(store.totals.size == 1300)
   }
 
+  @Test func `rules cost nothing, the first of a table and those behind it`() throws {
+    let store = try store {
+      $0.datastoreBytes = 1000 + 300
+      $0.recordBytes = 300
+    }
+    try store.insert("r", ["a": text(100)])
+    for field in ["a", "b", "c", "d"] { try store.setRule(.max, table: "t", field: field) }
+    #expect(store.totals.size == 1300)
+    try store.sync()
+    try store.setRule(.min, table: "t", field: "a")
+    try store.setRule(.min, table: "t", field: "e")
+    try store.sync()
+    #expect(store.ownRule(table: "t", field: "e") == .min)
+    #expect(store.totals.size == 1300)
+    try refused(store) { try store.set("r", ["a": text(101)]) }
+  }
+
   @Test func `the changes between two syncs`() throws {
     let store = try store { $0.deltaBytes = 100 + 100 + 100 + 50 }
     try store.insert("r", ["a": text(50)])

@@ -130,6 +130,20 @@ import Testing
     }
   }
 
+  @Test func `a session token that no file keeps is refused, and nothing is linked`() throws {
+    let token = "token-51c9"
+    let temporary = Credentials.accessKey(id: "AK1", secret: Self.secret, sessionToken: token)
+    let error = #expect(throws: CairnError.self) { try linked(temporary) }
+    #expect(error?.code == .illegalArgument)
+    #expect(error?.message.contains(token) == false)
+    #expect(error?.message.contains(Self.secret) == false)
+    #expect(try AccountManager(directory: place.path("accounts")).linkedAccounts.isEmpty)
+    #expect(try PosixDisk().info(place.path("accounts/secrets")) == nil)
+    // A store of one's own may keep it.
+    let account = try linked(temporary, store: Keychain())
+    #expect(try account.credentials() == temporary)
+  }
+
   /// Stands for a keychain.
   private final class Keychain: CredentialStore {
     let kept = Lock<[String: Credentials]>([:])

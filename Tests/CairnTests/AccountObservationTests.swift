@@ -90,6 +90,42 @@ import Testing
     #expect(await statuses.next() == nil)
   }
 
+  @Test func `an observation is told although nobody holds the account`() throws {
+    let accounts = try manager()
+    _ = try accounts.link(account())
+    let heard = Lock<[LinkedAccount.Status]>([])
+    let observation = try accounts.linkedAccount?.onChange(on: { $0() }) { status in
+      heard.withLock { $0.append(status) }
+    }
+    let info = AccountInfo(userName: "Ann")
+    try accounts.linkedAccount?.setInfo(info)
+    try accounts.linkedAccount?.unlink()
+    #expect(heard.withLock { $0.map(\.isLinked) } == [true, false])
+    #expect(heard.withLock { $0.map(\.info) } == [info, info])
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test func `a loop over an account ends with it although nobody holds it`() async throws {
+    let accounts = try manager()
+    _ = try accounts.link(account())
+    let changes = try #require(try accounts.linkedAccount?.changes)
+    try accounts.linkedAccount?.unlink()
+    var statuses = changes.makeAsyncIterator()
+    #expect(await statuses.next()?.isLinked == false)
+    #expect(await statuses.next() == nil)
+  }
+
+  @Test func `loops end when nobody holds the account manager any more`() async throws {
+    func begin() throws -> (Updates<[AccountChange]>, Updates<LinkedAccount.Status>) {
+      let accounts = try manager()
+      let ann = try accounts.link(account())
+      return (accounts.accountChanges, ann.changes)
+    }
+    let (all, one) = try begin()
+    for await _ in all { Issue.record("nothing has happened") }
+    for await _ in one { Issue.record("nothing has happened") }
+  }
+
   @Test func `what another manager does is told when somebody asks`() async throws {
     let (here, elsewhere) = (try manager(), try manager())
     let ann = try here.link(account())

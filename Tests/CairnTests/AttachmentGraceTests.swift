@@ -101,6 +101,22 @@ import Testing
     try a.close()
   }
 
+  @Test func `a grace that is given is in seconds`() async throws {
+    var a = try bench.open("a")
+    _ = try a.attach(sample(1))
+    a = try reopened(a, "a")
+    let grace = Double(2 * 86_400)
+    #expect(try await a.collectAttachments(graceSeconds: grace).waiting == 1)
+    for step in [day, day - 1] {
+      bench.clock.advance(by: step)
+      let result = try await a.collectAttachments(graceSeconds: grace)
+      #expect(result.waiting == 1 && result.removedHere == 0)
+    }
+    bench.clock.advance(by: 1)
+    #expect(try await a.collectAttachments(graceSeconds: grace).removedHere == 1)
+    try a.close()
+  }
+
   @Test func `attaching that failed pins nothing`() throws {
     let a = try bench.open("a")
     try a.add("first")
@@ -175,6 +191,28 @@ import Testing
     try b.close()
   }
 
+  @Test func `what a list in the trash refers to stays, and comes back with it`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    let attachment = try a.attach(sample(1))
+    try a.table("t").insert(["many": .list([1, attachment.value])], id: "r")
+    #expect(try await bench.settle([a, b]))
+    let copy = b.attachment(attachment.id)
+    try #require(try copy.state == .here)
+    try a.table("t").record("r")?.delete()
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.trash.list().count == 1 && b.attachments().isEmpty)
+    #expect(try await b.collectAttachments(graceSeconds: 0).removedHere == 0)
+    #expect(try b.trash.restoreAll() == 1)
+    #expect(try copy.state == .here && copy.bytes() == sample(1))
+    try b.sync()
+    try b.trash.empty()
+    try b.table("t").record("r")?.delete()
+    try b.sync()
+    #expect(try await b.collectAttachments(graceSeconds: 0).removedHere == 1)
+    try a.close()
+    try b.close()
+  }
+
   @Test func `a trash that keeps longer than the grace keeps contents in the folder`()
     async throws
   {
@@ -192,6 +230,30 @@ import Testing
     bench.clock.advance(by: 11 * day)
     try await a.exchange()
     #expect(!bench.folder.paths().contains { $0.hasSuffix(".blob") })
+    try a.close()
+  }
+
+  /// What it said while it was ahead holds nothing up when it is set right.
+  @Test func `a clock that was ahead is looked at anew at once, and graces count from there`()
+    async throws
+  {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    try a.table("t").record("r")?.delete()
+    try a.sync()
+    #expect(try await a.collectAttachments().waiting > 0)
+    let before = try #require(a.blobs.ledger.unused[hash])
+    #expect(before.since == bench.clock.now() && before.known == bench.clock.now())
+    bench.clock.advance(by: -40 * day)
+    try await a.exchange()
+    let ledger = a.blobs.ledger
+    #expect(ledger.looked == bench.clock.now())
+    let entry = try #require(ledger.unused[hash])
+    #expect(entry.since == bench.clock.now() && entry.known == bench.clock.now())
+    bench.clock.advance(by: 31 * day)
+    let result = try await a.collectAttachments()
+    #expect(result.removedHere == 1 && result.removedInFolder == 1)
     try a.close()
   }
 

@@ -50,6 +50,33 @@ import Testing
     #expect(try bench.manager("b").trashedDatastores() == [])
   }
 
+  /// The clock stands still.
+  @Test func `datastores that go in the same moment lie in the trash side by side`() async throws {
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    let ids = ["m", "n"]
+    for id in ids {
+      try await a.with(id) { try $0.add("a-" + id) }
+      try await b.with(id) { try $0.add("b-" + id) }
+    }
+    for _ in 0..<2 { for manager in [a, b] { try await manager.refresh() } }
+    for id in ids { try a.deleteDatastore(id) }
+    try await a.refresh()
+    #expect(try await b.refresh().deleted == ids)
+    let kept = try b.trashedDatastores()
+    try #require(Set(kept.map(\.id)) == Set(ids) && kept.count == 2)
+    let (first, second) = (kept[0], kept[1])
+    try b.emptyTrash(of: first)
+    #expect(try b.trashedDatastores() == [second])
+    #expect(code { try b.restore(first) } == .notFound)
+    try b.restore(second)
+    let wanted: Set<String> = ["a-" + second.id, "b-" + second.id]
+    #expect(try await b.content(second.id) == wanted)
+    #expect(try b.ids() == [second.id])
+    try b.emptyTrash(of: second)
+    #expect(try b.trashedDatastores() == [] && bench.files("/b/trash") == [])
+    #expect(try await b.content(second.id) == wanted)
+  }
+
   @Test func `a datastore that is not on the device can be deleted`() async throws {
     let (_, b) = try await pair()
     let c = bench.manager("c")

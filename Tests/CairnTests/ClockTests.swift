@@ -191,4 +191,44 @@ import Testing
     }
     #expect(left == [["r0"], ["r0", "r1"], ["r1", "r2"]])
   }
+
+  @Test func `what was deleted up to a time goes from the trash, and nothing that went later`()
+    async throws
+  {
+    let bench = Bench()
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    for index in 0..<3 { try a.add("r\(index)") }
+    try await bench.settle([a, b])
+    for index in 0..<3 {
+      bench.clocks["b"]?.advance(by: 86_400_000)
+      try a.table("t").record(RecordID("r\(index)"))?.delete()
+      try a.sync()
+      try await bench.settle([a, b])
+    }
+    func left() throws -> [String] { try b.trash.list().map(\.id.description) }
+    let found = try b.trash.list()
+    try #require(found.map(\.id.description) == ["r0", "r1", "r2"])
+    let before = Timestamp(millisecondsSince1970: found[0].deleted.millisecondsSince1970 - 1)
+    try b.trash.empty(through: before)
+    #expect(try left() == ["r0", "r1", "r2"])
+    try b.trash.empty(through: found[1].deleted)
+    #expect(try left() == ["r2"])
+    #expect(try b.trash.restoreAll() == 1)
+  }
+
+  @Test func `what goes in the same moment is kept side by side`() async throws {
+    let bench = Bench()
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    for index in 0..<3 { try a.add("r\(index)") }
+    try await bench.settle([a, b])
+    for index in 0..<2 {
+      try a.table("t").record(RecordID("r\(index)"))?.delete()
+      try a.sync()
+      try await bench.settle([a, b])
+    }
+    let found = try b.trash.list()
+    #expect(found.map(\.id.description) == ["r0", "r1"])
+    #expect(Set(found.map(\.deleted)).count == 1, "the clock stands still")
+    #expect(try b.trash.restoreAll() == 2)
+  }
 }

@@ -149,6 +149,22 @@ import Testing
     await #expect { try await live.next() } throws: { ($0 as? CairnError)?.code == .deleted }
   }
 
+  @Test func `a loop that waits hears that the datastore was deleted`() async throws {
+    let table = try table()
+    let live = try table.live()
+    let reader = Task { for try await _ in live {} }
+    let observers = table.datastore.observers.changes
+    while !(observers.isActive && observers.isAtRest) { await Task.yield() }
+    table.datastore.markDeleted()
+    await #expect { try await reader.value } throws: { ($0 as? CairnError)?.code == .deleted }
+    // Again, and after it was closed, too.
+    var late = live.makeAsyncIterator()
+    for _ in 0..<2 {
+      await #expect { try await late.next() } throws: { ($0 as? CairnError)?.code == .deleted }
+      try table.datastore.close()
+    }
+  }
+
   @Test func `a bad query is refused before it runs`() throws {
     let table = try table()
     for query in [Query().where("", .exists), Query().limit(-1), Query().skip(-1)] {

@@ -210,4 +210,33 @@ import Testing
     _ = try await device.exchange()
     #expect(device.store.outbox == OutboxStatus())
   }
+
+  // MARK: in the background
+
+  /// Nothing watches these folders, and the next look at them is an hour away.
+  @Test(.timeLimit(.minutes(5)))
+  func `what is queued, and the end of a suspension, wake the background`() async throws {
+    let bench = MappingBench()
+    bench.options.pollSeconds = 3600...3600
+    let device = try await bench.open("a")
+    let (reports, told) = AsyncStream.makeStream(of: Int.self)
+    var rounds = reports.makeAsyncIterator()
+    try await device.store.startExchanging { result in
+      told.yield((try? result.get().arrived.count) ?? -1)
+    }
+    let first = await rounds.next()
+    #expect(first == 0)
+    try await device.insert(Note(text: "x"), "n")
+    let second = await rounds.next()
+    #expect(second == 1)
+    device.store.suspend()
+    try await device.insert(Note(text: "y"), "m")
+    let third = await rounds.next()
+    #expect(third == 0 && device.store.outbox.queued == 1)
+    device.store.resume()
+    let fourth = await rounds.next()
+    #expect(fourth == 1 && device.store.outbox == OutboxStatus())
+    device.store.stopExchanging()
+    try await device.close()
+  }
 }

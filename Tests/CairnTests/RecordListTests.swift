@@ -23,7 +23,11 @@ import Testing
     #expect(try list.values == ["x", "y", "B", "c"])
     #expect(Array(list) == ["x", "y", "B", "c"])
     #expect(list.count == 4)
+    #expect(!list.isEmpty)
     #expect(list[3] == "c")
+    #expect(list.first == "x")
+    #expect(list.last == "c")
+    #expect(list.map { $0 } == ["x", "y", "B", "c"])
     try store.rollback()
     #expect(try list.values == ["a", "b", "c"])
     try list.remove(at: 1)
@@ -107,6 +111,10 @@ import Testing
     #expect(code { () throws(CairnError) in try list.append("x") } == .closed)
     #expect(code { () throws(CairnError) in _ = try list.values } == .closed)
     #expect(Array(list).isEmpty)
+    #expect(list.isEmpty && list.count == 0)
+    #expect(list.first == nil)
+    #expect(list.last == nil)
+    #expect(!list.contains("a"))
   }
 
   @Test func `limits hold to the byte`() throws {

@@ -73,6 +73,27 @@ import Testing
     #expect(try b.trash.list().isEmpty)
   }
 
+  @Test func `of a record that was deleted twice it has what was there last`() async throws {
+    let (a, b) = try await pair()
+    func exchange() async throws {
+      try a.sync()
+      try await a.exchange()
+      try await b.pull()
+    }
+    try a.table("t").record("r3")?.delete()
+    try await exchange()
+    try a.table("t").insert(["n": 55], id: "r3")
+    try await exchange()
+    try a.table("t").record("r3")?.delete()
+    try await exchange()
+    let found = try b.trash.list()
+    #expect(found.map(\.id.description) == ["r3"])
+    let record = try #require(found.first)
+    #expect(record.fields == ["n": 55])
+    #expect(try b.trash.restoreAll() == 1)
+    #expect(try b.table("t").record("r3")?.get("n") == 55)
+  }
+
   @Test func `the oldest go when there are too many bytes`() async throws {
     bench.options.trashBytes = 200
     let (a, b) = try await pair()

@@ -72,12 +72,13 @@ import Testing
     case block, index, directoryPage, footer, header, blockBit, segmentMiddle, segmentFirst
     case segmentBit, segmentHeader, currentMissing, currentBent, currentCut, zeroedPage
     case zeroedSegmentPage, snapshotCut, segmentCut, snapshotDeleted, segmentDeleted
+    case sealBit, sealSpoilt, firstPageZeroed
 
     /// Nothing at all may be lost.
     var isHarmless: Bool {
       switch self {
       case .index, .directoryPage, .header, .blockBit, .segmentBit, .segmentHeader, .currentMissing,
-        .currentBent, .currentCut:
+        .currentBent, .currentCut, .sealBit, .sealSpoilt:
         true
       default: false
       }
@@ -111,14 +112,18 @@ import Testing
       #expect(lost.count < before.count, "\(report.losses)")
     }
     switch damage {
-    case .block, .zeroedPage, .snapshotCut, .snapshotDeleted:
+    case .block, .zeroedPage, .snapshotCut, .snapshotDeleted, .firstPageZeroed:
       #expect(lost.isSubset(of: folded), "the log is whole")
+      // The first table's block comes first.
+      if damage == .firstPageZeroed { #expect(lost.allSatisfy { $0.hasPrefix("odd/") }) }
+    case .sealBit, .sealSpoilt: #expect(report.losses == [])
     case .segmentMiddle, .segmentFirst, .zeroedSegmentPage, .segmentCut, .segmentDeleted:
       #expect(lost.isDisjoint(with: folded), "the snapshot is whole")
       if damage == .segmentMiddle || damage == .segmentFirst { #expect(lost.count == 10) }
     default: break
     }
-    #expect(report.mendedBits == (damage == .blockBit || damage == .segmentBit ? 1 : 0))
+    let bits: [Damage] = [.blockBit, .segmentBit, .sealBit]
+    #expect(report.mendedBits == (bits.contains(damage) ? 1 : 0))
   }
 
   /// Opening may be lazy about a snapshot; reading everything is not.
@@ -153,6 +158,13 @@ import Testing
     case .segmentFirst: try bench.spoil(segment(), at: 300, count: 20)
     case .segmentBit: try bench.bend(segment()) { $0[400] ^= 0x20 }
     case .segmentHeader: try bench.spoil(segment(), at: 20)
+    case .firstPageZeroed: try bend { bytes in for index in 0..<4096 { bytes[index] = 0 } }
+    case .sealBit: try bench.bend(segment()) { $0[seal($0) + 45] ^= 0x10 }
+    case .sealSpoilt:
+      try bench.bend(segment()) { bytes in
+        let start = seal(bytes) + 44
+        for index in start..<(start + 16) { bytes[index] ^= 0x5A }
+      }
     case .zeroedSegmentPage:
       try bench.bend(segment()) { bytes in for index in 4096..<8192 { bytes[index] = 0 } }
     case .segmentCut:
@@ -163,6 +175,9 @@ import Testing
     case .currentCut: try bench.bend(store + "/CURRENT") { $0.removeLast(30) }
     }
   }
+
+  /// Where a closed segment's seal begins: its trailer says so.
+  private func seal(_ segment: [UInt8]) -> Int { Int(segment.u64(at: segment.count - 16)) }
 
   private func bend(_ change: (inout [UInt8]) -> Void) throws {
     try bench.bend(snapshot(), change)

@@ -179,6 +179,24 @@ import Testing
     #expect(a.status.anyError == nil)
   }
 
+  /// Nothing watches this folder, and the next look at it is an hour away: only the commit is left.
+  @Test(.timeLimit(.minutes(5)))
+  func `a commit wakes the exchange in the background`() async throws {
+    bench.options.pollSeconds = 3600...3600
+    let a = try bench.open("a", hook)
+    let (reports, told) = AsyncStream.makeStream(of: Void.self)
+    var rounds = reports.makeAsyncIterator()
+    try a.startExchanging { _ in told.yield() }
+    _ = await rounds.next()
+    for number: UInt64 in 1...3 {
+      #expect(a.publishedDeltas == number - 1)
+      try a.add("r\(number)")
+      _ = await rounds.next()
+      #expect(a.committedDeltas == number && a.publishedDeltas == number)
+    }
+    a.stopExchanging()
+  }
+
   /// Reads until a status is as it should be.
   private func until(
     _ updates: Updates<DatastoreStatus>, _ condition: (DatastoreStatus) -> Bool
@@ -295,12 +313,17 @@ import Testing
 
   @Test func `a deleted datastore refuses everything until it is closed`() async throws {
     let a = try await bench.publisher("a")
+    try await a.manager.refresh()
+    let other = try bench.manager("b")
+    try await other.refresh()
     let table = try a.table("t")
     let record = table["a"]
     try record.set("n", 1)
     var updates = a.statusChanges.makeAsyncIterator()
     #expect(await updates.next()?.needsReset == false)
-    a.markDeleted()
+    try other.deleteDatastore(bench.id)
+    try await other.refresh()
+    #expect(try await a.manager.refresh().deleted == [bench.id])
     #expect(await updates.next()?.needsReset == true)
     #expect(a.status.needsReset && a.isOpen)
     let uses: [() throws -> Void] = [
@@ -318,7 +341,10 @@ import Testing
     try a.close()
     #expect(!a.isOpen && a.status.needsReset)
     #expect(await updates.next() == nil)
-    try a.manager.uncacheDatastore(bench.id)
+    // Closing it has moved the copy to the trash: nothing is left to remove.
+    let gone = #expect(throws: CairnError.self) { try a.manager.uncacheDatastore(bench.id) }
+    #expect(gone?.code == .notFound)
+    #expect(try a.manager.trashedDatastores().map(\.id) == [bench.id])
   }
 
   // MARK: the sequence

@@ -27,6 +27,16 @@ struct TransferJobTests {
     return amount
   }
 
+  @Test func `a loop begins with the progress as it is then`() async {
+    let updates = gauge.updates
+    var first = updates.makeAsyncIterator()
+    #expect(await first.next() == TransferProgress())
+    gauge.change { $0.fetched.files = 3 }
+    var second = updates.makeAsyncIterator()
+    #expect(await second.next()?.fetched.files == 3)
+    #expect(await first.next()?.fetched.files == 3)
+  }
+
   @Test func `what two jobs plan adds up, and the end of one leaves the other's rest`() {
     one.begin()
     one.planFetch(files: 3, bytes: 300)

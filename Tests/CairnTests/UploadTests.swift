@@ -31,23 +31,32 @@ import Testing
     func remove(_ path: String) async throws(CairnError) { try await base.remove(path) }
   }
 
-  @Test(arguments: [".seg", ".head"])
+  private let bench: FolderWorkbench
+  private let short = Shared<String?>(nil)
+
+  init() throws { bench = try FolderWorkbench() }
+
+  /// A device whose uploads may be cut.
+  private func manager(_ device: String) -> DatastoreManager {
+    let path = bench.folder
+    let short = short
+    return DatastoreManager(
+      root: bench.root(device), account: Account(user: "ann", folder: .directory(path)),
+      folder: { ShortFolder(base: DirectoryFolder(path), suffix: short) },
+      options: bench.options, machine: .real)
+  }
+
+  @Test(arguments: [".seg", ".head", ".blob"])
   func `what was kept in part is an error, and the next round writes it again`(
     suffix: String
   ) async throws {
-    let bench = try FolderWorkbench()
-    let (path, short) = (bench.folder, Shared<String?>(nil))
-    let a = try DatastoreManager(
-      root: bench.root("a"), account: Account(user: "ann", folder: .directory(path)),
-      folder: { ShortFolder(base: DirectoryFolder(path), suffix: short) },
-      options: bench.options, machine: .real
-    ).openOrCreateDatastore(bench.id)
+    let a = try manager("a").openOrCreateDatastore(bench.id)
     try a.add("before")
     try await a.exchange()
     let b = try bench.open("b")
     try await b.pull()
     short.withLock { $0 = suffix }
-    try a.add("cut")
+    try a.addPhoto("cut", sample(1))
     #expect(await a.exchangeError()?.code == .response)
     #expect(short.withLock { $0 } == nil)
     try await b.pull()
@@ -56,5 +65,25 @@ import Testing
     let report = try await b.pull()
     #expect(try b.ids() == ["before", "cut"])
     #expect(report.complaints.isEmpty)
+    try await b.pull()
+    #expect(try b.content(of: "cut") == sample(1))
+  }
+
+  @Test func `so it is with the list of datastores`() async throws {
+    let a = manager("a")
+    let datastore = try a.openOrCreateDatastore(bench.id)
+    try datastore.add("x")
+    try await datastore.exchange()
+    try datastore.close()
+    short.withLock { $0 = ".cat" }
+    #expect(await a.refreshError()?.code == .response)
+    #expect(short.withLock { $0 } == nil)
+    let b = try bench.manager("b")
+    try await b.refresh()
+    #expect(try b.ids() == [])
+    #expect(try await a.refresh().hasPublished)
+    let report = try await b.refresh()
+    #expect(report.problems.isEmpty && report.waiting.isEmpty)
+    #expect(try b.ids() == [bench.id])
   }
 }

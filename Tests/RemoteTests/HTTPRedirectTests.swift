@@ -44,4 +44,21 @@ import Testing
       #expect(log == ["\(method) /a", "\(method) /b"])
     }
   }
+
+  @Test(arguments: ["GET", "PUT"])
+  func `redirections that lead round in a circle come to an end`(_ method: String) async throws {
+    let bench = try HTTPSessionTests.Bench { asked in
+      // Whoever never tires of it gets an answer in the end.
+      if asked.number > 50 { return .answer(200) }
+      return .answer(307, [("Location", asked.path == "/a" ? "/b" : "/a")])
+    }
+    var request = HTTPRequest(method, bench.server.origin, "/a", accepted: [200])
+    if method == "PUT" { request.body = .bytes([1, 2]) }
+    let asked = request
+    let error = await #expect(throws: HTTPFailure.self) {
+      _ = try await bench.session.send(asked)
+    }
+    #expect(error?.kind == .redirect)
+    #expect(bench.server.log == ["a", "b", "a", "b"].map { "\(method) /\($0)" })
+  }
 }

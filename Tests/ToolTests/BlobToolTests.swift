@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Cairn
+
 /// `cairn blob`.
 @Suite struct BlobToolTests {
   let scratch: Scratch
@@ -79,6 +81,22 @@ import Testing
     #expect(second["removedHere"] as? Int == 1 && second["removedInFolder"] as? Int == 1)
     #expect(try scratch.files(below: "folder").allSatisfy { !$0.hasSuffix(".blob") })
     #expect(try scratch.cairn("blob", "gc", "--grace-days", "-1", root: a).status != 0)
+  }
+
+  @Test func `the grace of gc is in days`() throws {
+    let loose = try scratch.write("loose.bin", [1, 2, 3])
+    try scratch.succeed("blob", "put", loose, root: a)
+    #expect(try scratch.succeed("blob", "gc", root: a).contains("1 unused and kept"))
+    let name = try #require(try scratch.files(below: "a").first { $0.hasSuffix("/UNUSED") })
+    var ledger = try BlobLedger(scratch.bytes("a/" + name), path: name)
+    try #require(ledger.unused.count == 1)
+    // As if that had been a day and a half ago.
+    for hash in ledger.unused.keys { ledger.unused[hash]?.since -= 129_600_000 }
+    _ = try scratch.write("a/" + name, ledger.encoded())
+    let early = try json(scratch.succeed("blob", "gc", "--grace-days", "2", "--json", root: a))
+    #expect(early["removedHere"] as? Int == 0 && early["waiting"] as? Int == 1)
+    let late = try json(scratch.succeed("blob", "gc", "--grace-days", "1", "--json", root: a))
+    #expect(late["removedHere"] as? Int == 1 && late["waiting"] as? Int == 0)
   }
 
   @Test func `an export and an import carry references`() throws {

@@ -63,6 +63,44 @@ import Testing
     #expect(try scratch.succeed("get", "people", "a") == expected)
   }
 
+  @Test func `the last deltas of the log are the newest`() throws {
+    for value in [10, 20] { try scratch.succeed("set", "people", "a", "n=\(value)") }
+    func sequences(_ arguments: String...) throws -> [Int] {
+      let outcome = try Tool.run(["log", "--json", "--root", scratch.root] + arguments)
+      let list = try json(outcome.output)
+      let deltas = try #require(list["deltas"] as? [[String: Any]])
+      return deltas.compactMap { $0["sequence"] as? Int }
+    }
+    let all = try sequences()
+    #expect(all.count >= 3 && all == Set(all).sorted())
+    #expect(try sequences("--last", "2") == Array(all.suffix(2)))
+    #expect(try sequences("--last", "1") == Array(all.suffix(1)))
+    #expect(try sequences("--last", "0") == [])
+    #expect(try sequences("--last", "\(all.count + 1)") == all)
+  }
+
+  @Test func `what a compaction frees is told before, and is nothing after`() throws {
+    let random = SeededRandom(1)
+    for _ in 0..<5 {
+      let letters = (0..<8000).map { _ in UInt8(97 + random.below(26)) }
+      try scratch.succeed("set", "people", "a", "text=" + String(decoding: letters, as: UTF8.self))
+    }
+    func sizes() throws -> (bytes: Int, live: Int, dead: Int) {
+      let found = try json(scratch.succeed("stat", "--json"))
+      return (
+        try #require(found["bytes"] as? Int), try #require(found["live"] as? Int),
+        try #require(found["dead"] as? Int)
+      )
+    }
+    let before = try sizes()
+    #expect(before.live > 8000 && before.dead > 8000)
+    #expect(before.bytes == before.live + before.dead)
+    try scratch.succeed("compact")
+    let after = try sizes()
+    #expect(after.bytes == before.live)
+    #expect(after.live == after.bytes && after.dead == 0)
+  }
+
   @Test func `an insert makes datastore, table and record`() throws {
     let other = scratch.path("other")
     try scratch.succeed("set", "t", "x", "a=1", "--insert", "--datastore", "d", root: other)

@@ -61,7 +61,7 @@ struct BlobCommand: AsyncParsableCommand {
     @Argument(help: "An attachment, or table, record and field that have one.")
     var place: [String]
 
-    @Option(name: .shortAndLong, help: "The file to write (default: standard output).")
+    @Option(name: .shortAndLong, help: "The file to write (default, and -: standard output).")
     var output: String?
 
     @OptionGroup var store: StoreOptions
@@ -85,7 +85,7 @@ struct BlobCommand: AsyncParsableCommand {
     }
 
     private func write(_ attachment: Attachment) throws {
-      guard let output else {
+      guard let output, output != "-" else {
         return try attachment.read { bytes throws(CairnError) in
           do { try Console.put(bytes) } catch {
             throw CairnError(.fileIO, "can't write to standard output")
@@ -156,7 +156,10 @@ extension BlobCommand {
   struct Fetch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "fetch", abstract: "Fetches the contents that are not on this device.",
-      discussion: "The exit status is 1 if one of them can't be had.")
+      discussion: """
+        Those that are here are read to the last byte; one that is damaged goes into quarantine \
+        and is fetched anew. The exit status is 1 if one of them can't be had.
+        """)
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var report: ReportOptions
@@ -170,8 +173,8 @@ extension BlobCommand {
           $0.description < $1.description
         }) {
           let attachment = datastore.attachment(id)
-          if try attachment.state == .here { continue }
-          do {
+          do throws(CairnError) {
+            if try isWhole(attachment) { continue }
             try await attachment.fetch()
             fetched.append(id.description)
           } catch { problems.append(error.message) }
@@ -190,6 +193,16 @@ extension BlobCommand {
         text: ["fetched \(counted(fetched.count, "attachment"))"]
           + problems.map { "problem: " + $0 })
       if !problems.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
+    }
+
+    /// Whether the content is here, and what it should be.
+    private func isWhole(_ attachment: Attachment) throws(CairnError) -> Bool {
+      guard try attachment.state == .here else { return false }
+      do { try attachment.read { _ in } } catch {
+        guard error.code == .corrupt || error.code == .notFound else { throw error }
+        return false
+      }
+      return true
     }
   }
 

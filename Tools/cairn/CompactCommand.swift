@@ -87,7 +87,7 @@ struct CompactCommand: AsyncParsableCommand {
 
   /// Asks the others, with what they have said up to now taken in.
   private func ask(_ datastore: Datastore) async throws -> Forgetting {
-    if !datastore.manager.isLocal { _ = try await SyncRounds.run(datastore) }
+    if !datastore.manager.isLocal { try await SyncRounds.run(datastore) }
     let (before, isPartlyAgreed) = (datastore.committedDeltas, datastore.agreement == .agreed)
     try datastore.askToForget()
     try datastore.sync()

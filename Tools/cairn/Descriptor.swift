@@ -49,37 +49,6 @@ enum Descriptor {
     }
   }
 
-  /// Puts a file in place whole or not at all: written beside its name, synced, renamed.
-  static func replace(_ path: String, with bytes: [UInt8]) throws {
-    try replace(path) { put in try put(bytes) }
-  }
-
-  /// The same for bytes that `write` gives piece by piece.
-  static func replace(
-    _ path: String, _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
-  ) throws {
-    let temporary = path + ".partial"
-    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
-    let descriptor = unsafe open(temporary, flags, 0o644)
-    guard descriptor >= 0 else { throw failure("write", temporary) }
-    defer { close(descriptor) }
-    var problem: (any Error)?
-    do {
-      try write { bytes throws(CairnError) in
-        do { try put(bytes, on: descriptor, name: temporary) } catch {
-          problem = error
-          throw CairnError(.fileIO, "can't write \(temporary)", file: temporary)
-        }
-      }
-    } catch {
-      // Nothing is left of half a file.
-      _ = unsafe unlink(temporary)
-      throw problem ?? error
-    }
-    guard fsync(descriptor) == 0 else { throw failure("sync", temporary) }
-    guard unsafe rename(temporary, path) == 0 else { throw failure("rename", temporary) }
-  }
-
   static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
   static func isDirectory(_ path: String) -> Bool {
@@ -100,7 +69,44 @@ enum Descriptor {
     return unsafe String(cString: current) + "/" + path
   }
 
-  private static func failure(_ verb: String, _ path: String) -> ToolError {
+  /// The one path of a place, however it is typed: absolute, links followed as far as it exists.
+  static func real(_ path: String) throws -> String {
+    var place = try absolute(path)
+    var missing: [Substring] = []
+    while true {
+      if let found = resolved(place) {
+        // What is not there yet has no links.
+        var parts = found.split(separator: "/")
+        for part in missing.reversed() where part != "." {
+          if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
+      }
+      guard let slash = place.lastIndex(of: "/"), place != "/" else { return place }
+      let name = place[place.index(after: slash)...]
+      if !name.isEmpty { missing.append(name) }
+      place = slash == place.startIndex ? "/" : String(place[..<slash])
+    }
+  }
+
+  private static func resolved(_ path: String) -> String? {
+    guard let buffer = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(buffer) }
+    return unsafe String(cString: buffer)
+  }
+
+  /// Runs `body` while no other command does the same for a directory. Where there is none, or it
+  /// can't be locked, nobody is kept out.
+  static func locked<R>(_ directory: String, _ body: () throws -> R) throws -> R {
+    let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return try body() }
+    // It ends with the last descriptor.
+    defer { close(descriptor) }
+    while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+    return try body()
+  }
+
+  static func failure(_ verb: String, _ path: String) -> ToolError {
     let code = errno
     let reason = unsafe String(cString: strerror(code))
     return ToolError(

@@ -96,7 +96,7 @@ struct DevicesCommand: AsyncParsableCommand {
       throw ToolError.usage(
         "\(id) is this device itself; run cairn devices --retire on another one")
     }
-    _ = try await SyncRounds.run(datastore)
+    try await SyncRounds.run(datastore)
     let before = try await datastore.devices()
     let found = before.first { $0.id == id }
     guard found != nil || datastore.hasMerged(id) else {

@@ -11,8 +11,9 @@ struct ImportCommand: ParsableCommand {
       column. Rows whose record exists already change only the fields that differ.
 
       CSV: text in quotes is a string, bare text is an integer, a double, a boolean or else a \
-      string; an empty cell is an absent field. JSON lines: one object a line; arrays are lists, \
-      {"$date": ms} dates, {"$bytes": "base 64"} bytes; null is an absent field.
+      string; an empty cell is an absent field, but "" is an empty string in a file with a column \
+      $id, which export has written. JSON lines: one object a line; arrays are lists, {"$date": \
+      ms} dates, {"$bytes": "base 64"} bytes; null is an absent field.
 
       Large inputs become several commits, each of them atomic.
       """)
@@ -31,7 +32,12 @@ struct ImportCommand: ParsableCommand {
     help: "Column that becomes the record's id (default: $id if there is one, else generated ids).")
   var key: String?
 
-  @Flag(name: .long, help: "CSV: \"\" is an empty string, only a bare empty cell is absent.")
+  @Flag(
+    name: .long,
+    help: """
+      CSV: "" is an empty string, only a bare empty cell is absent. Always so if there is a column \
+      $id.
+      """)
   var keepEmpty = false
 
   @OptionGroup var store: StoreOptions

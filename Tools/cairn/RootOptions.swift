@@ -15,13 +15,18 @@ struct RootOptions: ParsableArguments {
   @Option(name: .long, help: "File (PEM) of certificates that are trusted besides the system's.")
   var certificates: String?
 
+  @Option(name: .long, help: "Who the user is in the folder (default: as the root was linked).")
+  var user: String?
+
   var rootPath: String { root ?? Descriptor.environment("CAIRN_ROOT") ?? "cairn-data" }
 
   /// The root's account, nil for a local one.
   func account() throws -> Account? {
     let settings = try Settings(root: rootPath)
     let place = try folder.map(FolderOption.normalized) ?? settings.folder
-    return place.map { Account(user: settings.user ?? "me", folder: FolderOption.location($0)) }
+    return place.map {
+      Account(user: user ?? settings.user ?? "me", folder: FolderOption.location($0))
+    }
   }
 
   /// What opens folders on servers.

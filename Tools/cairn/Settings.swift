@@ -1,7 +1,7 @@
 import Cairn
 
 /// What a root was last used with: a small text file beside it, `<root>.settings`, so that later
-/// calls needn't repeat the options. One `name value` a line.
+/// calls needn't repeat the options, however they name the root. One `name value` a line.
 struct Settings: Equatable {
   var folder: String?
   var user: String?
@@ -10,14 +10,28 @@ struct Settings: Equatable {
   var credentials: String?
   var certificates: String?
 
-  static func path(root: String) -> String {
-    var root = root
-    while root.count > 1, root.hasSuffix("/") { root.removeLast() }
-    return root + ".settings"
+  /// Where something of a root is remembered.
+  static func path(root: String, _ suffix: String = ".settings") throws -> String {
+    try Descriptor.real(root) + suffix
+  }
+
+  /// Where the file is that counts: that of an older cairn has the root's name as it was typed.
+  static func known(root: String, _ suffix: String = ".settings") throws -> String {
+    let path = try path(root: root, suffix)
+    if Descriptor.exists(path) { return path }
+    var typed = root
+    while typed.count > 1, typed.hasSuffix("/") { typed.removeLast() }
+    return Descriptor.exists(typed + suffix) ? typed + suffix : path
+  }
+
+  /// Whether all that is remembered of a root is where every way to name it leads.
+  static func isInPlace(root: String) throws -> Bool {
+    let (known, path) = (try known(root: root), try path(root: root))
+    return known == path || !Descriptor.exists(known)
   }
 
   init(root: String) throws {
-    let path = Self.path(root: root)
+    let path = try Self.known(root: root)
     guard Descriptor.exists(path) else { return }
     guard let text = String(validating: try Descriptor.content(of: path), as: UTF8.self) else {
       throw Self.problem(path, "isn't UTF-8")
@@ -48,7 +62,7 @@ struct Settings: Equatable {
       certificates.map { "certificates \($0)\n" },
     ]
     let text = lines.compactMap(\.self).joined()
-    try Descriptor.replace(Self.path(root: root), with: Array(text.utf8))
+    try Descriptor.replace(try Self.path(root: root), with: Array(text.utf8))
   }
 
   private static func problem(_ path: String, _ reason: String) -> ToolError {

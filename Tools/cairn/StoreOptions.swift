@@ -62,8 +62,13 @@ struct StoreOptions: ParsableArguments {
 
   /// Remembers the options for the next call, once they have proved to work.
   func remember() throws {
-    let settings = try settings()
-    if try settings != Settings(root: rootPath) { try settings.save(root: rootPath) }
+    // Several commands may be the first ones here at once.
+    try Descriptor.locked(rootPath) {
+      let settings = try settings()
+      if try settings != Settings(root: rootPath) || !Settings.isInPlace(root: rootPath) {
+        try settings.save(root: rootPath)
+      }
+    }
   }
 
   /// What a command is going to do with the datastore.

@@ -11,7 +11,8 @@ struct SyncCommand: AsyncParsableCommand {
       the folder that are damaged or not wholly there are listed; they stop nobody else's. If \
       the others have gone on without this device, or hold what one of them wrote, it exchanges \
       and merges once more, and a device that was retired comes back under a new id. If other \
-      devices delete very much at once, what they sent is not taken and the command ends with 1.
+      devices delete very much at once, what they sent is not taken and the command ends with 1. \
+      So it does if the folder fails on the way; what had come by then is merged all the same.
       """)
 
   @Flag(name: .long, help: "Take what other devices sent, however much of it they delete.")
@@ -26,17 +27,21 @@ struct SyncCommand: AsyncParsableCommand {
       throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
     }
     let datastore = try store.open(.creating, try budget.budget(for: folder))
-    let summary: SyncSummary
+    let outcome: SyncRounds.Outcome
     do {
       defer { noteTraffic(datastore) }
-      summary = try await SyncRounds.run(datastore, allowingMassDelete: allowMassDelete)
+      outcome = try await SyncRounds.attempt(datastore, allowingMassDelete: allowMassDelete)
     } catch {
       // The first error says more than what closing might add.
       do { try datastore.close() } catch {}
       throw error
     }
     try datastore.close()
-    try report.print(summary.json, text: summary.lines)
+    let summary = outcome.summary
+    if outcome.failure == nil || summary.hasNews {
+      try report.print(summary.json, text: summary.lines)
+    }
+    if let failure = outcome.failure { throw failure }
     if summary.merge.massDelete != nil { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 

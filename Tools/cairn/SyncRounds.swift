@@ -7,24 +7,58 @@ enum SyncRounds {
   /// A device that was left out has to put together what the others have, and then publish.
   private static let most = 4
 
-  static func run(
+  struct Outcome {
+    var summary: SyncSummary
+    /// What ended the exchange before its time, if anything did.
+    var failure: (any Error)?
+  }
+
+  /// For who goes on only if all of it went well.
+  static func run(_ datastore: Datastore) async throws {
+    if let failure = try await attempt(datastore).failure { throw failure }
+  }
+
+  /// What had come before an exchange failed is merged all the same: a folder that takes nothing
+  /// would keep from this device for ever what it gives.
+  static func attempt(
     _ datastore: Datastore, allowingMassDelete: Bool = false
-  ) async throws -> SyncSummary {
-    var exchange = try await Self.exchange(datastore)
-    var merge = try datastore.sync(allowingMassDelete: allowingMassDelete)
+  ) async throws -> Outcome {
+    let first = try await round(datastore, allowingMassDelete)
+    var (exchange, merge, failure) = (first.exchange, first.merge, first.failure)
     var wantsMore = datastore.isCutOff || !datastore.heldFiles.isEmpty
     var count = 1
-    while wantsMore, count < most {
-      let next = try await Self.exchange(datastore)
-      let result = try datastore.sync(allowingMassDelete: allowingMassDelete)
-      wantsMore = datastore.isCutOff || result.newDevice != nil
-      exchange = sum(exchange, next)
-      merge = sum(merge, result)
+    while wantsMore, failure == nil, count < most {
+      let next = try await round(datastore, allowingMassDelete)
+      wantsMore = datastore.isCutOff || next.merge.newDevice != nil
+      if let a = exchange, let b = next.exchange { exchange = sum(a, b) }
+      merge = sum(merge, next.merge)
+      failure = next.failure
       count += 1
     }
-    exchange.held = datastore.heldFiles
-    return SyncSummary(
+    exchange?.held = datastore.heldFiles
+    let summary = SyncSummary(
       exchange: exchange, merge: merge, awaited: datastore.status.awaitedDevices)
+    return Outcome(summary: summary, failure: failure)
+  }
+
+  private struct Round {
+    /// nil if it failed: what it had done until then nobody tells.
+    var exchange: ExchangeReport?
+    var failure: (any Error)?
+    var merge: SyncResult
+  }
+
+  private static func round(
+    _ datastore: Datastore, _ allowsMassDelete: Bool
+  ) async throws -> Round {
+    var (report, failure): (ExchangeReport?, (any Error)?) = (nil, nil)
+    do { report = try await exchange(datastore) } catch { failure = error }
+    let merge: SyncResult
+    do { merge = try datastore.sync(allowingMassDelete: allowsMassDelete) } catch {
+      // The first error says more.
+      throw failure ?? error
+    }
+    return Round(exchange: report, failure: failure, merge: merge)
   }
 
   /// Exchanges once, and shows how far it is.

@@ -3,54 +3,70 @@ import CairnToolText
 
 /// What one sync published, fetched and merged.
 struct SyncSummary {
-  let exchange: ExchangeReport
+  /// nil if the exchange failed: what it had done until then is not known.
+  let exchange: ExchangeReport?
   let merge: SyncResult
   /// Devices that have not answered what somebody asked.
   let awaited: [String]
 
   private var deleted: Int { merge.changes.count { $0.isDeleted } }
 
+  /// Whether there is anything to tell although the exchange failed.
+  var hasNews: Bool {
+    exchange != nil || merge.incorporated > 0 || merge.newDevice != nil || merge.massDelete != nil
+      || !merge.changes.isEmpty || !merge.conflicts.isEmpty
+  }
+
   // MARK: for a reader
 
   var lines: [String] {
-    var lines = [
-      "published "
-        + Self.amount(exchange.publishedDeltas, exchange.publishedFiles, exchange.publishedBytes)
-        + (exchange.publishedSnapshot ? " and a snapshot" : ""),
-      "fetched "
-        + Self.amount(exchange.fetchedDeltas, exchange.fetchedFiles, exchange.fetchedBytes)
-        + (exchange.fetchedSnapshot ? " and a snapshot" : ""),
+    var lines = exchange.map(Self.amounts) ?? []
+    lines.append(
       "merged \(counted(merge.incorporated, "delta")): "
-        + "\(counted(merge.changes.count - deleted, "record")) changed, \(deleted) deleted",
-    ]
-    if hasAttachments {
-      lines.append(
-        "attachments: \(exchange.publishedAttachments) published "
-          + "(\(exchange.publishedAttachmentBytes) bytes), \(exchange.fetchedAttachments) fetched "
-          + "(\(exchange.fetchedAttachmentBytes) bytes), \(exchange.missingAttachments) missing"
-          + (exchange.skippedAttachments > 0
-            ? ", \(exchange.skippedAttachments) too large for this device" : ""))
-    }
-    if let traffic = exchange.traffic { lines.append(traffic.text) }
+        + "\(counted(merge.changes.count - deleted, "record")) changed, \(deleted) deleted")
+    if let exchange, Self.hasAttachments(exchange) { lines.append(Self.attachments(exchange)) }
+    if let traffic = exchange?.traffic { lines.append(traffic.text) }
     if let id = merge.newDevice { lines.append("this device goes on under a new id, \(id)") }
     if let held = merge.massDelete { lines.append("held: " + held.message) }
     lines += merge.conflicts.map(Self.line)
-    lines += exchange.waiting.map { file in
-      "waiting for \(file.name)" + (file.bytes > 0 ? ", \(file.bytes) bytes" : "")
-        + ": \(file.reason)"
-    }
-    // Their reasons begin with that word.
-    lines += exchange.held.map { "\($0.name) \($0.reason)" }
+    if let exchange { lines += Self.waiting(exchange) }
     if !awaited.isEmpty {
       lines.append(
         "not all devices have agreed yet on what may be forgotten; waiting for "
           + awaited.joined(separator: ", "))
     }
-    lines += exchange.problems.map { "problem with \($0.name): \($0.reason)" }
+    lines += exchange?.problems.map { "problem with \($0.name): \($0.reason)" } ?? []
     return lines
   }
 
-  private var hasAttachments: Bool {
+  private static func amounts(_ exchange: ExchangeReport) -> [String] {
+    [
+      "published "
+        + amount(exchange.publishedDeltas, exchange.publishedFiles, exchange.publishedBytes)
+        + (exchange.publishedSnapshot ? " and a snapshot" : ""),
+      "fetched " + amount(exchange.fetchedDeltas, exchange.fetchedFiles, exchange.fetchedBytes)
+        + (exchange.fetchedSnapshot ? " and a snapshot" : ""),
+    ]
+  }
+
+  private static func attachments(_ exchange: ExchangeReport) -> String {
+    "attachments: \(exchange.publishedAttachments) published "
+      + "(\(exchange.publishedAttachmentBytes) bytes), \(exchange.fetchedAttachments) fetched "
+      + "(\(exchange.fetchedAttachmentBytes) bytes), \(exchange.missingAttachments) missing"
+      + (exchange.skippedAttachments > 0
+        ? ", \(exchange.skippedAttachments) too large for this device" : "")
+  }
+
+  private static func waiting(_ exchange: ExchangeReport) -> [String] {
+    let waiting = exchange.waiting.map { file in
+      "waiting for \(file.name)" + (file.bytes > 0 ? ", \(file.bytes) bytes" : "")
+        + ": \(file.reason)"
+    }
+    // Their reasons begin with that word.
+    return waiting + exchange.held.map { "\($0.name) \($0.reason)" }
+  }
+
+  private static func hasAttachments(_ exchange: ExchangeReport) -> Bool {
     exchange.publishedAttachments + exchange.fetchedAttachments + exchange.missingAttachments
       + exchange.skippedAttachments > 0
   }
@@ -75,13 +91,21 @@ struct SyncSummary {
   // MARK: for a program
 
   var json: JSON {
-    [
-      "published": Self.amountJSON(
+    // All members are there whatever happened; what an exchange that failed has done is null.
+    guard let exchange else { return document(published: .null, fetched: .null) }
+    return document(
+      published: Self.amountJSON(
         exchange.publishedDeltas, exchange.publishedFiles, exchange.publishedBytes,
         exchange.publishedSnapshot),
-      "fetched": Self.amountJSON(
+      fetched: Self.amountJSON(
         exchange.fetchedDeltas, exchange.fetchedFiles, exchange.fetchedBytes,
-        exchange.fetchedSnapshot),
+        exchange.fetchedSnapshot))
+  }
+
+  private func document(published: JSON, fetched: JSON) -> JSON {
+    let exchange = self.exchange ?? ExchangeReport()
+    return [
+      "published": published, "fetched": fetched,
       "merged": [
         "deltas": .count(merge.incorporated),
         "changed": .count(merge.changes.count - deleted), "deleted": .count(deleted),
@@ -123,7 +147,7 @@ struct SyncSummary {
       })
   }
 
-  private static func json(_ held: MassDelete) -> JSON {
+  static func json(_ held: MassDelete) -> JSON {
     [
       "records": .count(held.records), "recordsHere": .count(held.recordsHere),
       "devices": .array(

@@ -10,17 +10,21 @@ struct TrafficRecord: Equatable {
   var last = FolderTraffic()
   var total = FolderTraffic()
 
-  static func path(root: String) -> String {
-    Settings.path(root: root).dropLast(".settings".count) + ".traffic"
-  }
+  private static let suffix = ".traffic"
 
   /// nil if the datastore was never synced with a server.
   static func read(root: String, datastore: String) throws -> TrafficRecord? {
     try lines(root)[datastore].flatMap(TrafficRecord.init)
   }
 
-  /// Counts another sync.
+  /// Counts another sync. Another process may be doing the same for another datastore.
   static func add(_ traffic: FolderTraffic, root: String, datastore: String) throws {
+    try Descriptor.locked(root) { try count(traffic, root: root, datastore: datastore) }
+  }
+
+  private static func count(
+    _ traffic: FolderTraffic, root: String, datastore: String
+  ) throws {
     var lines = try lines(root)
     var record = lines[datastore].flatMap(TrafficRecord.init) ?? TrafficRecord()
     record.syncs += 1
@@ -31,11 +35,12 @@ struct TrafficRecord: Equatable {
     record.total.receivedBytes &+= traffic.receivedBytes
     lines[datastore] = record.numbers
     let text = lines.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }.joined()
-    try Descriptor.replace(path(root: root), with: Array(text.utf8))
+    try Descriptor.replace(
+      try Settings.path(root: root, suffix), with: Array(text.utf8))
   }
 
   private static func lines(_ root: String) throws -> [String: String] {
-    let path = path(root: root)
+    let path = try Settings.known(root: root, suffix)
     guard Descriptor.exists(path) else { return [:] }
     let text = String(decoding: try Descriptor.content(of: path), as: UTF8.self)
     return text.split(separator: "\n").reduce(into: [:]) { lines, line in

@@ -101,8 +101,8 @@ struct TrashCommand: ParsableCommand {
           : [try TrashCommand.record(names[0], names[1], of: datastore)]
         // Of a record that is asked for by name nothing else is to be said.
         let problems = all ? try datastore.trash.problems : []
-        for record in records { try datastore.trash.restore(record) }
-        _ = try datastore.sync()
+        var restoration = TrashRestoration(datastore)
+        try restoration.run(records)
         try place.report.print(
           [
             "restored": .array(records.map { .string("\($0.table)/\($0.id)") }),
@@ -127,26 +127,42 @@ struct TrashCommand: ParsableCommand {
 
   struct Empty: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "empty", abstract: "Removes everything in the trash for good.")
+      commandName: "empty", abstract: "Removes everything in the trash for good.",
+      discussion: "Also files of it that are damaged, of which nothing can be had back.")
 
     @OptionGroup var place: Place
 
     func run() throws {
-      let count: Int
-      if place.datastores {
-        let manager = try place.store.manager(.writing)
-        count = try manager.trashedDatastores().count
-        try manager.emptyTrash()
-      } else {
-        count = try place.store.withDatastore(.writing) { datastore in
-          let count = try datastore.trash.list().count
-          try datastore.trash.empty()
-          return count
-        }
+      if place.datastores { return try emptyDatastores() }
+      let (count, damaged) = try place.store.withDatastore(.writing) { datastore in
+        let damaged = try datastore.trash.problems.count
+        let count = try readable(datastore.trash)
+        try datastore.trash.empty()
+        return (count, damaged)
       }
-      let noun = place.datastores ? "datastore" : "record"
       try place.report.print(
-        ["removed": .count(count)], text: ["removed \(counted(count, noun)) for good"])
+        ["removed": .count(count), "damaged": .count(damaged)],
+        text: [
+          "removed \(counted(count, "record")) for good"
+            + (damaged > 0 ? ", and \(counted(damaged, "damaged file"))" : "")
+        ])
+    }
+
+    private func emptyDatastores() throws {
+      let manager = try place.store.manager(.writing)
+      let count = try manager.trashedDatastores().count
+      try manager.emptyTrash()
+      try place.report.print(
+        ["removed": .count(count)], text: ["removed \(counted(count, "datastore")) for good"])
+    }
+
+    /// How many records can be read.
+    private func readable(_ trash: DatastoreTrash) throws -> Int {
+      do { return try trash.list().count } catch {
+        // It can't be read at all, which is no reason to keep it.
+        if error.code == .corrupt || error.code == .needsNewerVersion { return 0 }
+        throw error
+      }
     }
   }
 

@@ -7,7 +7,7 @@ struct VerifyCommand: ParsableCommand {
     commandName: "verify",
     abstract: "Reads every byte of a datastore and checks it; changes nothing.",
     discussion: """
-      Ends with 3 if anything is damaged, and says where. To mend: cairn repair.
+      Ends with 3 if anything is damaged, and says where and which command mends it.
       """)
 
   @OptionGroup var store: InspectionOptions
@@ -52,6 +52,15 @@ struct VerifyCommand: ParsableCommand {
       ] + notes.map { "note: \($0.file): \($0.message)" })
   }
 
+  /// By where a file lies: what its damage costs, and so what mends it, is told by that.
+  private static func mend(_ file: String, _ datastore: String) -> String {
+    switch file.split(separator: "/").dropLast().last.map(String.init) ?? "" {
+    case "trash": "to mend the trash: cairn trash empty, which removes what is left of it, too"
+    case "blobs": "to mend contents of attachments: cairn blob fetch"
+    default: "to mend the datastore: cairn repair \(datastore)"
+    }
+  }
+
   private func finish(_ damage: [Damage], counts: JSON, text: [String]) throws {
     let list = damage.map { place -> JSON in
       [
@@ -63,9 +72,12 @@ struct VerifyCommand: ParsableCommand {
       let offset = place.offset.map { " at offset \($0)" } ?? ""
       return "damage: \(place.file)\(offset): \(place.message)"
     }
+    let mends = Set(damage.map { Self.mend($0.file, store.datastore) }).sorted()
     let verdict =
       damage.isEmpty ? "no damage" : "\(counted(damage.count, "place")) damaged"
-    try report.print(counts.adding("damage", .array(list)), text: lines + text + [verdict])
+    try report.print(
+      counts.adding("damage", .array(list)).adding("mend", .array(mends.map(JSON.string))),
+      text: lines + text + [verdict] + mends)
     if !damage.isEmpty { throw ExitCode(ExitStatus.damageFound.rawValue) }
   }
 }

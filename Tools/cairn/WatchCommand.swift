@@ -12,7 +12,9 @@ struct WatchCommand: AsyncParsableCommand {
       can't be reached is waited for.
 
       With --json each line is a document with an "event": watching, changed, deleted, title, \
-      table (any record of it may have changed), conflict, problem, recovered.
+      table (any record of it may have changed), conflict, held (others delete so much that it \
+      waits until cairn sync --allow-mass-delete takes it), newDevice (this device goes on under \
+      another id), problem, recovered.
       """)
 
   @Option(name: .long, help: "Only this table; may be repeated.")
@@ -48,12 +50,20 @@ struct WatchCommand: AsyncParsableCommand {
       group.addTask { for await change in changes { try output.print(change) } }
       group.addTask {
         var problem: CairnError?
+        var held: MassDelete?
         for await status in statuses {
           if status.anyError != problem {
             problem = status.anyError
             try output.print(problem: problem)
           }
-          if status.incoming { try output.print(datastore.sync().conflicts) }
+          if status.massDelete != held {
+            held = status.massDelete
+            if let held { try output.print(held) }
+          }
+          guard status.incoming else { continue }
+          let result = try datastore.sync()
+          if let id = result.newDevice { try output.print(newDevice: id) }
+          try output.print(result.conflicts)
         }
       }
       group.addTask { for await _ in wishes { return } }

@@ -53,10 +53,24 @@ struct WatchOutput: Sendable {
     }
   }
 
-  /// A failure of the exchange, or nil when it works again.
+  /// Deletes of others that wait for consent, which nobody can give here meanwhile.
+  func print(_ held: MassDelete) throws {
+    let advice = "to take them, end this watch first (Ctrl-C)"
+    try put(
+      SyncSummary.json(held).adding("event", "held")
+        .adding("message", .string(held.message + "; " + advice)),
+      "held: \(held.message); \(advice)")
+  }
+
+  func print(newDevice id: String) throws {
+    try put(
+      ["event": "newDevice", "device": .string(id)], "this device goes on under a new id, \(id)")
+  }
+
+  /// A failure of the exchange or of the upkeep, or nil when there is none any more.
   func print(problem: CairnError?) throws {
     guard let problem else {
-      return try put(["event": "recovered"], "the exchange works again")
+      return try put(["event": "recovered"], "it works again")
     }
     try put(
       [

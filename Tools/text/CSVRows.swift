@@ -3,7 +3,8 @@ package import Cairn
 /// The rows of a CSV file whose first line names the columns.
 ///
 /// A cell in quotes is a string; a bare one is a number, a boolean or a string (`ScalarText`). An
-/// empty cell is an absent field; with `keepsEmpty` only a bare one is, and `""` is a string.
+/// empty cell is an absent field; with `keepsEmpty`, and in what `export` has written, only a bare
+/// one is, and `""` is a string.
 package struct CSVRows: RowReader {
   private var parser: CSVParser
   private let columns: [String]
@@ -18,7 +19,8 @@ package struct CSVRows: RowReader {
     }
     columns = header.cells.map(\.text)
     keyColumn = columns.firstIndex(of: key ?? idColumn)
-    self.keepsEmpty = keepsEmpty
+    // Nobody else has a column of that name: what went out comes back as it was.
+    self.keepsEmpty = keepsEmpty || columns.contains(idColumn)
     if let key, keyColumn == nil {
       throw SyntaxError(
         offset: header.offset, message: "no column is named \(JSON.string(key).text)")

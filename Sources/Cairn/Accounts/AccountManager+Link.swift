@@ -10,9 +10,13 @@ extension AccountManager {
   /// anything: the first exchange does that. Its address is kept, and what opens it is not: the
   /// next process needs `Options.folderKinds`.
   ///
-  /// - Throws: `illegalArgument` for an empty user or path; `parent` if the folder and the
-  ///   directory of the accounts lie inside one another; `notFound`, `fileIO` or `readOnly` if the
-  ///   folder can't be reached; errors of the credential store. Nothing is linked then.
+  /// The credential store is called while the list of accounts is held: it must not ask this
+  /// manager anything.
+  ///
+  /// - Throws: `illegalArgument` for an empty user or path, and for a session token that is to be
+  ///   kept in a file; `parent` if the folder and the directory of the accounts lie inside one
+  ///   another; `notFound`, `fileIO` or `readOnly` if the folder can't be reached; errors of the
+  ///   credential store. Nothing is linked then.
   public func link(
     _ account: Account, info: AccountInfo? = nil, credentials: Credentials? = nil
   ) throws(CairnError) -> LinkedAccount {

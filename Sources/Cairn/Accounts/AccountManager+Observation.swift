@@ -4,14 +4,15 @@ internal import Synchronization
 extension AccountManager {
   /// What happens to the accounts from now on, here and elsewhere; of what was not read yet, the
   /// newest change of each account. What another process does is seen where the system can watch
-  /// directories, otherwise when somebody asks this manager.
+  /// directories, otherwise when somebody asks this manager. Ends when nobody holds the manager any
+  /// more.
   public var accountChanges: Updates<[AccountChange]> {
     startWatching()
     return Updates(of: broadcast)
   }
 
-  /// Calls a handler with what happens to the accounts, as long as the result is held. `scheduler`
-  /// decides where; a task of its own if there is none.
+  /// Calls a handler with what happens to the accounts, as long as the result and the manager are
+  /// held. `scheduler` decides where; a task of its own if there is none.
   public func onAccountChange(
     on scheduler: Scheduler? = nil, _ handler: @escaping @Sendable ([AccountChange]) -> Void
   ) -> Observation {

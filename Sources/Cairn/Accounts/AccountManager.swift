@@ -29,7 +29,7 @@ public final class AccountManager: Sendable {
   struct State {
     /// The list as it was last read.
     var file = AccountsFile()
-    var accounts: [UInt64: WeakAccount] = [:]
+    var accounts: [UInt64: KnownAccount] = [:]
     var managers: [UInt64: DatastoreManager] = [:]
     var local: DatastoreManager?
     var watcher: DirectoryWatcher?
@@ -40,9 +40,11 @@ public final class AccountManager: Sendable {
 
   let broadcast = Broadcast<[AccountChange]>(merge: { $0.merge($1) })
 
-  /// As long as somebody holds an account, it is the same object for all.
-  struct WeakAccount: Sendable {
+  /// As long as somebody holds an account, it is the same object for all. Who observes one need not
+  /// hold it, and is told of it by whichever object there is.
+  struct KnownAccount: Sendable {
     weak let account: LinkedAccount?
+    let broadcast: Broadcast<LinkedAccount.Status>
   }
 
   /// Reads what is remembered in a directory, which is made when something is first linked or
@@ -72,6 +74,16 @@ public final class AccountManager: Sendable {
     state.withLock { $0.file = file }
     // Whatever can't be removed now is left for the next start.
     do throws(CairnError) { try tidy() } catch {}
+  }
+
+  deinit {
+    // Nobody is left who could hear of anything.
+    let accounts = state.withLock { state in
+      defer { state.accounts = [:] }
+      return state.accounts.values.map(\.broadcast)
+    }
+    broadcast.finish()
+    for account in accounts { account.finish() }
   }
 
   private static let sharedSlot = Lock<AccountManager?>(nil)
@@ -180,9 +192,11 @@ public final class AccountManager: Sendable {
 
   /// The account's object, a new one if nobody holds it.
   func account(_ entry: AccountsFile.Entry, _ state: inout State) -> LinkedAccount {
-    if let account = state.accounts[entry.id]?.account { return account }
-    let account = LinkedAccount(entry, self)
-    state.accounts[entry.id] = WeakAccount(account: account)
+    let known = state.accounts[entry.id]
+    if let account = known?.account { return account }
+    let broadcast = known?.broadcast ?? Broadcast(latest: LinkedAccount.Status.self)
+    let account = LinkedAccount(entry, self, broadcast)
+    state.accounts[entry.id] = KnownAccount(account: account, broadcast: broadcast)
     return account
   }
 

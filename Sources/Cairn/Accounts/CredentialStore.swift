@@ -2,13 +2,20 @@
 /// app may give its `AccountManager` a store of its own that uses it.
 ///
 /// Calls come from any thread, one at a time for one account. Errors must not contain secrets.
+///
+/// A store asks the `AccountManager` that it belongs to, and that one's accounts, nothing: while it
+/// keeps or removes something the list of accounts is held, so that all other threads and processes
+/// that ask for it wait, and the store would wait for itself. For their sake it is quick, too, and
+/// asks no user.
 public protocol CredentialStore: Sendable {
   /// The credentials of the account with this id, nil if there are none.
   func credentials(for id: String) throws(CairnError) -> Credentials?
 
-  /// Keeps credentials for the account with this id, in the place of what it had.
+  /// Keeps credentials for the account with this id, in the place of what it had: all of them, or
+  /// it throws. Called by `AccountManager.link`, before the account is in the list.
   func setCredentials(_ credentials: Credentials, for id: String) throws(CairnError)
 
-  /// Forgets the credentials of the account with this id; fine if there are none.
+  /// Forgets the credentials of the account with this id; fine if there are none. Called by
+  /// `LinkedAccount.unlink`, and by the next start if that was interrupted.
   func removeCredentials(for id: String) throws(CairnError)
 }

@@ -32,8 +32,9 @@ public struct Credentials: Hashable, Sendable {
     Credentials(kind: .bearer, name: nil, secret: token)
   }
 
-  /// An access key: its id and its secret, and the token of a temporary one. Files keep no token:
-  /// whoever has a temporary key gives a `CredentialSource`.
+  /// An access key: its id and its secret, and the token of a temporary one. `FileCredentialStore`
+  /// keeps no token, and throws: whoever has a temporary key gives a `CredentialSource`, or has a
+  /// `CredentialStore` that keeps it.
   public static func accessKey(
     id: String, secret: String, sessionToken: String? = nil
   ) -> Credentials {

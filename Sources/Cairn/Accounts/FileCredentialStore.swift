@@ -39,8 +39,19 @@ public struct FileCredentialStore: CredentialStore {
   }
 
   /// Durable when it returns.
+  ///
+  /// - Throws: `illegalArgument` for those with a session token, which no file keeps; `sizeLimit`;
+  ///   errors of the disk.
   public func setCredentials(_ credentials: Credentials, for id: String) throws(CairnError) {
     _ = try path(id)
+    // Without its token the key opens nothing, and nobody would know why.
+    guard credentials.sessionToken == nil else {
+      throw CairnError(
+        .illegalArgument,
+        "a session token is not kept in a file: link without credentials and give a "
+          + "CredentialSource in the folder's ServerSettings, or a CredentialStore that keeps it",
+        id: id)
+    }
     let bytes = CredentialsFile.encode(credentials)
     guard bytes.count <= CredentialsFile.bytesMax else {
       throw CairnError(

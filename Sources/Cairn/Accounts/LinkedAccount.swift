@@ -16,7 +16,7 @@ public final class LinkedAccount: Sendable {
   public let accountManager: AccountManager
   let number: UInt64
   private let state: Lock<Status>
-  private let broadcast = Broadcast<Status>(latest: Status.self)
+  private let broadcast: Broadcast<Status>
 
   /// What can change of an account.
   public struct Status: Hashable, Sendable {
@@ -26,7 +26,10 @@ public final class LinkedAccount: Sendable {
     public var isLinked: Bool
   }
 
-  init(_ entry: AccountsFile.Entry, _ accountManager: AccountManager) {
+  init(
+    _ entry: AccountsFile.Entry, _ accountManager: AccountManager, _ broadcast: Broadcast<Status>
+  ) {
+    self.broadcast = broadcast
     number = entry.id
     id = FileName.hex(entry.id)
     account = entry.account
@@ -45,16 +48,17 @@ public final class LinkedAccount: Sendable {
   /// Whether it has not been unlinked, as far as this process knows.
   public var isLinked: Bool { state.withLock { $0.isLinked } }
 
-  /// The status whenever it has changed, the newest one only. Ends after the account was unlinked.
-  /// What another process does is seen where the system can watch directories, otherwise when
-  /// somebody asks the account manager.
+  /// The status whenever it has changed, the newest one only. Ends after the account was unlinked,
+  /// and when nobody holds the account manager any more; this object need not be held. What another
+  /// process does is seen where the system can watch directories, otherwise when somebody asks the
+  /// account manager.
   public var changes: Updates<Status> {
     accountManager.startWatching()
     return Updates(of: broadcast)
   }
 
-  /// Calls a handler with the status whenever it has changed, as long as the result is held.
-  /// `scheduler` decides where; a task of its own if there is none.
+  /// Calls a handler with the status whenever it has changed, as long as the result and the account
+  /// manager are held. `scheduler` decides where; a task of its own if there is none.
   public func onChange(
     on scheduler: Scheduler? = nil, _ handler: @escaping @Sendable (Status) -> Void
   ) -> Observation {
@@ -90,6 +94,7 @@ public final class LinkedAccount: Sendable {
   /// A crash in the middle is made good by the next start. Datastores that another process has open
   /// are deleted when that process has noticed; those that another manager of this process has open
   /// (one that was made with the account's root), by the next start. Unlinking twice does nothing.
+  /// The credential store is called, and must not ask the account manager anything.
   ///
   /// - Throws: errors of the disk. The account is linked still if `isLinked` says so, otherwise
   ///   only files are left, which the next start removes.

@@ -65,6 +65,8 @@ final class BlobExchange: Sendable {
     /// Contents that are here and that the folder lacks: how many listings. nil: what an earlier
     /// process has counted was not asked for yet.
     var lost: [ContentHash: Int]?
+    /// Contents that the disk here did not give when they were to be published: how often.
+    var unread: [ContentHash: Int] = [:]
     /// Files whose bytes were wrong, by name.
     var refused: [String: Retry] = [:]
     /// When unused contents were last looked for; nil: nobody has asked yet.
@@ -270,8 +272,8 @@ final class BlobExchange: Sendable {
   }
 
   /// Writes a content into the folder under this device's name. One that turns out to be damaged
-  /// here never gets there: that is a problem in the report, and no reason for deltas to wait,
-  /// since nobody could mend it by waiting.
+  /// here never gets there, nor one that the disk goes on not to give: that is a problem in the
+  /// report, and no reason for deltas to wait, since nobody could mend it by waiting.
   func upload(
     _ reference: BlobReference, _ file: BlobStore.File, _ report: inout ExchangeReport
   ) async throws(CairnError) {
@@ -279,10 +281,7 @@ final class BlobExchange: Sendable {
     let name = FileName.publishedBlob(device: store.device.rawValue, reference.hash)
     let source: BlobSource
     do throws(CairnError) { source = try BlobSource(home, file, reference) } catch {
-      // Put aside since it was found, or now; or found to be unused.
-      guard error.code == .notFound || error.code == .corrupt else { throw error }
-      report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
-      return
+      return try noteUnsent(reference.hash, name, error, &report)
     }
     let entry: FolderEntry
     let told = ToldSource(source, transfers)
@@ -291,11 +290,9 @@ final class BlobExchange: Sendable {
     do throws(CairnError) {
       entry = try await folder.write(directory + "/" + name, from: told)
     } catch {
-      guard let failure = source.failure, failure.code == .corrupt else {
-        throw source.failure ?? error
-      }
-      report.problems.append(ExchangeReport.Problem(name: name, reason: failure.message))
-      return
+      // Else it is the folder's, whatever its code.
+      guard let failure = source.failure else { throw error }
+      return try noteUnsent(reference.hash, name, failure, &report)
     }
     guard entry.size == reference.length else {
       throw CairnError(
@@ -308,9 +305,32 @@ final class BlobExchange: Sendable {
     report.publishedAttachmentBytes += reference.length
     let copy = Copy(device: store.device.rawValue, entry: entry)
     memory.withLock { memory in
+      memory.unread[reference.hash] = nil
       memory.listing?[reference.hash, default: []].removeAll { $0.device == copy.device }
       memory.listing?[reference.hash, default: []].insert(copy, at: 0)
     }
     try home.notePublished(file)
+  }
+
+  /// What has gone wrong here with a content on its way: a problem, or else thrown. What the disk
+  /// does not give now it may give in a moment: that is waited for first. Without the content
+  /// records come to the others all the same, and it follows once it can be read.
+  private func noteUnsent(
+    _ hash: ContentHash, _ name: String, _ failure: CairnError, _ report: inout ExchangeReport
+  ) throws(CairnError) {
+    switch failure.code {
+    // Put aside since it was found, or now; or found to be unused.
+    case .notFound, .corrupt: break
+    case .fileIO, .readOnly:
+      let tries = memory.withLock { memory in
+        memory.unread[hash, default: 0] += 1
+        return memory.unread[hash, default: 0]
+      }
+      if tries < Exchange.patience { throw failure }
+    default: throw failure
+    }
+    // It is tried once more at the end of the round.
+    if report.problems.contains(where: { $0.name == name }) { return }
+    report.problems.append(ExchangeReport.Problem(name: name, reason: failure.message))
   }
 }

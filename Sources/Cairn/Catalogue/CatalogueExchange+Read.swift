@@ -32,6 +32,10 @@ extension CatalogueExchange {
             + "with: \(name) is missing; nothing was changed. Wait until the folder is there, or "
             + "link the account anew", file: name)
       }
+      if let found = try await waitForIdentity(manager, &report) {
+        identity = found
+        break
+      }
       let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
       identity = try await writeIdentity(new, &report)
     }
@@ -40,6 +44,20 @@ extension CatalogueExchange {
       try await accept(publication, directory, &report)
     }
     memory.withLock { $0.folderIdentity = identity }
+  }
+
+  /// As a datastore's own exchange does it. Of the datastores in the folder nobody knows before the
+  /// list is read; those that are here may be there.
+  private func waitForIdentity(
+    _ manager: DatastoreManager, _ report: inout CatalogueReport
+  ) async throws(CairnError) -> UInt128? {
+    let places = try [FileName.catalogue] + manager.copies().prefix(8).map(\.directory)
+    guard try await FolderIdentity.isInUse(folder, places, &report.requests) else { return nil }
+    report.requests += 1
+    if case .whole(let identity) = try await FolderIdentity.find(in: folder) { return identity }
+    let now = machine.clock.now()
+    if memory.withLock({ $0.identityAttempt.isGivenUp(at: now) }) { return nil }
+    throw FolderIdentity.missingError()
   }
 
   /// As a datastore's own exchange does it.
@@ -269,7 +287,8 @@ extension CatalogueExchange {
     _ name: String, _ error: CairnError, _ installation: Installation,
     _ report: inout CatalogueReport
   ) async throws(CairnError) -> Bool {
-    guard Exchange.mayBeOfOne(error) else { throw error }
+    let isOfFile = [.fileIO, .notFound, .corrupt, .readOnly, .sizeLimit].contains(error.code)
+    guard isOfFile || Exchange.mayBeOfOne(error) else { throw error }
     // A server that is out of order, or busy, does not list it either.
     report.requests += 1
     _ = try await folder.list(FileName.catalogue)

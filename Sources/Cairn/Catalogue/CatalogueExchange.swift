@@ -29,6 +29,10 @@ final class CatalogueExchange: Sendable {
     /// Files that delete too much at once, as they are in the folder: what the installation's file
     /// has of them says less.
     var held: [UInt64: InstallationFile.Other] = [:]
+    /// When files of deleted datastores that could not be removed are tried again, by their device.
+    var removals: [InstallationFile.OwnDevice: Retry] = [:]
+    /// The one among them that was refused last.
+    var refusedRemoval: String?
   }
 
   enum Verdict {
@@ -123,10 +127,12 @@ final class CatalogueExchange: Sendable {
       CatalogueExchange.adopt(views, &file)
     }
     report.deleted = try manager.sweep()
-    if mayPublish { try await publish(installation, &report) }
-    try await removeDeadFiles(installation, &report)
+    // Before anything that the folder may refuse: what was heard is so all the same.
     let after = try installation.read()
     if !report.isIdle || before != after { manager.noteList() }
+    if mayPublish { try await publish(installation, &report) }
+    if report.hasPublished { manager.noteList() }
+    try await removeDeadFiles(installation, &report)
     return report
   }
 
@@ -195,77 +201,5 @@ final class CatalogueExchange: Sendable {
     }
     memory.withLock { ($0.ownVersion, $0.ownRefusals) = (entry.version, 0) }
     report.hasPublished = true
-  }
-
-  /// Removes the files of devices that this installation was in datastores that are deleted. A
-  /// directory counts as done when it was listed and nothing own was found: a round of an exchange
-  /// that was under way may have added something.
-  private func removeDeadFiles(
-    _ installation: Installation, _ report: inout CatalogueReport
-  ) async throws(CairnError) {
-    let file = try installation.read()
-    let now = machine.clock.now()
-    for own in file.devices where own.generation < file.entry(own.id).generation {
-      let since = file.waiting[own].map { min($0, now) }
-      if let since, now - since < Trash.keepMilliseconds { continue }
-      let directory = FileName.directory(datastore: own.id, generation: own.generation)
-      report.requests += 1
-      var names: [String] = []
-      for entry in try await folder.list(directory)
-      where FileName.published(entry.name)?.device == own.device {
-        names.append(entry.name)
-      }
-      let head = FileName.head(device: own.device)
-      names += try await snapshots(directory + "/" + head, &report)
-      report.requests += 1
-      if try await folder.read(directory + "/" + head, limit: Head.bytesMax) != nil {
-        // Last: it says what is to be removed.
-        names.append(head)
-      }
-      for name in names {
-        report.requests += 1
-        try await folder.remove(directory + "/" + name)
-      }
-      let blobs = try await deadBlobs(of: own, directory, &report)
-      if since == nil, !blobs.isEmpty {
-        // They wait for as long as copies stay in the trash of others, who may lack some contents.
-        if names.isEmpty { try installation.update { $0.waiting[own] = now } }
-        report.removedFiles += names.count
-        continue
-      }
-      for path in blobs {
-        report.requests += 1
-        try await folder.remove(path)
-      }
-      report.removedFiles += names.count + blobs.count
-      guard names.isEmpty, blobs.isEmpty else { continue }
-      try installation.update { file in
-        file.devices.remove(own)
-        file.waiting[own] = nil
-      }
-    }
-  }
-
-  /// Paths of the contents of its attachments.
-  private func deadBlobs(
-    of own: InstallationFile.OwnDevice, _ directory: String, _ report: inout CatalogueReport
-  ) async throws(CairnError) -> [String] {
-    let directory = FileName.blobDirectory(directory)
-    report.requests += 1
-    return try await folder.list(directory).map(\.name).filter {
-      FileName.publishedBlob($0)?.device == own.device
-    }.map { directory + "/" + $0 }
-  }
-
-  private func snapshots(
-    _ path: String, _ report: inout CatalogueReport
-  ) async throws(CairnError) -> [String] {
-    report.requests += 1
-    guard let bytes = try await folder.read(path, limit: Head.bytesMax),
-      // A damaged one says nothing of snapshots; it goes all the same.
-      let head = try? Head(bytes, name: path, datastore: nil)
-    else { return [] }
-    let names = head.superseded.map(\.name) + [head.snapshot?.name].compactMap(\.self)
-    return names.filter { FileName.sharedSnapshot($0) != nil }
   }
 }

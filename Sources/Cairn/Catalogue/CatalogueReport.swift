@@ -16,7 +16,8 @@ public struct CatalogueReport: Hashable, Sendable {
   public var removedFiles = 0
   /// Files that are not wholly there yet, or that only a newer version can read.
   public var waiting: [ExchangeReport.Waiting] = []
-  /// Files that can't be used, and why. Nothing of them was taken.
+  /// Files that can't be used, and why: nothing of them was taken. Or own ones of deleted
+  /// datastores that can't be removed.
   public var problems: [ExchangeReport.Problem] = []
 
   /// A report of nothing.

@@ -70,7 +70,8 @@ struct Trash: Sendable {
       let trash = root + "/" + FileName.trash
       if try machine.disk.info(trash) == nil { return }
       for entry in try machine.disk.list(trash) {
-        guard let time = Int64(entry.name), now - time > Trash.keepMilliseconds,
+        // Any number may be the name of a directory there; a negative one is none of ours.
+        guard let time = Int64(entry.name), time >= 0, now - time > Trash.keepMilliseconds,
           try machine.disk.info(place(time) + "/" + FileName.trashReason) == nil
         else { continue }
         try machine.disk.removeTree(trash + "/" + entry.name)

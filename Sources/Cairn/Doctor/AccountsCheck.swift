@@ -31,6 +31,23 @@ enum AccountsCheck {
     }
   }
 
+  /// Whose root a directory is, if it is one of an `AccountManager`'s.
+  static func account(of root: String, machine: Machine) -> Account? {
+    let parts = PathName.absolute(root).split(separator: "/")
+    guard let name = parts.last else { return nil }
+    let directory: String = parts.dropLast().map { "/" + $0 }.joined()
+    do throws(LogError) {
+      let bytes = try DurableFile.read(
+        directory + "/" + FileName.accounts, limit: AccountsFile.bytesMax, disk: machine.disk)
+      guard let bytes else { return nil }
+      let file = try AccountsFile(bytes, path: directory + "/" + FileName.accounts)
+      return file.entries.first { FileName.accountRoot($0.id) == name }?.account
+    } catch {
+      // A look at the directory itself says what is wrong with it.
+      return nil
+    }
+  }
+
   private static func secrets(
     _ file: AccountsFile, _ directory: String, _ machine: Machine
   ) -> [Finding] {

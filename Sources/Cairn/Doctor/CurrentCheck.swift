@@ -18,20 +18,26 @@ enum CurrentCheck {
         throw LogError(.foreign, path, at: 16, "it belongs to another datastore")
       }
       datastore.current = current
-      let isLinked = datastore.root.account != nil
-      // A root that is looked at without its account is no finding.
-      guard isLinked, !current.isLinked else { return [] }
-      return [
-        datastore.finding(
-          name, .error,
-          "the datastore is a local one, but its root belongs to an account; it can't be opened "
-            + "there. Move its directory to a local root and migrate that", file: path, offset: 12)
-      ]
+      return []
     } catch {
       return [
         datastore.finding(name, error, "nothing else of the datastore can be used without it")
       ]
     }
+  }
+
+  /// Whether it belongs to whom its root does. No damage: a repair has nothing to do with it.
+  static func linkage(_ datastore: ExaminedDatastore) -> [Finding] {
+    // A root that is looked at without its account is no finding.
+    guard let current = datastore.current, datastore.root.account != nil, !current.isLinked
+    else { return [] }
+    return [
+      datastore.finding(
+        name, .error,
+        "the datastore is a local one, but its root belongs to an account; it can't be opened "
+          + "there. Move its directory to a local root and migrate that",
+        file: datastore.directory + "/" + FileName.current, offset: 12)
+    ]
   }
 
   private static func missing(_ datastore: ExaminedDatastore, _ path: String) -> [Finding] {

@@ -53,7 +53,11 @@ public struct Doctor: Sendable {
   public func examine(_ id: String? = nil) async -> DoctorReport {
     var report = DoctorReport()
     guard let (file, findings) = AccountsCheck.run(root, machine: machine) else {
-      await examineRoot(root, account, folder, id, &report)
+      if account == nil, let own = AccountsCheck.account(of: root, machine: machine) {
+        await examineRoot(root, ofApp: own, id, &report)
+      } else {
+        await examineRoot(root, account, folder, id, &report)
+      }
       return report
     }
     report.findings += findings
@@ -61,8 +65,7 @@ public struct Doctor: Sendable {
       let place = root + "/" + FileName.accountRoot(entry.id)
       // An account that was never used has none yet.
       guard isThere(place) else { continue }
-      let folder = Doctor.folder(of: entry.account, folderKinds)
-      await examineRoot(place, entry.account, folder, id, &report)
+      await examineRoot(place, ofApp: entry.account, id, &report)
     }
     let local = root + "/" + FileName.localRoot
     if isThere(local) { await examineRoot(local, nil, nil, id, &report) }
@@ -74,11 +77,21 @@ public struct Doctor: Sendable {
     do { return try machine.disk.info(path) != nil } catch { return true }
   }
 
+  /// One of an `AccountManager`, which alone remembers whose it is.
+  private func examineRoot(
+    _ path: String, ofApp account: Account, _ id: String?, _ report: inout DoctorReport
+  ) async {
+    await examineRoot(
+      path, account, Doctor.folder(of: account, folderKinds), id, &report,
+      options: ["--folder", account.folder.text, "--user", account.user])
+  }
+
   private func examineRoot(
     _ path: String, _ account: Account?, _ folder: (any Folder)?, _ id: String?,
-    _ report: inout DoctorReport
+    _ report: inout DoctorReport, options: [String] = []
   ) async {
-    var root = ExaminedRoot(root: path, account: account, folder: folder, machine: machine)
+    var root = ExaminedRoot(
+      root: path, account: account, folder: folder, machine: machine, options: options)
     report.roots.append(path)
     report.findings += PlaceCheck.run(root)
     report.findings += PermissionCheck.run(root)
@@ -131,6 +144,7 @@ public struct Doctor: Sendable {
   private func files(_ datastore: inout ExaminedDatastore) -> [Finding] {
     var findings = LockCheck.run(&datastore)
     findings += CurrentCheck.run(&datastore)
+    findings += CurrentCheck.linkage(datastore)
     findings += SnapshotFileCheck.run(&datastore)
     findings += LogCheck.run(&datastore)
     findings += PublishedCheck.read(&datastore)

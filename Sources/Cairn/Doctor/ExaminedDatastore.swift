@@ -83,8 +83,20 @@ struct ExaminedDatastore: Sendable {
     return result
   }
 
-  /// The command that salvages what is left. Of what is followed all is in the folder.
-  var repair: String { root.command(isFollowed ? "unfollow" : "repair", isFollowed ? nil : id) }
+  /// The command that salvages what is left. Of what is followed all is in the folder. None if the
+  /// datastore's root is looked at without its account, or with one that is not its own: a repair
+  /// would be refused.
+  var repair: String? {
+    if isFollowed { return root.command("unfollow") }
+    let isLinked: Bool
+    do throws(LogError) {
+      isLinked = try StoredLinkage.isLinked(directory, datastore: identity, disk: root.disk)
+    } catch {
+      // The repair itself says what can't be read.
+      return root.command("repair", id)
+    }
+    return isLinked == (root.account != nil) ? root.command("repair", id) : nil
+  }
 
   /// The command that leaves a device out.
   func retire(_ device: DeviceID) -> String {

@@ -8,6 +8,8 @@ struct ExaminedRoot: Sendable {
   let account: Account?
   let folder: (any Folder)?
   let machine: Machine
+  /// What every command line needs besides: the tool has no other way to know an app's account.
+  var options: [String] = []
   /// CATALOGUE; nil if there is none or it can't be read.
   var installation: InstallationFile?
   /// FOLLOWING, likewise.
@@ -17,12 +19,12 @@ struct ExaminedRoot: Sendable {
 
   /// A command line on this root.
   func command(_ words: String?...) -> String {
-    ExaminedRoot.line(["cairn"] + words.compactMap(\.self) + ["--root", root])
+    ExaminedRoot.line(["cairn"] + words.compactMap(\.self) + ["--root", root] + options)
   }
 
   /// A command line on a datastore of it.
   func command(_ word: String, on id: String, _ more: String...) -> String {
-    ExaminedRoot.line(["cairn", word, "--datastore", id] + more + ["--root", root])
+    ExaminedRoot.line(["cairn", word, "--datastore", id] + more + ["--root", root] + options)
   }
 
   /// As a shell takes it.

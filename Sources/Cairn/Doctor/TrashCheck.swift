@@ -19,7 +19,11 @@ enum TrashCheck {
           guard let problem = file.problem else { return nil }
           return datastore.finding(
             name, .warning, "\(problem); the deleted records in it can't be had back. Nothing else "
-              + "needs it: remove it", file: file.path, offset: problem.offset)
+              + "needs it: remove it, or empty the trash when nothing in it is wanted any more",
+            file: file.path, offset: problem.offset,
+            command: datastore.isFollowed
+              ? nil
+              : datastore.root.command("trash", "empty", "--datastore", datastore.id))
         }
     } catch {
       // Gone just now, or never there.

@@ -268,17 +268,26 @@ extension Exchange {
   }
 
   /// Own deltas that are in the folder only, under files that the other copy's head does not name,
-  /// as far as they follow one another, and the last of them.
+  /// as far as they follow one another, and the last of them. Each pack becomes a file once more,
+  /// and has about as much as others that are published.
   func carried(
     _ files: [PublishedBranch.File], after sequence: UInt64
   ) throws(CairnError) -> (packs: [[UInt8]], last: UInt64) {
+    var packs: [[UInt8]] = []
     var writer = PackWriter(device: store.device, first: sequence + 1)
     do throws(DecodeError) {
-      for file in files
-      where file.last >= writer.nextSequence && file.first <= writer.nextSequence {
-        try writer.append(file.pack, through: file.last, limit: .max)
+      for file in files where file.first <= writer.nextSequence {
+        while writer.nextSequence <= file.last {
+          let next = writer.nextSequence
+          try writer.append(file.pack, through: file.last, limit: tuning.packBytes)
+          // A file that has less than it says was found out when it was read.
+          if writer.nextSequence == next { break }
+          if writer.byteCount < tuning.packBytes { continue }
+          packs.append(writer.bytes())
+          writer = PackWriter(device: store.device, first: writer.nextSequence)
+        }
       }
     } catch { throw CairnError(LogError(error, directory, at: 0, "published deltas")) }
-    return (writer.isEmpty ? [] : [writer.bytes()], writer.nextSequence - 1)
+    return (packs + (writer.isEmpty ? [] : [writer.bytes()]), writer.nextSequence - 1)
   }
 }

@@ -129,12 +129,14 @@ extension Exchange {
   /// After a round, which writes under one name from beginning to end: the next sync can take what
   /// it has made ready, or, if it failed, what was ready before.
   func resumeRejoining() {
-    rejoining.withLock { phase in
-      if case .staging(let staging) = phase, staging.state.withLock({ $0.plan != nil }) {
-        phase = .ready(staging)
+    let isReady = rejoining.withLock { phase -> Bool in
+      guard case .staging(let staging) = phase, staging.state.withLock({ $0.plan != nil }) else {
+        return false
       }
+      phase = .ready(staging)
+      return true
     }
-    noteInbox()
+    noteInbox(hasArrived: isReady)
   }
 
   /// Ends it, because there is no reason for it any more, or, for now, because the datastore is
@@ -163,27 +165,32 @@ extension Exchange {
 
   // MARK: the switch
 
-  /// Makes the store the one that was staged, if that is ready.
-  func rejoinIfReady() throws(CairnError) -> SyncOutcome? {
+  /// Makes the store the one that was staged, if that is ready. Returns whether it is.
+  func rejoinIfReady(_ parts: inout SyncParts) throws(CairnError) -> Bool {
     let staging = rejoining.withLock { phase -> Staging? in
       guard case .ready(let staging) = phase else { return nil }
       phase = .switching
       return staging
     }
-    guard let staging else { return nil }
+    guard let staging else { return false }
     guard let plan = staging.state.withLock({ $0.plan }) else {
       rejoining.withLock { $0 = .staging(staging) }
-      return nil
+      return false
     }
     let old = store.device
     do throws(StoreError) {
-      let outcome = try store.rejoin(plan) { packs in keep(packs, of: old) }
+      var done = SyncOutcome()
+      let outcome = try store.rejoin(plan, committed: { done.committed = $0 }) { packs in
+        keep(packs, of: old)
+      }
       guard let outcome else {
         rejoining.withLock { $0 = .staging(staging) }
-        return nil
+        parts.add(done)
+        return false
       }
       finish(staging, isRenamed: store.device != old)
-      return outcome
+      parts.add(outcome)
+      return true
     } catch {
       // Deltas that were put into the staged store may be others the next time.
       staging.close()
@@ -201,7 +208,7 @@ extension Exchange {
           datastore: store.datastore, device: device.rawValue, first: header.first,
           last: header.last, chainBefore: 0, chainAfter: 0, pack: pack
         ).encoded()
-        quarantine.keep(
+        quarantine.keepOwn(
           name, bytes,
           reason: "what only this copy of device \(device) had; it is in the datastore as before, "
             + "and published under another name or on top of other deltas")
@@ -215,6 +222,7 @@ extension Exchange {
       for item in inbox.items { inbox.remove(item) }
       inbox.blocked = []
     }
+    dropSnapshots()
     let name = FileName.head(device: store.device.rawValue)
     let now = machine.clock.now()
     let publication = memory.withLock { memory -> PublicationFile? in
@@ -252,6 +260,22 @@ extension Exchange {
     rejoining.withLock { $0 = .none }
     following?.noteRebuilt()
     if following != nil { blobs?.noteRebuilt() }
-    condition.update { $0.isMissing = true }
+    // Told with the inbox, at the end of the sync.
+    condition.set { $0.isMissing = true }
+  }
+
+  /// Snapshots that wait were fetched for what the store was: one may be of the history that has
+  /// lost, and would be joined by its vector alone. What is still worth it is fetched anew.
+  private func dropSnapshots() {
+    let held = inbox.withLock { inbox -> Inbox.Snapshot? in
+      defer { inbox.forgetHeldSnapshot() }
+      return inbox.heldSnapshot?.snapshot
+    }
+    store.keepIncoming(nil)
+    for snapshot in [takeSnapshot(), held] {
+      guard let snapshot else { continue }
+      // Best effort: what stays goes with the next opening.
+      do { try machine.disk.remove(snapshot.path) } catch {}
+    }
   }
 }

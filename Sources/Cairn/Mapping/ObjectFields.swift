@@ -48,14 +48,14 @@ struct ShapedObject: Sendable {
   var fields: ObjectFields
   /// All that the record's type speaks of, those without a value among them.
   var known: Set<String>
-  /// Fields whose lists are sets.
-  var sets: Set<String>
+  /// The type's own account of its fields: which lists are sets, and the like.
+  var form: RecordFields
 
   init(_ encoded: RecordFields, route: String) {
     self.route = route
     fields = [:]
     for (field, value) in encoded.fields { fields[field] = value }
     known = Set(encoded.fields.map(\.field))
-    sets = encoded.sets
+    form = encoded
   }
 }

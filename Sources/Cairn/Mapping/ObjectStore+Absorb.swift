@@ -166,7 +166,7 @@ extension ObjectStore {
       let way = ThreeWay(
         original: originals[field], remote: remote[field], pending: value,
         rule: remotes[meeting.place.route]?.store.rule(table: table, field: field) ?? .remote,
-        isSet: shaped.sets.contains(field))
+        isSet: shaped.form.sets.contains(field))
       if way.isPending { still.updateValue(way.value, forKey: field) }
       if way.isConflict { conflicts.append(field) }
     }

@@ -115,32 +115,39 @@ extension ObjectStore {
   // MARK: in the background
 
   /// Exchanges by itself from now on: at once, after each commit that queues something, when a
-  /// folder changes, and at intervals that grow while nothing happens. `onReport` is called after
-  /// each round of a route, on no particular thread.
+  /// folder changes, and at intervals that grow while nothing happens. That it has changed is seen
+  /// where a datastore's `startExchanging` sees it.
+  ///
+  /// - Parameter onReport: Called after each round of a route, on no particular thread. If it
+  ///   exchanges by itself already, this one takes the place of the one before; without one that
+  ///   goes on being called.
   public func startExchanging(
-    onReport: @escaping @Sendable (Result<ObjectReport, CairnError>) -> Void = { _ in }
+    onReport: (@Sendable (Result<ObjectReport, CairnError>) -> Void)? = nil
   ) throws(CairnError) {
     try checkUsable()
     let remotes = remotes
-    background.withLock { running in
-      if running.isRunning { return }
-      running.start(remotes) { [weak self] route in
+    let earlier = background.withLock { running -> ReportHandler<ObjectReport>? in
+      if let reports = running.reports { return reports }
+      let reports = ReportHandler(onReport)
+      running.start(remotes, reports) { [weak self] route in
         guard let self else { return .stop }
-        return await self.roundOfItsOwn(route, onReport)
+        return await self.roundOfItsOwn(route, reports)
       }
+      return nil
     }
+    earlier?.replace(with: onReport)
   }
 
   private func roundOfItsOwn(
-    _ route: String, _ onReport: @Sendable (Result<ObjectReport, CairnError>) -> Void
+    _ route: String, _ reports: ReportHandler<ObjectReport>
   ) async -> BackgroundRounds.Outcome {
     do throws(CairnError) {
       let report = try await exchange([route])
-      onReport(.success(report))
+      reports.tell(.success(report))
       let isIdle = report.exchanges.values.allSatisfy(\.isIdle) && report.changes.isEmpty
       return isIdle ? .idle : .moved
     } catch {
-      return BackgroundRounds.Outcome(of: error) { onReport(.failure($0)) }
+      return BackgroundRounds.Outcome(of: error) { reports.tell(.failure($0)) }
     }
   }
 
@@ -155,13 +162,14 @@ extension ObjectStore {
 /// The rounds of all routes, each with its pauses.
 struct ObjectRounds: Sendable {
   private var rounds: [BackgroundRounds] = []
-
-  var isRunning: Bool { !rounds.isEmpty }
+  /// Who is told of them; nil while none run.
+  private(set) var reports: ReportHandler<ObjectReport>?
 
   mutating func start(
-    _ remotes: [String: Datastore],
+    _ remotes: [String: Datastore], _ reports: ReportHandler<ObjectReport>,
     _ round: @escaping @Sendable (String) async -> BackgroundRounds.Outcome
   ) {
+    self.reports = reports
     rounds = remotes.sorted { $0.key < $1.key }.map { route, remote in
       let folder = remote.exchanger?.folder.base as? DirectoryFolder
       let watched = folder.map { $0.path + "/" + (remote.exchanger?.directory ?? "") }
@@ -175,6 +183,6 @@ struct ObjectRounds: Sendable {
 
   mutating func stop() {
     for round in rounds { round.stop() }
-    rounds = []
+    (rounds, reports) = ([], nil)
   }
 }

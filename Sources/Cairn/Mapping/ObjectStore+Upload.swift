@@ -166,9 +166,12 @@ extension ObjectStore {
     }
     // Lists are edited item by item, so that they merge with what others publish just now.
     let different = changes.filter { change in
-      now.first { $0.0 == change.field }?.1 != change.value
+      let old = now.first { $0.0 == change.field }?.1
+      // Setting an empty list where there is none would beat what others begin there.
+      if old == nil, shaped.form.isAsGoodAsAbsent(change.field, change.value) { return false }
+      return old != change.value
     }
-    let update = FieldDiff.update(different, from: now, sets: shaped.sets)
+    let update = FieldDiff.update(different, from: now, as: shaped.form)
     if update.fields.isEmpty, update.lists.isEmpty { return }
     let isDone = try wrapped { () throws(StoreError) in
       try remote.store.update(table: table, id: id, update, ifStill: now)

@@ -48,7 +48,7 @@ public struct ObjectTransaction: ~Copyable {
     let table = try table(of: Object.self)
     let id = id ?? table.ownID(of: object) ?? .random()
     try touch(table, id)
-    try table.insert(object, id: id)
+    try table.insertAll(of: object, id: id)
     return id
   }
 
@@ -61,7 +61,7 @@ public struct ObjectTransaction: ~Copyable {
     let table = try table(of: Object.self)
     try touch(table, id)
     if try table.table.record(id) == nil {
-      try table.insert(object, id: id)
+      try table.insertAll(of: object, id: id)
     } else {
       try table.update(id, object)
     }

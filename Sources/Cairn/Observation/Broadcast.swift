@@ -46,15 +46,17 @@ final class Broadcast<Value: Sendable>: Sendable {
     self.onActivity = onActivity
   }
 
-  /// For states of which not every part is news: `isRepeat` says whether a value has none.
+  /// For states of which not every part is news, or that say more than shows: `isRepeat` is given
+  /// what was read last and what came since, and says whether that has no news.
   init(
     latest _: Value.Type = Value.self,
-    isRepeat: @escaping @Sendable (Value, Value) -> Bool
+    isRepeat: @escaping @Sendable (Value, Value) -> Bool,
+    onActivity: @escaping @Sendable (Bool) -> Void = { _ in }
   ) {
     merge = { old, new in old = new }
     split = nil
     self.isRepeat = isRepeat
-    onActivity = { _ in }
+    self.onActivity = onActivity
   }
 
   /// Whether anybody listens: one relaxed load, for those who would have to prepare something.

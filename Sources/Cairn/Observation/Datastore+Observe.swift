@@ -4,17 +4,18 @@ extension Datastore {
   /// a `sync()`, if at least one record is affected. Roll-backs are local changes.
   ///
   /// Each loop over it sees everything. What is not read yet is joined, local and remote changes
-  /// apart. Ends when the datastore is closed.
+  /// apart. Ends when the datastore is closed, or another device has deleted it.
   public var changes: Updates<DatastoreChange> { Updates(of: observers.changes) }
 
   /// The status now, then each one that differs from the one read before. What comes and goes
-  /// between two reads is not told. Ends when the datastore is closed.
+  /// between two reads is not told; only of what is `incoming` it is told each time that there is
+  /// more, so that who syncs then misses nothing. Ends when the datastore is closed.
   public var statusChanges: Updates<DatastoreStatus> {
     Updates(of: observers.statuses) { [weak observers] in observers?.status }
   }
 
   /// Calls the handler with what `changes` tells, until the result is dropped or cancelled, or the
-  /// datastore closed.
+  /// datastore closed or deleted.
   ///
   /// `schedule` is called on the thread that made the change and has to run what it is given later
   /// or elsewhere, `{ DispatchQueue.main.async(execute: $0) }` for example; `{ $0() }` runs it

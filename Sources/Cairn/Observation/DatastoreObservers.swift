@@ -24,9 +24,12 @@ final class DatastoreObservers: Sendable {
         onActivity: { store.watch($0, records: true) })
     }
     lateStatuses = LateBroadcast {
-      Broadcast(onActivity: { store.watch($0, records: false) })
+      Broadcast(
+        isRepeat: { $1.isRepeat(of: $0) }, onActivity: { store.watch($0, records: false) })
     }
     store.onChange { [weak self] in self?.tell() }
+    // Elsewhere: a handler that closes the datastore would wait for the thread that it is on.
+    store.onCompaction { [weak self] in Task { [weak self] in self?.tellStatus() } }
     condition?.onChange { [weak self] in self?.tellStatus() }
   }
 
@@ -74,9 +77,12 @@ final class DatastoreObservers: Sendable {
     last.withLock { [status] in $0 = $0 ?? status }
   }
 
+  /// Nothing can change any more: what goes on is the status.
+  func finishChanges() { lateChanges.finish() }
+
   /// Ends all sequences and observations.
   func finish() {
-    lateChanges.finish()
+    finishChanges()
     lateStatuses.finish()
   }
 }

@@ -17,7 +17,8 @@ internal import CairnStore
 /// by, of all records that match, also when a limit shows only some. After a change of very many
 /// records at once (see `DatastoreChange.wholeTables`) the query is run anew.
 ///
-/// Ends when the datastore is closed or the reading task cancelled.
+/// Ends when the datastore is closed or the reading task cancelled, and with an error when another
+/// device has deleted the datastore.
 public struct LiveQuery: AsyncSequence, Sendable {
   /// Reading fails as other reads do: when a file of the datastore is damaged.
   public typealias Failure = CairnError
@@ -65,7 +66,13 @@ public struct LiveQuery: AsyncSequence, Sendable {
         var seen: DatastoreChange?
         if !isFirst {
           seen = await subscription.next(isolation: actor)
-          guard let seen else { return nil }
+          guard let seen else {
+            // Cancelled or closed, or there is nothing left that could change.
+            guard !Task.isCancelled, let ending = table.datastore.store.ending,
+              ending.kind == .deleted
+            else { return nil }
+            throw CairnError(ending)
+          }
           if !seen.affects(table.id) { continue }
         }
         let reading = table.datastore.observers.read(

@@ -20,9 +20,10 @@ extension DatastoreManager {
   ///     here is inserted anew, and meets what the others have as two inserts do: only for a folder
   ///     that is gone.
   /// - Throws: `notFound`, `alreadyOpen`; `needsNewerVersion` if a file is a newer version's;
-  ///   `notFound` or `disallowed` if the folder is not there or another one; errors of the disk and
-  ///   the folder. Nothing is changed then; only if the disk refuses while the new copy is put into
-  ///   its place, the next use of this root does the rest.
+  ///   `disallowed` if the datastore is an account's and this manager is local, or the other way
+  ///   round; `notFound` or `disallowed` if the folder is not there or another one; errors of the
+  ///   disk and the folder. Nothing is changed then; only if the disk refuses while the new copy is
+  ///   put into its place, the next use of this root does the rest.
   public func repairDatastore(
     _ id: String, dryRun: Bool = false, usingFolder: Bool = true
   ) async throws(CairnError) -> RepairReport {
@@ -39,6 +40,7 @@ extension DatastoreManager {
     }
     let lock = try repairLock(directory, id)
     defer { lock.unlock() }
+    try checkLinkage(directory, id, generation)
     var repair = DatastoreRepair(
       self, id: id, generation: generation, usesFolder: usingFolder)
     repair.examine()
@@ -59,6 +61,30 @@ extension DatastoreManager {
     }
     noteList()
     return repair.report
+  }
+
+  /// A repair makes a copy for this manager's world. One of the other world would come out without
+  /// what the account's folder has, or would publish what never left this device.
+  private func checkLinkage(
+    _ directory: String, _ id: String, _ generation: UInt32
+  ) throws(CairnError) {
+    let identity = DatastoreManager.identity(of: id, generation: generation)
+    let isLinked: Bool
+    do throws(LogError) {
+      isLinked = try StoredLinkage.isLinked(
+        directory, datastore: identity, disk: machine.disk)
+    } catch { throw CairnError(error) }
+    if isLinked != isLocal { return }
+    let why =
+      isLocal
+      ? "\(id) belongs to an account, and what was published of it is in the account's folder: a "
+        + "repair needs both. Nothing was changed. Repair it with the manager of its account: that "
+        + "of its AccountManager, or cairn repair with the account's --folder and --user"
+      : "\(id) is a local datastore, and this manager is an account's: what is repaired here would "
+        + "be published in the account's folder. Nothing was changed. Repair it with a local "
+        + "manager, or by cairn repair without --folder, in a root of its own if this one is an "
+        + "account's; migrate it after that if the account is to have it"
+    throw CairnError(.disallowed, why, file: directory, id: id)
   }
 
   /// Also one that has lost its CURRENT.

@@ -7,8 +7,26 @@ internal import Synchronization
 /// Giving the folder back what it has lost: from the log as long as that has it, else in a
 /// snapshot.
 extension Exchange {
+  /// What can't be given back just now is tried ever more seldom, as it may be much: the rounds
+  /// between do all else. Whoever has looked into all files wants it tried now.
+  func mendIfDue(
+    _ losses: Losses, onlyFromLog: Bool, _ head: inout Head, _ listing: [String: FolderEntry],
+    _ audit: inout FolderRepair?, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    if losses.isEmpty { return memory.withLock { $0.mends = Retry(version: "") } }
+    let isDue = memory.withLock { $0.mends.isDue() }
+    guard isDue || audit != nil else { return }
+    do throws(CairnError) {
+      try await mend(losses, onlyFromLog: onlyFromLog, &head, listing, &audit, &report)
+      memory.withLock { $0.mends = Retry(version: "") }
+    } catch {
+      memory.withLock { $0.mends.fail(most: Retry.lockedRoundsMax) }
+      throw error
+    }
+  }
+
   /// `onlyFromLog`: no snapshot is published.
-  func mend(
+  private func mend(
     _ losses: Losses, onlyFromLog: Bool, _ head: inout Head, _ listing: [String: FolderEntry],
     _ audit: inout FolderRepair?, _ report: inout ExchangeReport
   ) async throws(CairnError) {

@@ -3,7 +3,9 @@ internal import CairnStore
 /// What somebody may do in a datastore. The numbers are those that are stored.
 @nonexhaustive
 public enum Role: Int64, Hashable, Comparable, CaseIterable, Sendable {
-  /// Nothing.
+  /// Not write; no more. Somebody who knows the id and has the folder may still open the datastore,
+  /// read it, `sync()` and exchange, as a viewer may: without a server nothing could refuse that.
+  /// It differs from `viewer` in what the list of roles says, and an app may keep to that.
   case none = 0
   /// Read.
   case viewer = 1000

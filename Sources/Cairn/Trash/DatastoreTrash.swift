@@ -48,7 +48,11 @@ public struct DatastoreTrash: Sendable {
     try wrapped { () throws(StoreError) in try store.restore(record.kept) }
   }
 
-  /// Inserts all of them again; returns how many. If one can't be inserted, those before it are.
+  /// Inserts all of them again; returns how many. They are changes like any others, and all of them
+  /// are of the next commit: if one can't be inserted, those before it are.
+  ///
+  /// - Throws: what `restore(_:)` throws. `sizeLimit` if they are more than one commit has room for
+  ///   (`Limits.deltaBytes`), as after a mass delete: `sync()`, and call it again for the others.
   @discardableResult
   public func restoreAll() throws(CairnError) -> Int {
     let records = try list()

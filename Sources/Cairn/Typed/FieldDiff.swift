@@ -5,10 +5,13 @@ internal import CairnStore
 enum FieldDiff {
   typealias Change = (field: String, value: FieldValue?)
 
-  /// The fields of `new` that differ from those of a record.
-  static func changes(from now: [(String, FieldValue)], to new: [Change]) -> [Change] {
-    new.compactMap { field, value in
-      change(field, from: now.first { $0.0 == field }?.1, to: value)
+  /// The fields of `new` that differ from what a record shows of them.
+  static func changes(from now: [(String, FieldValue)], to new: RecordFields) -> [Change] {
+    new.fields.compactMap { field, value -> Change? in
+      let old = now.first { $0.0 == field }?.1
+      if old == nil, new.isAsGoodAsAbsent(field, value) { return nil }
+      let shown = new.floats.contains(field) ? old?.roundedToFloats : old
+      return change(field, from: shown, to: value)
     }
   }
 
@@ -32,28 +35,43 @@ enum FieldDiff {
   }
 
   /// Changes as the store makes them: lists that become other lists as edits of their items, so
-  /// that what several devices do to a list merges.
+  /// that what several devices do to a list merges. `model` says what the fields are to the model.
   static func update(
-    _ changes: [Change], from now: [(String, FieldValue)], sets: Set<String>
+    _ changes: [Change], from now: [(String, FieldValue)], as model: RecordFields
   ) -> RecordUpdate {
     var update = RecordUpdate(fields: [])
     for (field, value) in changes {
-      guard case .list(let new)? = value,
-        case .list(let old)? = now.first(where: { $0.0 == field })?.1
-      else {
+      let old = now.first { $0.0 == field }?.1
+      if let list = edits(of: field, from: old, to: value, as: model) {
+        if !list.operations.isEmpty { update.lists.append(list) }
+      } else {
         update.fields.append((field, value))
-        continue
       }
-      let isSet = sets.contains(field)
-      let steps = isSet ? ListStep.steps(from: old, toSet: new) : ListStep.steps(from: old, to: new)
-      if steps.isEmpty { continue }
-      let result = ListStep.applying(steps, to: old)
-      update.lists.append(
-        RecordUpdate.List(
-          field: field, operations: steps.map(operation),
-          sizes: (FieldValue.list(old).size, FieldValue.list(result).size)))
     }
     return update
+  }
+
+  /// A change as edits of a list; nil if it is none.
+  private static func edits(
+    of field: String, from old: FieldValue?, to value: FieldValue?, as model: RecordFields
+  ) -> RecordUpdate.List? {
+    guard case .list(let new)? = value else { return nil }
+    guard let old else {
+      // Lists that several devices begin by editing are one list; of those that are set, one wins.
+      if new.isEmpty || !model.lists.contains(field) { return nil }
+      return RecordUpdate.List(
+        field: field, operations: [.insertAll(new, at: 0)], sizes: (0, Sizes.field(value)))
+    }
+    guard case .list(let items) = old else { return nil }
+    var shown = items
+    if model.floats.contains(field) { shown = items.map(\.roundedToFloats) }
+    let isSet = model.sets.contains(field)
+    let steps =
+      isSet ? ListStep.steps(from: shown, toSet: new) : ListStep.steps(from: shown, to: new)
+    let result = ListStep.applying(steps, to: items)
+    return RecordUpdate.List(
+      field: field, operations: steps.map(operation),
+      sizes: (FieldValue.list(items).size, FieldValue.list(result).size))
   }
 
   private static func operation(_ step: ListStep<FieldValue>) -> ListOperation {

@@ -47,8 +47,19 @@ struct FieldsReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let field = key.stringValue
     let value = decoder.value(field)
     // What can be nil is given the chance.
-    if value == nil, !(type is any ExpressibleByNilLiteral.Type) { throw mismatch(type, key) }
+    if value == nil, !(type is any ExpressibleByNilLiteral.Type) { return try empty(type, key) }
     return try ValueDecoder.decoded(type, value, root: decoder, field: field)
+  }
+
+  /// What an absent field is to an array or a set, which insertions leave out if it is empty.
+  private func empty<T: Decodable>(_ type: T.Type, _ key: Key) throws -> T {
+    guard ValueKind.of(type).isList else { throw mismatch(type, key) }
+    do {
+      return try ValueDecoder.decoded(type, .list([]), root: decoder, field: key.stringValue)
+    } catch {
+      // Bytes, say: a type of that kind that is kept as something else.
+      throw mismatch(type, key)
+    }
   }
 
   private func mismatch(_ type: Any.Type, _ key: Key) -> DecodingError {
@@ -88,6 +99,15 @@ extension FieldValue {
     case .double(let value): value
     case .int(let value): Double(exactly: value)
     default: nil
+    }
+  }
+
+  /// What a model shows of it that has a `Float` there, or a list of them.
+  var roundedToFloats: FieldValue {
+    switch self {
+    case .double(let value): .double(asFloat.map { Double($0) } ?? value)
+    case .list(let items): .list(items.map(\.roundedToFloats))
+    default: self
     }
   }
 

@@ -14,7 +14,11 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func encode(_ value: Bool, forKey key: Key) throws { try put(key, .bool(value)) }
   func encode(_ value: String, forKey key: Key) throws { try put(key, .string(value)) }
   func encode(_ value: Double, forKey key: Key) throws { try put(key, .double(value)) }
-  func encode(_ value: Float, forKey key: Key) throws { try put(key, .double(Double(value))) }
+
+  func encode(_ value: Float, forKey key: Key) throws {
+    encoder.markFloat(key.stringValue)
+    try put(key, .double(Double(value)))
+  }
 
   // These two have a default, which would come before the general one.
   func encode(_ value: Int128, forKey key: Key) throws { try putInteger(value, key) }
@@ -32,9 +36,14 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
   }
 
   func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
+    let encoded = try encoded(value, key)
+    if case .list? = encoded, ValueKind.of(T.self).isList { encoder.markList(key.stringValue) }
+    try put(key, encoded)
+  }
+
+  private func encoded<T: Encodable>(_ value: T, _ key: Key) throws -> FieldValue? {
     if let problem = encoder.problem { throw problem }
-    let field = key.stringValue
-    try put(key, try ValueEncoder.encoded(value, root: encoder, field: field))
+    return try ValueEncoder.encoded(value, root: encoder, field: key.stringValue)
   }
 
   // An absent value removes the field, so that it must not go unsaid.
@@ -42,7 +51,12 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try putAny(value, key) }
   func encodeIfPresent(_ value: String?, forKey key: Key) throws { try putAny(value, key) }
   func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try putAny(value, key) }
-  func encodeIfPresent(_ value: Float?, forKey key: Key) throws { try putAny(value, key) }
+
+  func encodeIfPresent(_ value: Float?, forKey key: Key) throws {
+    if value != nil { encoder.markFloat(key.stringValue) }
+    try putAny(value, key)
+  }
+
   func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try putAny(value, key) }
   func encodeIfPresent(_ value: Int8?, forKey key: Key) throws { try putAny(value, key) }
   func encodeIfPresent(_ value: Int16?, forKey key: Key) throws { try putAny(value, key) }
@@ -58,7 +72,8 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
     guard let value else { return try put(key, nil) }
-    try encode(value, forKey: key)
+    // Not as an array that is always there: nil and empty are two values of an optional one.
+    try put(key, try encoded(value, key))
   }
 
   private func putAny(_ value: Bool?, _ key: Key) throws {

@@ -65,6 +65,15 @@ final class RecordEncoder: Encoder {
   /// Says that a field's list is a set.
   func markSet(_ field: String) { encoded.sets.insert(field) }
 
+  /// Says that a field's list is as good as absent when it is empty. Not so if the model is a
+  /// dictionary: the key is part of what that is.
+  func markList(_ field: String) {
+    if ValueKind.of(place.model) != .dictionary { encoded.lists.insert(field) }
+  }
+
+  /// Says that a field is, or has items, of less precision than is stored.
+  func markFloat(_ field: String) { encoded.floats.insert(field) }
+
   func finish() throws -> RecordFields {
     if let problem { throw problem }
     guard hasContainer else { throw place.noFields }

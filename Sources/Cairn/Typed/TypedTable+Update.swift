@@ -15,7 +15,7 @@ extension TypedTable {
   public func update(_ id: RecordID, _ model: Model) throws(CairnError) {
     let new = try encode(model, id)
     try write(id) { now throws(CairnError) in
-      (FieldDiff.changes(from: now, to: new.fields), new.sets, ())
+      (FieldDiff.changes(from: now, to: new), new, ())
     }
   }
 
@@ -39,7 +39,7 @@ extension TypedTable {
       let old = try encode(model, id)
       change(&model)
       let new = try encode(model, id)
-      return (FieldDiff.changes(from: old.fields, to: new.fields), new.sets, model)
+      return (FieldDiff.changes(from: old.fields, to: new.fields), new, model)
     }
   }
 
@@ -47,7 +47,7 @@ extension TypedTable {
   private func write<Result>(
     _ id: RecordID,
     _ changes: ([(String, FieldValue)]) throws(CairnError) -> (
-      [FieldDiff.Change], sets: Set<String>, Result
+      [FieldDiff.Change], RecordFields, Result
     )
   ) throws(CairnError) -> Result {
     while true {
@@ -56,8 +56,8 @@ extension TypedTable {
           .deleted, "there is no record \(id) in table \(table.id); was it deleted?",
           id: id.description)
       }
-      let (changed, sets, result) = try changes(now)
-      let change = FieldDiff.update(changed, from: now, sets: sets)
+      let (changed, model, result) = try changes(now)
+      let change = FieldDiff.update(changed, from: now, as: model)
       if change.fields.isEmpty, change.lists.isEmpty { return result }
       let isDone = try wrapped { () throws(StoreError) in
         try table.datastore.store.update(table: table.id, id: id.name, change, ifStill: now)

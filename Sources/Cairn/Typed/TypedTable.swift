@@ -8,8 +8,9 @@ internal import CairnStore
 ///   (bytes), ``RecordID`` (kept as text), ``Value``, an enumeration of strings or integers,
 ///   whatever encodes as one of these (`UUID` is text), Foundation's `Date` (to the millisecond)
 ///   and `Data`;
-/// - an array or a set of these, kept as a list;
-/// - an optional of all that: nil is an absent field.
+/// - an array or a set of these, kept as a list; an empty one that is inserted is left out, and an
+///   absent one reads as empty;
+/// - an optional of all that: nil is an absent field, also of an array.
 ///
 /// What a record can't hold is refused with an error that names table, record and field: structs
 /// with fields of their own, dictionaries, lists in lists, nil in lists, classes with a superclass.
@@ -18,8 +19,10 @@ internal import CairnStore
 /// If the model is `Identifiable` by a ``RecordID``, its `id` is the record's id, and no field.
 ///
 /// A value of the wrong type in the record is an error when it is read (`badType`), and so is a
-/// missing one, unless the property is optional or the model's own `init(from:)` has a default for
-/// it. An integer is accepted for a `Double` if it is exact; nothing else is converted.
+/// missing one, unless the property is optional, an array or a set, or the model's own
+/// `init(from:)` has a default for it. An integer is accepted for a `Double` or `Float` if it is an
+/// exact `Double`. A `Float` reads the nearest to what is stored; an update that leaves the
+/// property as it was read does not write the rounding back. Nothing else is converted.
 ///
 /// Like a `Table` it is a handle, thread-safe, and cheap to make and to copy.
 public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
@@ -70,8 +73,37 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
     where filter: [String: Value] = [:],
     unreadable: (_ record: Record, _ error: CairnError) throws(CairnError) -> Void
   ) throws(CairnError) -> [TypedRecord<Model>] {
+    try values(of: try table.query(filter), unreadable)
+  }
+
+  /// The records that a query finds, in its order.
+  ///
+  /// Each record is read as a whole, but not all at one moment: what other threads delete meanwhile
+  /// is left out, and what they change comes as it is then. Cost: as `Table.query`, and the
+  /// decoding of each record found.
+  ///
+  /// - Throws: `badType` if one of them is no `Model`; as `Table.query`.
+  public func records(_ query: Query) throws(CairnError) -> [TypedRecord<Model>] {
+    try records(query) { _, error throws(CairnError) in throw error }
+  }
+
+  /// The same without the records that are no `Model`: those go to `unreadable`, each with what is
+  /// wrong with it.
+  ///
+  /// - Throws: as `Table.query`; what `unreadable` throws.
+  public func records(
+    _ query: Query,
+    unreadable: (_ record: Record, _ error: CairnError) throws(CairnError) -> Void
+  ) throws(CairnError) -> [TypedRecord<Model>] {
+    try values(of: try table.query(query), unreadable)
+  }
+
+  private func values(
+    of records: [Record],
+    _ unreadable: (_ record: Record, _ error: CairnError) throws(CairnError) -> Void
+  ) throws(CairnError) -> [TypedRecord<Model>] {
     var result: [TypedRecord<Model>] = []
-    for record in try table.query(filter) {
+    for record in records {
       guard let fields = try fields(record.id) else { continue }
       let value: Model
       do throws(CairnError) { value = try decode(fields, record.id) } catch {
@@ -83,6 +115,13 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
     return result
   }
 
+  /// How many records a query finds, its limit and skip included, readable as `Model` or not.
+  ///
+  /// - Throws: as `Table.query`.
+  public func count(where query: Query) throws(CairnError) -> Int {
+    try table.count(where: query)
+  }
+
   /// How many records the table has, readable as `Model` or not.
   public var count: Int {
     get throws(CairnError) { try table.count }
@@ -91,6 +130,11 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
   // MARK: writing
 
   /// Inserts a record.
+  ///
+  /// Arrays and sets without items are left out, and their first items begin them: so that lists of
+  /// records that several devices insert under one id become one list. Those with items are set as
+  /// a whole, of which one wins when they meet: insert them empty and `update` where others may
+  /// insert the same record.
   ///
   /// - Parameters:
   ///   - model: Its value.
@@ -104,21 +148,37 @@ public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {
   ) throws(CairnError) -> TypedRecord<Model> {
     let id = id ?? ownID(of: model) ?? .random()
     try id.check()
-    let fields = try encode(model, id).fields
-    try wrapped { () throws(StoreError) in
-      try table.datastore.store.insert(table: table.id, id: id.name, fields)
-    }
+    try insert(try encode(model, id).forInsertion, id)
     return TypedRecord(record: table[id], value: model)
   }
 
+  /// Inserts a record with all that the model encodes, empty lists among it: for tables that nobody
+  /// else writes to, and that are compared with records field by field.
+  func insertAll(of model: Model, id: RecordID) throws(CairnError) {
+    try id.check()
+    try insert(try encode(model, id).fields, id)
+  }
+
+  private func insert(
+    _ fields: [(field: String, value: FieldValue?)], _ id: RecordID
+  ) throws(CairnError) {
+    try wrapped { () throws(StoreError) in
+      try table.datastore.store.insert(table: table.id, id: id.name, fields)
+    }
+  }
+
   /// The record of an id; inserted with this value if there is none, unchanged if there is.
+  ///
+  /// Devices that call it without having met insert one record, whose fields merge one by one.
+  /// Lists should be empty in the value: then what each device puts into them is all there. Of
+  /// lists with items one wins as a whole, and what others have put into theirs goes.
   ///
   /// - Throws: as `get` and `insert`.
   public func getOrInsert(
     _ id: RecordID, _ model: Model
   ) throws(CairnError) -> (record: TypedRecord<Model>, inserted: Bool) {
     try id.check()
-    let fields = try encode(model, id).fields
+    let fields = try encode(model, id).forInsertion
     while true {
       if let found = try record(id) { return (found, false) }
       let inserted = try wrapped { () throws(StoreError) in

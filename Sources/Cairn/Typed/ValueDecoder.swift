@@ -43,7 +43,7 @@ final class ValueDecoder: Decoder, SingleValueDecodingContainer, UnkeyedDecoding
       return result
     }
     switch ValueKind.of(type) {
-    case .plain, .set: break
+    case .plain, .list, .set: break
     case .date:
       guard case .date(let milliseconds)? = value else { throw place.mismatch(type, value) }
       given = .double(FoundationDate.seconds(milliseconds))

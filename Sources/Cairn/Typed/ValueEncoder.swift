@@ -133,7 +133,11 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer, UnkeyedEncoding
   func encode(_ value: Bool) throws { try put(.bool(value)) }
   func encode(_ value: String) throws { try put(.string(value)) }
   func encode(_ value: Double) throws { try put(.double(value)) }
-  func encode(_ value: Float) throws { try put(.double(Double(value))) }
+
+  func encode(_ value: Float) throws {
+    root.markFloat(field)
+    try put(.double(Double(value)))
+  }
 
   // These two have a default, which would come before the general one.
   func encode(_ value: Int128) throws { try putInteger(value) }

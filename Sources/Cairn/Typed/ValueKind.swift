@@ -9,9 +9,14 @@ enum ValueKind {
   case date
   /// Foundation's `Data`: one integer a byte.
   case data
+  /// An array, or what is like one.
+  case list
   /// Encodes in an order that differs from run to run.
   case set
   case dictionary
+
+  /// Whether values of this kind are mostly lists, of which an empty one says no more than none.
+  var isList: Bool { self == .list || self == .set }
 
   private static let known = Lock<[ObjectIdentifier: ValueKind]>([:])
 
@@ -32,7 +37,10 @@ enum ValueKind {
     switch name {
     case "Foundation.Date", "FoundationEssentials.Date": return .date
     case "Foundation.Data", "FoundationEssentials.Data": return .data
-    default: return name.hasPrefix("Swift.Dictionary<") ? .dictionary : .plain
+    default: break
     }
+    if name.hasPrefix("Swift.Dictionary<") { return .dictionary }
+    if type is any RangeReplaceableCollection.Type { return .list }
+    return .plain
   }
 }

@@ -93,9 +93,15 @@ package struct ListState: Sendable {
     return size
   }
 
+  /// Nodes that it has, pending ones and those of what was removed or moved included.
+  package var nodeCount: Int { items.count }
+
   /// Whether it would be more than the formats can hold: as a value, or with all its nodes.
-  package mutating func isTooLong(growing: Int, _ rule: Rule) -> Bool {
-    items.count >= FormatBounds.cellsInDelta - 1 || size(rule) + growing >= Cell.heapLengthMax
+  package mutating func isTooLong(
+    growing: Int, nodes: Int, _ rule: Rule, _ limits: Limits
+  ) -> Bool {
+    nodes > 0 && items.count + nodes > limits.listNodes
+      || growing > 0 && size(rule) + growing >= limits.listBytes
   }
 
   /// The value at an index, which must be there.

@@ -210,7 +210,8 @@ struct ListStateReader {
   private mutating func readReplaced(into state: inout ListState) throws(DecodeError) {
     for _ in 0..<(try reader.count(minimumSize: 6)) {
       let item = try node()
-      let count = try reader.count(minimumSize: 11)
+      // Those of a stamp: values may be booleans, which take a bit each.
+      let count = try reader.count(minimumSize: 10)
       var stamps: [Stamp] = []
       for _ in 0..<count { stamps.append(try ListStampCoding.read(&reader)) }
       let values = try ListItemsCoding.decode(count, &reader)

@@ -14,21 +14,24 @@ extension Store {
   }
 
   /// Cuts that only the snapshot has must let through what is here.
-  func checkCuts(_ theirs: BaseSnapshot) throws(StoreError) {
-    guard theirs.tableNumber(CutTable.name) != nil else { return }
+  static func obstacle(
+    to cuts: [Cut], of vector: VersionVector, at device: DeviceID, _ guarded: Guarded
+  ) -> StoreError? {
+    let here = guarded.store.vector
+    let cut = cuts.first { cut in
+      !here.contains(cut.dot) && !vector.covers(here)
+        && !CutBook.admits(cut, at: device, seen: here, words: guarded.words)
+    }
+    return cut.map(Store.cutObstacle)
+  }
+
+  /// The cuts that a snapshot brings.
+  func cutsBrought(by theirs: BaseSnapshot) throws(StoreError) -> [Cut] {
+    guard theirs.tableNumber(CutTable.name) != nil else { return [] }
     var other = StoreState(device: device, isAlone: false)
     other.adopt(theirs)
     try other.readCuts()
-    let cuts = other.cuts.cuts
-    let vector = other.vector
-    let found = state.withLock { guarded in
-      cuts.first { cut in
-        !guarded.store.vector.contains(cut.dot) && !vector.covers(guarded.store.vector)
-          && !CutBook.admits(
-            cut, at: device, seen: guarded.store.vector, words: guarded.words)
-      }
-    }
-    if let found { throw Store.cutObstacle(found) }
+    return other.cuts.cuts
   }
 
   private static func cutObstacle(_ cut: Cut) -> StoreError {

@@ -39,6 +39,8 @@ extension Store {
       try guarded.store.requireWritable()
       guarded.retiring.insert(device)
     }
+    // No record has changed, so that nobody else says so.
+    tell()
   }
 
   /// The devices that are retired, the changes since the last sync included.

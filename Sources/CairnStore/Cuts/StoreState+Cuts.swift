@@ -16,9 +16,6 @@ extension StoreState {
     var words: CutBook.Words
   }
 
-  private static let limits = Limits(
-    recordBytes: .max, records: .max, datastoreBytes: .max, deltaBytes: .max)
-
   /// Reads the book from the reserved table.
   mutating func readCuts() throws(StoreError) {
     if isAlone { return }
@@ -166,7 +163,7 @@ extension StoreState {
     _ record: RecordName, _ fields: [FieldChange]
   ) throws(StoreError) {
     let number = table(CutTable.name)
-    try insert(number, record, count: fields.count, limits: StoreState.limits) { fields[$0] }
+    try insert(number, record, count: fields.count, limits: .unlimited) { fields[$0] }
   }
 
   /// Notes names that this device has left, as retired.
@@ -175,7 +172,7 @@ extension StoreState {
       let record = CutTable.record(retired: name.name)
       let successor: FieldChange = (CutTable.successor, .bytes(name.encoded))
       if cuts.retired.contains(name.name) {
-        try update(table(CutTable.name), record, [successor], limits: StoreState.limits)
+        try update(table(CutTable.name), record, [successor], limits: .unlimited)
       } else {
         let since: FieldChange = (CutTable.since, .int(Int64(clamping: vector.total)))
         try insertCutRecord(record, [since, successor])
@@ -190,7 +187,7 @@ extension StoreState {
     vector.encode(into: &bytes)
     try update(
       table(CutTable.name), CutTable.record(dot), [(field, .bytes(bytes))],
-      limits: StoreState.limits)
+      limits: .unlimited)
   }
 
   /// The commit has failed: its cuts would name another delta.

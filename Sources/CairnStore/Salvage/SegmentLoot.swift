@@ -12,6 +12,8 @@ struct SegmentLoot {
   let path: String
   /// Its content is in the snapshot already.
   let isFolded: Bool
+  /// Where opening would cut it off: no sync had covered what is behind.
+  let tornFrom: Int?
   private(set) var losses: [SalvageLoss] = []
   private(set) var deltas = 0
   /// Packs of other devices' deltas as they came.
@@ -24,10 +26,11 @@ struct SegmentLoot {
   private var slots: [UInt32] = []
   private var delta = Delta()
 
-  init(_ salvage: SegmentSalvage, path: String, isFolded: Bool) {
+  init(_ salvage: SegmentSalvage, path: String, isFolded: Bool, tornFrom: Int?) {
     self.salvage = salvage
     self.path = path
     self.isFolded = isFolded
+    self.tornFrom = tornFrom
   }
 
   mutating func run(into state: inout StoreState) throws(StoreError) {
@@ -59,7 +62,8 @@ struct SegmentLoot {
 
   private mutating func skip(_ region: Range<Int>) {
     guard !decoder.hasSkipped, let payload = salvage.suspect(region) else {
-      lose(region.lowerBound, "\(region.count) bytes are damaged; what was in them is lost")
+      let rest = isFolded ? "was folded into the snapshot" : "is lost"
+      lose(region, "\(region.count) bytes are damaged; what was in them \(rest)")
       decoder.skipDamage()
       return
     }
@@ -67,19 +71,30 @@ struct SegmentLoot {
     var reader = ByteReader(payload)
     let dot = Dot(
       device: DeviceID(rawValue: 0), sequence: salvage.suspectSequence(region))
+    let rest = isFolded ? "damaged; it was folded into the snapshot" : "damaged and lost"
     do throws(DecodeError) {
       try copy.decode(&reader, dot: dot, into: &delta)
       guard reader.isAtEnd else { throw .malformed("bytes after a delta's end") }
     } catch {
-      lose(region.lowerBound, "delta \(dot.sequence) is damaged and lost")
+      lose(region, "delta \(dot.sequence) is \(rest)")
       decoder.skipDamage()
       return
     }
     decoder = copy
     lose(
-      region.lowerBound, "delta \(dot.sequence) is damaged and lost: it wrote "
+      region, "delta \(dot.sequence) is \(rest): it wrote "
         + describe(delta, decoder.records)
         + ". Names that it gave were used for the deltas behind it")
+  }
+
+  private mutating func lose(_ region: Range<Int>, _ message: String) {
+    guard let tornFrom, region.lowerBound >= tornFrom else {
+      lose(region.lowerBound, message)
+      return
+    }
+    lose(
+      region.lowerBound,
+      "a torn tail of \(region.count) bytes that no sync had covered is left out")
   }
 
   /// What a delta touches, in words.

@@ -31,9 +31,8 @@ struct SnapshotRebuild {
     self.datastore = datastore
     self.candidates = candidates
     if let bytes = salvage.description {
-      let count = salvage.header.map { Int($0.blockCount) } ?? salvage.blocks.count
       // Without it tables have to be recognised.
-      old = try? SnapshotDescription(bytes, blockCount: count)
+      old = try? SnapshotDescription(bytes, blockCount: salvage.blockCount)
     }
     if old == nil {
       losses.append(
@@ -90,7 +89,7 @@ struct SnapshotRebuild {
     } catch {
       throw StoreError(error)
     }
-    noteLost(names)
+    noteLost()
   }
 
   private mutating func look(at place: SnapshotSalvage.Place) {
@@ -165,17 +164,10 @@ struct SnapshotRebuild {
 
   // MARK: what is lost
 
-  private mutating func noteLost(_ names: [Int: String]) {
-    for (number, range) in salvage.lost {
-      var message = "block \(number) is damaged"
-      if let old, let table = old.tables.firstIndex(where: { table in
-        (table.firstBlock..<(table.firstBlock + table.blockCount)).contains(number)
-      }) {
-        message += ": records of table \(old.tables[table].name)"
-        message += between(number, parts[table] ?? [])
-      }
+  private mutating func noteLost() {
+    for gap in salvage.lost {
       losses.append(
-        SalvageLoss(path: salvage.path, offset: range.lowerBound, message: message + " are lost"))
+        SalvageLoss(path: salvage.path, offset: gap.range.lowerBound, message: message(gap)))
     }
     guard let old else { return }
     for (number, table) in old.tables.enumerated() {
@@ -188,6 +180,25 @@ struct SnapshotRebuild {
               + "that were in the snapshot are lost there"))
       }
     }
+  }
+
+  private func message(_ gap: SnapshotSalvage.Gap) -> String {
+    let number = gap.number
+    guard let count = gap.count else {
+      return "behind \(number) blocks nothing can be read, and the header, which tells how many "
+        + "there were, is damaged; the records of any others are lost"
+    }
+    if count > 1 {
+      return "blocks \(number) to \(number + count - 1) can't be found; their records are lost"
+    }
+    var message = "block \(number) is damaged"
+    if let old, let table = old.tables.firstIndex(where: { table in
+      (table.firstBlock..<(table.firstBlock + table.blockCount)).contains(number)
+    }) {
+      message += ": records of table \(old.tables[table].name)"
+      message += between(number, parts[table] ?? [])
+    }
+    return message + " are lost"
   }
 
   /// The ids around a lost block: those in it lie between them.

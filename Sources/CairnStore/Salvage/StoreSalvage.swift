@@ -54,10 +54,10 @@ package struct StoreSalvage {
       self.device = device.map(DeviceID.init(rawValue:))
       var state = StoreState(
         device: DeviceID(rawValue: device ?? 1), isAlone: !isLinked)
-      let first = current?.firstSegment ?? 1
       var loot = segments.map { segment in
         SegmentLoot(
-          segment.salvage, path: segment.path, isFolded: segment.number < first)
+          segment.salvage, path: segment.path, isFolded: segment.isFolded,
+          tornFrom: segment.tornFrom)
       }
       // A look at the tables first: they tell which is which if the snapshot's description is lost.
       var tables: Set<String> = [RuleBook.table, StoreSummary.infoTable, AccessTable.name]
@@ -98,10 +98,22 @@ package struct StoreSalvage {
 
 extension StoreSalvage.Work {
   struct Segment {
-    var number: UInt64
     var path: String
     var salvage: SegmentSalvage
     var device: UInt64?
+    var isFolded: Bool
+    /// Where a torn tail begins, as opening sees it.
+    var tornFrom: Int?
+  }
+
+  private struct SegmentFile {
+    var number: UInt64
+    var path: String
+    var bytes: [UInt8]
+    /// If it is whole.
+    var header: SegmentHeader?
+    /// CURRENT's snapshot has what is in it.
+    var isFolded: Bool
   }
 
   private mutating func lose(_ path: String, _ offset: UInt64?, _ message: String) {
@@ -151,7 +163,7 @@ extension StoreSalvage.Work {
   }
 
   mutating func readSegments(_ current: CurrentFile?) throws(LogError) -> [Segment] {
-    var files: [(number: UInt64, path: String, bytes: [UInt8])] = []
+    var files: [SegmentFile] = []
     var devices: [UInt64] = current.map { [$0.device] } ?? []
     for entry in try list(FileName.log) {
       guard let number = FileName.segmentNumber(entry.name),
@@ -162,40 +174,88 @@ extension StoreSalvage.Work {
       guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
         continue
       }
-      files.append((number, path, bytes))
+      var file = SegmentFile(
+        number: number, path: path, bytes: bytes, header: nil,
+        isFolded: number < current?.firstSegment ?? 1)
       do throws(LogError) {
         let header = try SegmentHeader(bytes, path: path)
+        file.header = header
         if header.datastore == datastore, !devices.contains(header.device) {
           devices.append(header.device)
         }
       } catch { _ = try damage(error) }
+      files.append(file)
     }
     files.sort { $0.number < $1.number }
     noteMissing(files.map(\.number), current)
     var result: [Segment] = []
-    for (number, path, bytes) in files {
-      guard
-        let salvage = SegmentSalvage(
-          bytes, datastore: datastore, devices: devices, number: number, mend: mend)
-      else {
-        if bytes.contains(where: { $0 != 0 }) {
-          lose(path, 0, "nothing in this segment can be read; its deltas are lost")
-        }
-        continue
-      }
-      mend = salvage.budget
-      mendedBits += salvage.mended.count
-      if salvage.isHeaderDamaged { lose(path, 0, "its header is damaged; its frames were found") }
-      let device = salvage.parts.lazy.compactMap { part -> UInt64? in
-        if case .frame(let frame) = part, frame.kind == FrameKind.delta.rawValue {
-          frame.device
-        } else {
-          nil
-        }
-      }.first
-      result.append(Segment(number: number, path: path, salvage: salvage, device: device))
+    for file in files {
+      // All others had a seal before there was a next segment, or a snapshot with what is in them.
+      let isOpen = file.number == files.last?.number && !file.isFolded
+      if let segment = read(file, devices, isOpen: isOpen) { result.append(segment) }
     }
     return result
+  }
+
+  private mutating func read(
+    _ file: SegmentFile, _ devices: [UInt64], isOpen: Bool
+  ) -> Segment? {
+    let path = file.path
+    guard
+      let salvage = SegmentSalvage(
+        file.bytes, datastore: datastore, devices: devices, number: file.number, mend: mend)
+    else {
+      noteUnreadable(file, isOpen: isOpen)
+      return nil
+    }
+    mend = salvage.budget
+    mendedBits += salvage.mended.count
+    if salvage.isHeaderDamaged { lose(path, 0, "its header is damaged; its frames were found") }
+    if !isOpen, !salvage.isSealed {
+      lose(
+        path, UInt64(salvage.end),
+        "this closed segment has lost its end, from offset \(salvage.end) on; "
+          + (file.isFolded ? Self.folded : "the deltas there are lost"))
+    }
+    let device = salvage.parts.lazy.compactMap { part -> UInt64? in
+      if case .frame(let frame) = part, frame.kind == FrameKind.delta.rawValue {
+        frame.device
+      } else {
+        nil
+      }
+    }.first
+    return Segment(
+      path: path, salvage: salvage, device: device, isFolded: file.isFolded,
+      tornFrom: isOpen ? tornTail(salvage, file) : nil)
+  }
+
+  private mutating func noteUnreadable(_ file: SegmentFile, isOpen: Bool) {
+    if let header = file.header, header.datastore != datastore {
+      lose(
+        file.path, 16,
+        "the segment belongs to another datastore and is left out; of the one that should be here, "
+          + (file.isFolded ? Self.folded : "the deltas are lost"))
+      return
+    }
+    // A crash came before anything was written to it.
+    if isOpen, StoreOpening.isUnborn(file.bytes) { return }
+    lose(
+      file.path, 0,
+      "nothing in this segment can be read; "
+        + (file.isFolded ? Self.folded : "its deltas are lost"))
+  }
+
+  private static let folded =
+    "what was there was folded into the snapshot, and only own deltas that were not published yet "
+    + "may be lost"
+
+  private func tornTail(_ salvage: SegmentSalvage, _ file: SegmentFile) -> Int? {
+    // One with a damaged header, or at another place, is not cut off but refused.
+    guard let scan = try? SegmentScan(salvage.bytes, path: file.path),
+      scan.header.number == file.number, scan.header.datastore == datastore,
+      case .torn = scan.ending
+    else { return nil }
+    return scan.end
   }
 
   private mutating func noteMissing(_ numbers: [UInt64], _ current: CurrentFile?) {
@@ -205,7 +265,10 @@ extension StoreSalvage.Work {
     // A bent number in CURRENT must not make a list without end.
     for number in first..<max(first, last) where !present.contains(number) {
       let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
-      lose(path, nil, "the segment is missing; its deltas are lost")
+      let isFolded = number < current?.firstSegment ?? 1
+      lose(
+        path, nil,
+        "the segment is missing; " + (isFolded ? Self.folded : "its deltas are lost"))
       if losses.count > 10_000 { return }
     }
   }
@@ -216,20 +279,31 @@ extension StoreSalvage.Work {
   ) throws(LogError) -> Int {
     if let current, current.snapshot == 0 { return 0 }
     let numbers = try list(FileName.snapshots).compactMap { FileName.snapshotNumber($0.name) }
-    let wanted = current?.snapshot ?? numbers.max()
-    guard let wanted else { return 0 }
+    guard let wanted = current?.snapshot ?? numbers.max() else { return 0 }
     let directory = directory + "/" + FileName.snapshots
-    var number = wanted
     if !numbers.contains(wanted) {
       lose(
         directory + "/" + FileName.snapshot(wanted), nil,
         "the snapshot is missing; what is in it and not in the log is lost here")
-      guard let other = numbers.max() else { return 0 }
-      // Left by a crash; older or newer, it is better than nothing.
-      number = other
     }
-    let path = directory + "/" + FileName.snapshot(number)
-    let salvage = try SnapshotSalvage(path, disk: machine.disk, mend: mend)
+    // Others were left by a crash; older or newer, they are better than nothing.
+    let others = numbers.filter { $0 != wanted }.sorted(by: >)
+    for number in numbers.contains(wanted) ? [wanted] + others : others {
+      let path = directory + "/" + FileName.snapshot(number)
+      let salvage = try SnapshotSalvage(
+        path, disk: machine.disk, datastore: datastore, mend: mend)
+      if !salvage.isForeign { return try rebuild(salvage, tables, into: &state) }
+      lose(
+        path, 16,
+        "the snapshot belongs to another datastore and is left out; what was in the one that "
+          + "should be here and is not in the log is lost here")
+    }
+    return 0
+  }
+
+  private mutating func rebuild(
+    _ salvage: SnapshotSalvage, _ tables: [String], into state: inout StoreState
+  ) throws(LogError) -> Int {
     mend = salvage.budget
     mendedBits += salvage.mended.count
     var rebuild = SnapshotRebuild(salvage, datastore: datastore, candidates: tables)
@@ -246,7 +320,7 @@ extension StoreSalvage.Work {
       state.adopt(base)
       if base.tableNumber(RuleBook.table) != nil { try state.readRulesOfBase() }
       if base.tableNumber(CutTable.name) != nil { try state.readCuts() }
-    } catch { throw error.log ?? LogError(.corrupt, path, error.message) }
+    } catch { throw error.log ?? LogError(.corrupt, salvage.path, error.message) }
     losses += rebuild.losses
     unnamed = rebuild.unnamed
     return rebuild.rows

@@ -102,6 +102,19 @@ import Testing
     var isOver: Bool { left.load(ordering: .sequentiallyConsistent) <= 0 }
   }
 
+  @Test func `a sync and a rollback are about the changes of all threads`() throws {
+    let datastore = try manager().openDefaultDatastore()
+    let record = try datastore.table("t").insert(["n": 0], id: "r")
+    try datastore.sync()
+    try Threads.run(1) { _ in try record.set("n", 1) }
+    try datastore.rollback()
+    #expect(try record.int("n") == 0)
+    try Threads.run(1) { _ in try record.set("n", 2) }
+    #expect(try datastore.sync().committed)
+    try Threads.run(1) { _ in try datastore.rollback() }
+    #expect(try record.int("n") == 2)
+  }
+
   @Test func `a rollback takes back whole updates only`() throws {
     let datastore = try manager().openDefaultDatastore()
     let table = try datastore.table("t")

@@ -1,0 +1,88 @@
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Who is told of rounds in the background: whoever asked last.
+@Suite(.timeLimit(.minutes(20))) struct ReportHandlerTests {
+  /// How often three handlers were called.
+  private let counts = Shared([0, 0, 0])
+
+  private func count(_ handler: Int) -> Int { counts.withLock { $0[handler] } }
+
+  private func until(_ handler: Int, _ number: Int) async {
+    while count(handler) < number { await Task.yield() }
+  }
+
+  private func handler<Report: Sendable>(_ number: Int) -> ReportHandler<Report>.Handler {
+    { [counts] _ in counts.withLock { $0[number] += 1 } }
+  }
+
+  /// `start` begins rounds or goes on with those that run.
+  private func check<Report: Sendable>(
+    _ report: Report.Type, _ start: (ReportHandler<Report>.Handler?) async throws -> Void,
+    stop: () -> Void
+  ) async throws {
+    try await start(handler(0))
+    await until(0, 1)
+    try await start(handler(1))
+    await until(1, 1)
+    let first = count(0)
+    try await start(nil)
+    await until(1, count(1) + 3)
+    #expect(count(0) == first)
+    stop()
+    try await start(handler(2))
+    await until(2, 2)
+    stop()
+  }
+
+  @Test func `the newest handler is told of a datastore's rounds`() async throws {
+    let bench = try FolderWorkbench()
+    bench.options.pollSeconds = 0.01...0.01
+    let a = try bench.open("a")
+    try await check(
+      ExchangeReport.self, { try a.startExchanging(onReport: $0) }, stop: { a.stopExchanging() })
+    try a.close()
+  }
+
+  @Test func `the newest handler is told of a list's rounds`() async throws {
+    let bench = try FolderWorkbench()
+    bench.options.pollSeconds = 0.01...0.01
+    let manager = try bench.manager("a")
+    try await check(
+      CatalogueReport.self, { try manager.startExchanging(onReport: $0) },
+      stop: { manager.stopExchanging() })
+    try manager.shutDown()
+  }
+
+  @Test func `the newest handler is told of an object store's rounds`() async throws {
+    let bench = MappingBench()
+    bench.options.pollSeconds = 0.01...0.01
+    let device = try await bench.open("a")
+    let store = device.store
+    try await check(
+      ObjectReport.self, { try await store.startExchanging(onReport: $0) },
+      stop: { store.stopExchanging() })
+    try await device.close()
+  }
+
+  @Test func `what a handler holds goes with it, and may use what it was told of`() {
+    final class Held: Sendable {
+      let reports: ReportHandler<Int>
+      init(_ reports: ReportHandler<Int>) { self.reports = reports }
+      deinit { reports.tell(.success(1)) }
+    }
+    let sum = Shared(0)
+    let reports = ReportHandler<Int>(nil)
+    reports.tell(.success(1))
+    do {
+      let held = Held(reports)
+      reports.replace { [held] _ in withExtendedLifetime(held) {} }
+    }
+    reports.replace { result in
+      if case .success(let number) = result { sum.withLock { $0 += number } }
+    }
+    #expect(sum.withLock { $0 } == 1, "the one before has gone, and said so")
+  }
+}

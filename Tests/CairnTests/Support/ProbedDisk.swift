@@ -1,0 +1,32 @@
+import CairnDisk
+
+/// The system's disk, but for what it says of its room and of who may write.
+struct ProbedDisk: Disk {
+  private let base = PosixDisk()
+  var free: UInt64?
+  var mayWrite: @Sendable (_ path: String) -> Bool = { _ in true }
+
+  func freeBytes(_ path: String) throws(DiskError) -> UInt64? { free }
+  func isWritable(_ path: String) -> Bool { mayWrite(path) }
+
+  func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
+    try base.open(path, mode)
+  }
+
+  func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
+    try base.list(directory)
+  }
+
+  func info(_ path: String) throws(DiskError) -> FileInfo? { try base.info(path) }
+  func createDirectory(_ path: String) throws(DiskError) { try base.createDirectory(path) }
+  func createPrivateDirectory(_ path: String) throws(DiskError) {
+    try base.createPrivateDirectory(path)
+  }
+
+  func rename(_ from: String, to: String) throws(DiskError) { try base.rename(from, to: to) }
+  func remove(_ path: String) throws(DiskError) { try base.remove(path) }
+  func removeTree(_ path: String) throws(DiskError) { try base.removeTree(path) }
+  func syncDirectory(_ path: String) throws(DiskError) { try base.syncDirectory(path) }
+  func lock(_ path: String) throws(DiskError) -> any DiskLock { try base.lock(path) }
+  func lockHolder(_ path: String) throws(DiskError) -> String? { try base.lockHolder(path) }
+}

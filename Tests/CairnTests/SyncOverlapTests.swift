@@ -1,0 +1,207 @@
+import CairnDisk
+import CairnMerge
+import CairnStore
+import Dispatch
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// Syncs of one datastore in two threads, of which one makes it another datastore.
+@Suite struct SyncOverlapTests {
+  private let bench = IdentityBench(seed: 93)
+
+  private typealias Continuation = CheckedContinuation<String?, Never>
+
+  /// What a thread does beside a sync: it syncs, looks at the folder, and syncs again.
+  private final class Beside: Sendable {
+    let end = DispatchSemaphore(value: 0)
+    let isOver = Flag()
+    let error = Shared<String?>(nil)
+
+    func run(_ device: Datastore) {
+      do {
+        try device.sync()
+        let exchanger = try #require(device.exchanger)
+        let round = DispatchSemaphore(value: 0)
+        Task {
+          do { _ = try await exchanger.run(publishes: false) } catch { note(error) }
+          round.signal()
+        }
+        round.wait()
+        try device.sync()
+      } catch { note(error) }
+      isOver.raise()
+      end.signal()
+    }
+
+    private func note(_ failure: any Error) { _ = error.exchange("\(failure)") }
+  }
+
+  /// Runs a sync that takes in what was fetched. When its first deltas are in the log, and it has
+  /// the next ones in its hands, another thread has a second to make the store another one.
+  private func overlap(_ device: Datastore, _ disk: MemoryDisk) async throws {
+    let isAsked = Flag()
+    let beside = Beside()
+    disk.intercept { operation in
+      guard operation.verb == "sync", operation.path.contains("/log/"), isAsked.raise() else {
+        return nil
+      }
+      if BackgroundThread({ beside.run(device) }) != nil {
+        // It waits for this one; it would be at its end by now if it did not.
+        _ = beside.end.wait(timeout: .now() + 1)
+      }
+      return nil
+    }
+    let failure = await withCheckedContinuation { (continuation: Continuation) in
+      let thread = BackgroundThread {
+        do {
+          try device.sync()
+          continuation.resume(returning: nil)
+        } catch { continuation.resume(returning: "\(error)") }
+      }
+      if thread == nil { continuation.resume(returning: "no thread") }
+    }
+    #expect(failure == nil)
+    try #require(!isAsked.raise(), "the sync has taken nothing in")
+    for _ in 0..<2000 where !beside.isOver.isUp { try await Task.sleep(for: .milliseconds(5)) }
+    disk.intercept(nil)
+    try #require(beside.isOver.isUp)
+    #expect(beside.error.withLock { $0 } == nil)
+  }
+
+  /// A reader of a device and of its clone, whose views of the folder come together while it takes
+  /// in the branch that loses.
+  @Test func `a branch that has lost is not taken in behind the one that has won`() async throws {
+    bench.options.limits = Limits(
+      recordBytes: 16 << 20, datastoreBytes: 1 << 30, deltaBytes: 32 << 20)
+    for name in ["a", "c"] {
+      let device = try bench.open(name)
+      try device.add("common-\(name)")
+      try await device.exchange()
+      try device.close()
+    }
+    bench.clone("a", as: "b")
+    for view in ["one", "two"] { bench.use(bench.folder.snapshot(), for: "folder " + view) }
+    for (name, view) in [("a", "one"), ("c", "one"), ("b", "two")] { bench.view(view, of: name) }
+    let (a, c) = (try bench.open("a"), try bench.open("c"))
+    var b = try bench.open("b")
+    try await bench.settle([a, c])
+    let (name, before) = (a.store.device, a.store.vector[a.store.device])
+    // Two files that go into no batch together.
+    for number in 0..<2 {
+      let bytes = Value.bytes([UInt8](repeating: UInt8(number), count: 9 << 20))
+      try a.table("t").insert(["b": bytes], id: RecordID("lost\(number)"))
+      try a.sync()
+    }
+    try await a.exchange()
+    // So that its log needs no look at what was recovered.
+    try c.add("of-c")
+    #expect(try await c.exchange().fetchedFiles == 2)
+    try b.add("won")
+    try await b.exchange()
+    let (one, two) = (bench.folder(of: "a"), bench.folder(of: "b"))
+    for path in two.paths() where path.contains("/\(b.device)") {
+      try one.setBytes(path, try #require(two.bytes(path)))
+    }
+    try await overlap(c, bench.disk("c"))
+    #expect(c.store.vector[name] == before + 1)
+    #expect(try c.ids() == ["common-a", "common-c", "of-c", "won"])
+
+    try b.close()
+    bench.view("one", of: "b")
+    b = try bench.open("b")
+    #expect(try await bench.settle([a, b, c]), "\(bench.unrest)")
+    try bench.expectEqual([a, b, c])
+    #expect(try c.ids() == ["common-a", "common-c", "of-c", "won", "lost0", "lost1"])
+    #expect(a.device != b.device)
+  }
+
+  @Test func `a device gives way once, however many syncs hear of it`() async throws {
+    let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.table("t").setRule(.sum, field: "n")
+    try a.table("t").insert(["n": 10, "l": .list(["x"])], id: "r")
+    try await bench.settle([a, b, away])
+    let name = away.device
+    let record = try #require(try away.table("t").record("r"))
+    try record.set("n", 15)
+    try record.list("l").append("mine")
+    try away.sync()
+    // Something of the others can be taken in beside the cut.
+    try a.add("news")
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    let cut = try #require(a.store.cuts.cuts.first)
+    #expect(cut.isSealed)
+    try await away.exchange()
+    try await overlap(away, bench.disk("away"))
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    try bench.expectEqual([a, b, away])
+    #expect(away.device != name)
+    #expect(away.store.cuts.earlierNames.count == 1)
+    #expect(try record.int("n") == 15)
+    #expect(try record.list("l").values == ["x", "mine"])
+
+    // Whoever comes with the old news is too late.
+    let exchanger = try #require(away.exchanger)
+    let now = away.device
+    exchanger.note(cutOff: cut)
+    #expect(exchanger.memory.withLock { $0.cutOff == nil })
+    exchanger.memory.withLock { $0.cutOff = cut }
+    #expect(try await !away.exchange().isRejoining)
+    try away.sync()
+    #expect(away.device == now)
+  }
+
+  @Test func `who is told of something in the middle of a sync may sync`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.table("t").insert(["f": "old"], id: "r")
+    try await bench.settle([a, b])
+    try a.add("news")
+    try await a.exchange()
+    try await b.exchange()
+    // What makes no difference is taken back by the sync, and that is told.
+    let record = try #require(try b.table("t").record("r"))
+    try record.set("f", "new")
+    try record.set("f", "old")
+    let told = Told<String>()
+    let observation = b.observe(on: { $0() }) { _ in
+      do {
+        let result = try b.sync()
+        told.add("committed: \(result.committed)")
+      } catch { told.add("\(error)") }
+    }
+    try b.sync()
+    observation.cancel()
+    #expect(Set(told.all) == ["committed: false"])
+    #expect(try b.ids() == ["r", "news"])
+  }
+
+  @Test func `what a sync has committed it tells, also if the store stays what it was`()
+    async throws
+  {
+    bench.options.segmentBytes = 600
+    let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.add("begin")
+    try await bench.settle([a, b, away])
+    let name = away.device
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    for number in 0..<9 { try away.add("mine\(number)") }
+    try await away.exchange()
+    try away.sync()
+    for number in 0..<9 { try away.add("later\(number)") }
+    #expect(try await away.exchange().isRejoining)
+    // Own deltas go that are to be taken along, and that the folder has.
+    try away.compact()
+    try away.table("t").insert(["late": true], id: "late")
+    let result = try away.sync()
+    #expect(result.newDevice == nil && away.device == name)
+    #expect(result.committed)
+    #expect(try !away.sync().committed)
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    try bench.expectEqual([a, b, away])
+    #expect(try a.ids().count == 20)
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What becomes of the file that a command writes to, if there is something already.
+@Suite struct ReplacedFileTests {
+  let scratch: Scratch
+  private let line = "{\"$id\":\"a\",\"n\":1}\n"
+
+  init() throws {
+    scratch = try Scratch()
+    try scratch.succeed("set", "t", "a", "n=1", "--insert")
+  }
+
+  private func export(_ name: String) throws -> Tool.Outcome {
+    try scratch.cairn("export", "t", scratch.path(name), "--format", "jsonl")
+  }
+
+  private func permissions(_ name: String) -> mode_t? {
+    var status = stat()
+    return unsafe stat(scratch.path(name), &status) == 0 ? status.st_mode & 0o777 : nil
+  }
+
+  private func leftovers() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: scratch.path(".")).filter {
+      $0.hasSuffix(".partial")
+    }
+  }
+
+  @Test(arguments: [0o600, 0o640, 0o666] as [mode_t])
+  func `a file keeps its permissions`(mode: mode_t) throws {
+    let path = try scratch.write("out", "what was there before")
+    let code = unsafe chmod(path, mode)
+    try #require(code == 0)
+    #expect(try export("out").status == 0)
+    #expect(try scratch.text("out") == line)
+    #expect(permissions("out") == mode)
+    #expect(try leftovers() == [])
+  }
+
+  @Test func `a link stays one, and what it leads to is written`() throws {
+    _ = try scratch.write("target", "before")
+    for target in ["target", "new"] {
+      let link = scratch.path("to-" + target)
+      try FileManager.default.createSymbolicLink(
+        atPath: link, withDestinationPath: scratch.path(target))
+      #expect(try export("to-" + target).status == 0)
+      #expect(
+        try FileManager.default.destinationOfSymbolicLink(atPath: link) == scratch.path(target))
+      #expect(try scratch.text(target) == line)
+    }
+    #expect(try leftovers() == [])
+  }
+
+  @Test func `a pipe is written into`() throws {
+    let code = unsafe mkfifo(scratch.path("pipe"), 0o600)
+    try #require(code == 0)
+    // Open for both, so that nobody waits for the other side.
+    let pipe = unsafe open(scratch.path("pipe"), O_RDWR | O_NONBLOCK)
+    try #require(pipe >= 0)
+    defer { close(pipe) }
+    var bytes = [UInt8](repeating: 0, count: 100)
+    for _ in 0..<2 {
+      #expect(try export("pipe").status == 0)
+      let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+        unsafe read(pipe, buffer.baseAddress, buffer.count)
+      }
+      #expect(Array(bytes.prefix(max(0, count))) == Array(line.utf8))
+    }
+    #expect(try leftovers() == [])
+  }
+
+  @Test func `where nothing can be written nothing is left`() throws {
+    try FileManager.default.createDirectory(
+      atPath: scratch.path("directory"), withIntermediateDirectories: false)
+    #expect(try export("directory").status != 0)
+    #expect(try export("none/out").status != 0)
+    #expect(try scratch.files(below: "directory") == [])
+    #expect(try leftovers() == [])
+  }
+}

@@ -1,0 +1,114 @@
+import Cairn
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+extension Descriptor {
+  /// Puts a file in place whole or not at all: written beside its name, synced, renamed. It keeps
+  /// the permissions of the one that it replaces. What is no regular file, a device or a pipe,
+  /// stays what it is and is written into.
+  static func replace(_ path: String, with bytes: [UInt8]) throws {
+    try replace(path) { put in try put(bytes) }
+  }
+
+  /// The same for bytes that `write` gives piece by piece.
+  static func replace(
+    _ path: String, _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
+  ) throws {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else {
+      // What a link leads to, and not the link, is what is to be made.
+      if isLink(path) { return try writeInto(path, O_CREAT, write) }
+      return try install(path, nil, write)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else { return try writeInto(path, 0, write) }
+    try install(try real(path), status, write)
+  }
+
+  private static func isLink(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+  }
+
+  /// Writes to what `path` leads to, as it is.
+  private static func writeInto(
+    _ path: String, _ flags: Int32,
+    _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
+  ) throws {
+    let descriptor = unsafe open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC | flags, 0o666)
+    guard descriptor >= 0 else { throw failure("write", path) }
+    defer { close(descriptor) }
+    try fill(descriptor, path, write)
+  }
+
+  private static func install(
+    _ path: String, _ old: stat?,
+    _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
+  ) throws {
+    let slash = path.lastIndex(of: "/")
+    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    // Nobody may read what comes in place of a private file, not even for a moment.
+    let (descriptor, temporary) = try createTemporary(
+      in: directory, for: path, permissions: old == nil ? 0o666 : 0o600)
+    do {
+      defer { close(descriptor) }
+      try fill(descriptor, path, write)
+      if let old {
+        // Only root may give a file away; to anybody else the new one belongs already.
+        _ = fchown(descriptor, old.st_uid, old.st_gid)
+        guard fchmod(descriptor, old.st_mode & 0o777) == 0 else {
+          throw failure("set the permissions of", path)
+        }
+      }
+      guard fsync(descriptor) == 0 else { throw failure("sync", path) }
+      guard unsafe rename(temporary, path) == 0 else { throw failure("replace", path) }
+    } catch {
+      // Nothing is left of half a file.
+      _ = unsafe unlink(temporary)
+      throw error
+    }
+    try syncDirectory(directory)
+  }
+
+  /// A file that nobody else has, under a name that nobody else takes.
+  private static func createTemporary(
+    in directory: String, for path: String, permissions: mode_t
+  ) throws -> (descriptor: Int32, path: String) {
+    while true {
+      let number = UInt64.random(in: 0...UInt64.max)
+      let temporary = directory + "/.cairn-" + String(number, radix: 16) + ".partial"
+      let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+      let descriptor = unsafe open(temporary, flags, permissions)
+      if descriptor >= 0 { return (descriptor, temporary) }
+      guard errno == EEXIST else { throw failure("write", path) }
+    }
+  }
+
+  private static func fill(
+    _ descriptor: Int32, _ name: String,
+    _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
+  ) throws {
+    var problem: (any Error)?
+    do {
+      try write { bytes throws(CairnError) in
+        do { try put(bytes, on: descriptor, name: name) } catch {
+          problem = error
+          throw CairnError(.fileIO, "can't write \(name)", file: name)
+        }
+      }
+    } catch { throw problem ?? error }
+  }
+
+  /// So that no power cut takes the new name back.
+  private static func syncDirectory(_ path: String) throws {
+    let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    // One that may be written and not read can't be synced.
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    // Not every file system knows how.
+    guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure("sync", path) }
+  }
+}
