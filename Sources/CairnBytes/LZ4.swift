@@ -40,11 +40,10 @@ package enum LZ4 {
     guard range.lowerBound >= 0, range.upperBound <= bytes.count, !range.isEmpty else {
       throw .truncated
     }
-    guard count > 0, count <= range.count * expansionLimit + 64, count <= 1 << 30,
-      range.count <= 1 << 30
-    else {
+    guard count > 0, count <= range.count * expansionLimit + 64, count <= 1 << 30 else {
       throw .limit
     }
+    guard range.count <= 1 << 30 else { throw .limit }
     let result = [UInt8](capacity: count) { room in
       unsafe bytes.withUnsafeBytes { source in
         unsafe room.withUnsafeMutableBufferPointer { target, filled in
