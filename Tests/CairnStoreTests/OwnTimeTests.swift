@@ -96,7 +96,7 @@ struct OwnTimeTests {
     #expect(
       try times(device.store) == [Self.now + Self.tenYears, Self.now + Self.tenYears + 1, last])
     try fold(device)
-    try write(device, "once more")
+    try write(device, "once-more")
     #expect(try times(device.store).last == last + 1)
   }
 
