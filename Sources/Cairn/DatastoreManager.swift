@@ -170,11 +170,13 @@ public final class DatastoreManager: Sendable {
 
   /// The same for another reason, which the objects throw from then on.
   func shutDown(because ending: StoreError) throws(CairnError) {
-    let (open, background) = state.withLock { state in
+    let (open, background, reports) = state.withLock { state in
       state.isShutDown = true
-      defer { (state.open, state.background) = (OpenDatastores(), nil) }
-      return (state.open.values, state.background)
+      defer { (state.open, state.background, state.reports) = (OpenDatastores(), nil, nil) }
+      return (state.open.values, state.background, state.reports)
     }
+    // What the app's handler holds goes behind the lock.
+    defer { withExtendedLifetime(reports) {} }
     background?.stop()
     catalogue?.cancel()
     listChanges.finish()

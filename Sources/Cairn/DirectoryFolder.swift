@@ -31,7 +31,8 @@ public struct DirectoryFolder: BriefFolder {
 
   /// Regular files of a directory; sorted by name.
   public func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
-    root.note(path, machine.disk)
+    // Not with contents: a round lists them in its middle, and has looked before that.
+    if !FileName.isBlobDirectory(directory) { root.note(path, machine.disk) }
     do throws(DiskError) {
       let before = known[directory]
       let listing = try machine.disk.list(join(directory), after: before?.listing)

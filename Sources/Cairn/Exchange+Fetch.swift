@@ -261,7 +261,13 @@ extension Exchange {
       keepUntold(parts, since: before)
       throw error
     }
-    return parts.whole()
+    var outcome = parts.whole()
+    // A step that was refused, and told, may have committed first.
+    let last = Dot(device: store.device, sequence: store.vector[store.device])
+    if outcome.committed == nil, last.device == before.device, last.sequence > before.sequence {
+      outcome.committed = last
+    }
+    return outcome
   }
 
   private func sync(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) {

@@ -40,17 +40,29 @@ extension Exchange {
           + "nothing was changed. Choose the right folder, or link the datastore anew",
         file: FileName.folderIdentity, id: datastoreID)
     }
-    memory.withLock { ($0.folderIdentity, $0.metIdentity) = (identity, identity) }
+    memory.withLock { memory in
+      memory.identityAttempt.forget()
+      (memory.folderIdentity, memory.metIdentity) = (identity, identity)
+    }
   }
 
   /// Whether what is listed leaves it open that it is another folder's by now. A device that has no
   /// head there yet has nothing that it would miss; another one may miss somebody else's. Asked
-  /// once of each listing, but for an empty one, which says nothing.
+  /// once of each listing, but for an empty one, which says nothing, now and then.
   func mayBeAnother(_ sorted: FolderListing) -> Bool {
     memory.withLock { memory -> Bool in
       let isNew = memory.doubted !== sorted
       memory.doubted = sorted
-      if memory.own.generation == 0 { return isNew || sorted.entries.isEmpty }
+      if memory.own.generation == 0 {
+        if isNew {
+          memory.emptyLooks = Retry(version: "")
+          return true
+        }
+        // Ever more seldom: a datastore without content stays like that.
+        guard sorted.entries.isEmpty, memory.emptyLooks.isDue() else { return false }
+        memory.emptyLooks.fail(most: 8)
+        return true
+      }
       return isNew && memory.heads.keys.contains {
         sorted.byName[FileName.head(device: $0.rawValue)] == nil
       }

@@ -89,6 +89,8 @@ final class Exchange: Sendable {
     var unmerged: [String: Retry] = [:]
     /// When it is worth a try to give the folder back what it has lost.
     var mends = Retry(version: "")
+    /// Looks at a directory without files, of a device without a head.
+    var emptyLooks = Retry(version: "")
     /// Contents of snapshots that this process has written, by name.
     var sent: [String: UInt128] = [:]
     /// Those under whose name the folder has something else, or what no budget lets compare.

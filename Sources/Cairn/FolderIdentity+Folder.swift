@@ -58,8 +58,8 @@ extension FolderIdentity {
     CairnError(
       .retryLater,
       "\(FileName.folderIdentity) is missing in the shared folder, which devices have used; "
-        + "nothing was changed. Wait until all of the folder has arrived; if it is lost, go on "
-        + "exchanging: after ten minutes another one is written",
+        + "nothing was changed. Wait until all of the folder has arrived; if it is lost, keep one "
+        + "process exchanging, as `cairn watch` does: after ten minutes it writes another one",
       file: FileName.folderIdentity, id: id)
   }
 
@@ -108,6 +108,9 @@ struct IdentityAttempt {
     since = rounds == 1 ? now : min(since, now)
     return isLeft && now - since >= IdentityAttempt.patienceMilliseconds
   }
+
+  /// A whole one was found: what is missing later is waited for anew.
+  mutating func forget() { (half, rounds, since) = (nil, 0, 0) }
 
   /// The same again, if it is this process that began to write these bytes.
   func own(_ bytes: [UInt8]) -> UInt128? {

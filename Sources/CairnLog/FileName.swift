@@ -116,6 +116,7 @@ package enum FileName {
   /// The directory of a datastore's blobs, beside that of its other files: those who look for
   /// deltas need not list them.
   package static func blobDirectory(_ directory: String) -> String { "b-" + directory }
+  package static func isBlobDirectory(_ name: String) -> Bool { name.hasPrefix("b-") }
 
   /// One device's copy of a blob.
   package static func publishedBlob(device: UInt64, _ hash: ContentHash) -> String {

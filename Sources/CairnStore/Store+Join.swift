@@ -94,6 +94,11 @@ extension Store {
       remove(path)
       return nil
     }
+    // Asked before anything is in the trash, too: what is refused deletes nothing.
+    if let late = state.withLock({ obstacle(question, $0) }) {
+      remove(path)
+      throw late
+    }
     do throws(StoreError) { try keepDeleted(result.changed, of: other.seen, frozen.seen) } catch {
       remove(path)
       throw error

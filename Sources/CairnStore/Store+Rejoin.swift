@@ -105,6 +105,14 @@ extension Store {
     try makeDirectoriesDurable()
     try writeOutbox(packs, next.rejoinings)
     let path = try moveSnapshot(of: plan.staged, next.snapshot)
+    // Of its own deltas all are here, or, of a new name, all were written there.
+    var lastOwnTime: Int64?
+    if plan.device == device {
+      lastOwnTime = guarded.store.ownTime
+    } else if plan.staged.device == plan.device {
+      lastOwnTime = try plan.staged.withState { $0.store.ownTime }
+    }
+    next.lastOwnTime = lastOwnTime
     var new = StoreState(device: plan.device, isAlone: false)
     var outcome = SyncOutcome()
     do throws(StoreError) {
@@ -112,7 +120,7 @@ extension Store {
       new.indexNames = guarded.store.indexNames
       guarded.store.addBaseTables()
       for table in guarded.store.tables { new.journal.noteAll(of: table.name) }
-      new.adopt(try openBase(next.snapshot, path))
+      new.adopt(try openBase(next.snapshot, path), lastOwnTime: lastOwnTime)
       try new.readRulesOfBase()
       try new.readAccess()
       try new.readCuts()

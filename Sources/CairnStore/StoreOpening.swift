@@ -369,14 +369,18 @@ struct StoreOpening {
     var name = stem + ".torn"
     var number = 2
     // What was cut off is written over, and a place can be torn again.
-    while let old = try DurableFile.read(
-      quarantine + "/" + name, limit: .max, disk: machine.disk)
-    {
-      if old == bytes {
-        // An earlier opening got this far, and may not have come to this.
-        do { try machine.disk.syncDirectory(quarantine) } catch { throw LogError(error) }
-        return quarantine + "/" + name
+    while true {
+      do {
+        if try machine.disk.info(quarantine + "/" + name) == nil { break }
+      } catch { throw LogError(error) }
+      var old: [UInt8]?
+      do throws(LogError) {
+        old = try DurableFile.read(quarantine + "/" + name, limit: .max, disk: machine.disk)
+      } catch {
+        // What can't be read is another one.
       }
+      // An earlier opening got this far; whether that is durable nobody knows.
+      if old == bytes { break }
       name = "\(stem)-\(number).torn"
       number += 1
     }

@@ -18,6 +18,10 @@ extension Descriptor {
   static func replace(
     _ path: String, _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
   ) throws {
+    // The names of what a process has open: a file that is there is added to.
+    if path.hasPrefix("/dev/") || path.hasPrefix("/proc/") {
+      return try writeInto(path, O_APPEND, write)
+    }
     var status = stat()
     guard unsafe stat(path, &status) == 0 else {
       // What a link leads to, and not the link, is what is to be made.
@@ -59,7 +63,7 @@ extension Descriptor {
       if let old {
         // Only root may give a file away; to anybody else the new one belongs already.
         _ = fchown(descriptor, old.st_uid, old.st_gid)
-        guard fchmod(descriptor, old.st_mode & 0o777) == 0 else {
+        guard fchmod(descriptor, old.st_mode & 0o777) == 0 || hasNoModes(errno) else {
           throw failure("set the permissions of", path)
         }
       }
@@ -71,6 +75,11 @@ extension Descriptor {
       throw error
     }
     try syncDirectory(directory)
+  }
+
+  /// Some mounts give all files the same permissions, and take no others.
+  private static func hasNoModes(_ code: Int32) -> Bool {
+    [EPERM, ENOSYS, EOPNOTSUPP].contains(code)
   }
 
   /// A file that nobody else has, under a name that nobody else takes.

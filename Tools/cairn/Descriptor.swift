@@ -51,6 +51,9 @@ enum Descriptor {
 
   static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
+  /// Best effort.
+  static func remove(_ path: String) { _ = unsafe unlink(path) }
+
   static func isDirectory(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR

@@ -21,8 +21,12 @@ struct DoctorCommand: AsyncParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    let doctor = Doctor(
+    var doctor = Doctor(
       root: place.rootPath, account: try place.account(), folderKinds: try place.folderKinds())
+    if let folder = place.folder {
+      doctor.commandOptions = ["--folder", try FolderOption.normalized(folder)]
+      if let user = place.user { doctor.commandOptions += ["--user", user] }
+    }
     let found = await doctor.examine(datastore)
     try report.print(Self.json(found), text: Self.lines(found))
     if !found.isHealthy { throw ExitCode(ExitStatus.failure.rawValue) }

@@ -33,12 +33,12 @@ struct ImportCommand: ParsableCommand {
   var key: String?
 
   @Flag(
-    name: .long,
+    name: .long, inversion: .prefixedNo,
     help: """
-      CSV: "" is an empty string, only a bare empty cell is absent. Always so if there is a column \
-      $id.
+      CSV: "" is an empty string, only a bare empty cell is absent (default: if there is a column \
+      $id).
       """)
-  var keepEmpty = false
+  var keepEmpty: Bool?
 
   @OptionGroup var store: StoreOptions
   @OptionGroup var report: ReportOptions

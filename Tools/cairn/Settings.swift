@@ -19,9 +19,27 @@ struct Settings: Equatable {
   static func known(root: String, _ suffix: String = ".settings") throws -> String {
     let path = try path(root: root, suffix)
     if Descriptor.exists(path) { return path }
+    let typed = typed(root, suffix)
+    return Descriptor.exists(typed) ? typed : path
+  }
+
+  private static func typed(_ root: String, _ suffix: String) -> String {
     var typed = root
     while typed.count > 1, typed.hasSuffix("/") { typed.removeLast() }
-    return Descriptor.exists(typed + suffix) ? typed + suffix : path
+    return typed + suffix
+  }
+
+  /// Writes what is to be remembered of a root to the place that counts. The directory above what
+  /// a link leads to may be nobody's to write in: then beside the link, as an older cairn did.
+  static func write(_ text: String, root: String, _ suffix: String = ".settings") throws {
+    let (path, typed) = (try path(root: root, suffix), typed(root, suffix))
+    let isOther = try Descriptor.real(typed) != path
+    do { try Descriptor.replace(path, with: Array(text.utf8)) } catch {
+      guard isOther, !Descriptor.exists(path) else { throw error }
+      return try Descriptor.replace(typed, with: Array(text.utf8))
+    }
+    // The link may lead to another root one day, of which it says nothing.
+    if isOther { Descriptor.remove(typed) }
   }
 
   /// Whether all that is remembered of a root is where every way to name it leads.
@@ -62,7 +80,7 @@ struct Settings: Equatable {
       certificates.map { "certificates \($0)\n" },
     ]
     let text = lines.compactMap(\.self).joined()
-    try Descriptor.replace(try Self.path(root: root), with: Array(text.utf8))
+    try Self.write(text, root: root)
   }
 
   private static func problem(_ path: String, _ reason: String) -> ToolError {

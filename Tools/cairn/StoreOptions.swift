@@ -65,8 +65,11 @@ struct StoreOptions: ParsableArguments {
     // Several commands may be the first ones here at once.
     try Descriptor.locked(rootPath) {
       let settings = try settings()
-      if try settings != Settings(root: rootPath) || !Settings.isInPlace(root: rootPath) {
+      if try settings != Settings(root: rootPath) {
         try settings.save(root: rootPath)
+      } else if try !Settings.isInPlace(root: rootPath) {
+        // What is where an older cairn has put it is as good.
+        do { try settings.save(root: rootPath) } catch {}
       }
     }
   }

@@ -35,8 +35,7 @@ struct TrafficRecord: Equatable {
     record.total.receivedBytes &+= traffic.receivedBytes
     lines[datastore] = record.numbers
     let text = lines.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }.joined()
-    try Descriptor.replace(
-      try Settings.path(root: root, suffix), with: Array(text.utf8))
+    try Settings.write(text, root: root, suffix)
   }
 
   private static func lines(_ root: String) throws -> [String: String] {

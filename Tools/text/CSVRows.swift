@@ -3,8 +3,8 @@ package import Cairn
 /// The rows of a CSV file whose first line names the columns.
 ///
 /// A cell in quotes is a string; a bare one is a number, a boolean or a string (`ScalarText`). An
-/// empty cell is an absent field; with `keepsEmpty`, and in what `export` has written, only a bare
-/// one is, and `""` is a string.
+/// empty cell is an absent field; with `keepsEmpty`, as in what `export` has written with a column
+/// `$id`, only a bare one is, and `""` is a string.
 package struct CSVRows: RowReader {
   private var parser: CSVParser
   private let columns: [String]
@@ -12,7 +12,7 @@ package struct CSVRows: RowReader {
   private let keepsEmpty: Bool
 
   /// Reads the header. The column `key` (or one named `$id`) becomes the id, not a field.
-  package init(_ bytes: [UInt8], key: String?, keepsEmpty: Bool) throws(SyntaxError) {
+  package init(_ bytes: [UInt8], key: String?, keepsEmpty: Bool?) throws(SyntaxError) {
     parser = CSVParser(bytes)
     guard let header = try parser.next() else {
       throw SyntaxError(offset: 0, message: "the line that names the columns is missing")
@@ -20,7 +20,7 @@ package struct CSVRows: RowReader {
     columns = header.cells.map(\.text)
     keyColumn = columns.firstIndex(of: key ?? idColumn)
     // Nobody else has a column of that name: what went out comes back as it was.
-    self.keepsEmpty = keepsEmpty || columns.contains(idColumn)
+    self.keepsEmpty = keepsEmpty ?? columns.contains(idColumn)
     if let key, keyColumn == nil {
       throw SyntaxError(
         offset: header.offset, message: "no column is named \(JSON.string(key).text)")

@@ -102,7 +102,8 @@ extension BlobExchange {
     if report.publishedAttachments > before {
       audit?.written.append(FileName.publishedBlob(device: store.device.rawValue, hash))
     } else {
-      audit?.problems.append("\(reason), and so is its content here")
+      audit?.problems.append(
+        "\(reason), and its content here is damaged or can't be read: the exchange's problems say")
     }
   }
 }

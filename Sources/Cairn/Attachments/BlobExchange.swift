@@ -322,14 +322,16 @@ final class BlobExchange: Sendable {
     // Put aside since it was found, or now; or found to be unused.
     case .notFound, .corrupt: break
     case .fileIO, .readOnly:
+      // Waited for once, not for each: there may be any number that a disk does not give.
       let tries = memory.withLock { memory in
         memory.unread[hash, default: 0] += 1
-        return memory.unread[hash, default: 0]
+        memory.mustLook = true
+        return memory.unread.values.max() ?? 0
       }
       if tries < Exchange.patience { throw failure }
     default: throw failure
     }
-    // It is tried once more at the end of the round.
+    // It is tried once more at the end of the round, and of the next ones.
     if report.problems.contains(where: { $0.name == name }) { return }
     report.problems.append(ExchangeReport.Problem(name: name, reason: failure.message))
   }

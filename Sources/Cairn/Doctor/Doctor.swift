@@ -16,6 +16,8 @@ public struct Doctor: Sendable {
   private let machine: Machine
   private let folder: (any Folder)?
   private let folderKinds: [FolderKind]
+  /// What commands need that are to work on the root, besides its path: how the account was given.
+  package var commandOptions: [String] = []
 
   /// Looks at the datastores of a `DatastoreManager`'s root, or at all those of an
   /// `AccountManager`'s directory, whose accounts it knows by itself.
@@ -53,10 +55,11 @@ public struct Doctor: Sendable {
   public func examine(_ id: String? = nil) async -> DoctorReport {
     var report = DoctorReport()
     guard let (file, findings) = AccountsCheck.run(root, machine: machine) else {
-      if account == nil, let own = AccountsCheck.account(of: root, machine: machine) {
+      let own = AccountsCheck.account(of: root, machine: machine)
+      if let own, account == nil || account == own {
         await examineRoot(root, ofApp: own, id, &report)
       } else {
-        await examineRoot(root, account, folder, id, &report)
+        await examineRoot(root, account, folder, id, &report, options: commandOptions)
       }
       return report
     }

@@ -220,7 +220,8 @@ extension Exchange {
     let histories = staging.exchange.memory.withLock { $0.histories }
     inbox.withLock { inbox in
       for item in inbox.items { inbox.remove(item) }
-      inbox.blocked = []
+      // Nobody is asked about deletes that are gone with them.
+      (inbox.blocked, inbox.held, inbox.judged, inbox.joinedDeletes) = ([], [], [], 0)
     }
     dropSnapshots()
     let name = FileName.head(device: store.device.rawValue)
@@ -261,7 +262,7 @@ extension Exchange {
     following?.noteRebuilt()
     if following != nil { blobs?.noteRebuilt() }
     // Told with the inbox, at the end of the sync.
-    condition.set { $0.isMissing = true }
+    condition.set { ($0.isMissing, $0.massDelete) = (true, nil) }
   }
 
   /// Snapshots that wait were fetched for what the store was: one may be of the history that has

@@ -15,7 +15,13 @@ extension Exchange {
   ) async throws(CairnError) {
     if losses.isEmpty { return memory.withLock { $0.mends = Retry(version: "") } }
     let isDue = memory.withLock { $0.mends.isDue() }
-    guard isDue || audit != nil else { return }
+    guard isDue || audit != nil else {
+      return report.problems.append(
+        ExchangeReport.Problem(
+          name: directory,
+          reason: "the folder lacks files of this device, and they could not be put back; that is "
+            + "tried again in one of the next rounds"))
+    }
     do throws(CairnError) {
       try await mend(losses, onlyFromLog: onlyFromLog, &head, listing, &audit, &report)
       memory.withLock { $0.mends = Retry(version: "") }

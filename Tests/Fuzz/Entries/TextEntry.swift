@@ -8,7 +8,7 @@ enum TextEntry {
     let text = Array(bytes.dropFirst())
     let key = form & 4 == 0 ? nil : "k"
     switch form & 3 {
-    case 0: read(try? CSVRows(text, key: key, keepsEmpty: form & 8 != 0))
+    case 0: read(try? CSVRows(text, key: key, keepsEmpty: form & 8 != 0 ? true : nil))
     case 1: read(JSONRows(text, key: key))
     default: try value(text)
     }
