@@ -366,8 +366,8 @@ struct StoreOpening {
     let quarantine = directory + "/" + FileName.quarantine
     do { try machine.disk.createDirectory(quarantine) } catch { throw LogError(error) }
     machine.disk.sweepTemporaries(quarantine)
-    var name = stem + ".torn"
-    var number = 2
+    var number = 1
+    var name: String { "\(stem)\(number == 1 ? "" : "-\(number)").torn" }
     // What was cut off is written over, and a place can be torn again.
     while true {
       do {
@@ -381,7 +381,6 @@ struct StoreOpening {
       }
       // An earlier opening got this far; whether that is durable nobody knows.
       if old == bytes { break }
-      name = "\(stem)-\(number).torn"
       number += 1
     }
     try DurableFile.replace(directory: quarantine, name: name, bytes: bytes, machine: machine)
