@@ -108,7 +108,7 @@ struct ListCommitTests {
     try device.store.sync()
     let random = SeededRandom(3)
     // A disk that is nearly full gives what it has: less than a record may be.
-    device.disk.capacity = device.disk.usedBytes + 40_000
+    device.disk.capacity = device.disk.usedBytes + 15_000
     var wanted = try #require(try shown(device))
     var error: StoreError.Kind?
     while error == nil, wanted.count < 1000 {
