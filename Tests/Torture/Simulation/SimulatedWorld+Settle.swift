@@ -202,7 +202,9 @@ extension SimulatedWorld {
       report = try await datastore.exchange()
       copy.countExchange()
     } catch where error.isOfHalfIdentity {
-      // Whoever wrote it has gone before it was whole: it has to be replaced after some rounds.
+      // Whoever wrote it has gone before it was whole: it has to be replaced after some rounds, and
+      // one that is lost after ten minutes.
+      device.clock.set(device.clock.now() + 200_000, isJump: false)
       obstacles.append("\(device.number): \(error.message)")
       return false
     } catch {
@@ -388,8 +390,8 @@ extension SimulatedWorld {
 }
 
 extension CairnError {
-  /// cairn.json is there in part, and nobody knows yet that nothing more comes.
-  fileprivate var isOfHalfIdentity: Bool {
+  /// cairn.json is missing or there in part, and nobody knows yet that nothing more comes.
+  var isOfHalfIdentity: Bool {
     code == .retryLater && file == FileName.folderIdentity
   }
 }

@@ -1,5 +1,6 @@
 import Cairn
 import CairnDisk
+import CairnLog
 import CairnMerge
 import CairnStore
 import Synchronization
@@ -223,11 +224,16 @@ final class SimulatedWorld: @unchecked Sendable {
       // A device in the middle of whose round the app closed it, too.
       if copy.datastore !== datastore { return }
       if error.code == .closed { return }
-      if folder.troubles[device.number] > 0 {
+      if folder.troubles[device.number] > 0 || isStillArriving(error, device) {
         return copy.count(error, "exchange")
       }
       try copy.excuse(error, "exchange")
     }
+  }
+
+  /// The device has files of the folder, and cairn.json is not among them yet: that it waits for.
+  private func isStillArriving(_ error: CairnError, _ device: SimulatedDevice) -> Bool {
+    error.isOfHalfIdentity && !folder.names(device.number).contains(FileName.folderIdentity)
   }
 
   private func refresh(_ device: SimulatedDevice) async throws {
@@ -240,7 +246,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
     do { _ = try await device.manager.refresh() } catch {
       note("  \(error)")
-      if folder.troubles[device.number] > 0 {
+      if folder.troubles[device.number] > 0 || isStillArriving(error, device) {
         return device.copies[0].count(error, "refresh")
       }
       try device.copies[0].excuse(error, "refresh")
