@@ -2,7 +2,8 @@ internal import CairnDisk
 internal import Synchronization
 
 /// Which directory a folder was when it was listed last. A drive that is taken out leaves nothing,
-/// or the place where it was mounted: what is written there nobody finds again.
+/// or the place where it was mounted: what is written there nobody finds again. Known by its inode
+/// alone: two drives may have the same, and of a link it is the link's own.
 final class KnownRoot: Sendable {
   private let inode = Lock<UInt64?>(nil)
 

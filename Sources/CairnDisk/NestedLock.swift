@@ -3,36 +3,38 @@
 #else
   internal import Glibc
 #endif
+internal import Synchronization
 
 /// A lock for what takes long and may call somebody who comes back: the thread that has it may take
 /// it again, and is told so. It guards no value.
-// Unchecked: the handle is made for being used by all threads, and never replaced; the depth is
-// only touched by who holds it.
-@safe package final class NestedLock: @unchecked Sendable {
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var depth = 0
+package final class NestedLock: Sendable {
+  private let condition = Condition()
+  /// The thread that has it; 0 is none. Only that thread itself can find itself there.
+  private let owner = Atomic<UInt>(0)
 
-  package init() {
-    unsafe mutex = .allocate(capacity: 1)
-    var kind = pthread_mutexattr_t()
-    unsafe pthread_mutexattr_init(&kind)
-    unsafe pthread_mutexattr_settype(&kind, Int32(PTHREAD_MUTEX_RECURSIVE))
-    unsafe pthread_mutex_init(mutex, &kind)
-    unsafe pthread_mutexattr_destroy(&kind)
-  }
-
-  deinit {
-    unsafe pthread_mutex_destroy(mutex)
-    unsafe mutex.deallocate()
-  }
+  package init() {}
 
   package func withLock<R, E: Error>(_ body: (_ isNested: Bool) throws(E) -> R) throws(E) -> R {
-    unsafe pthread_mutex_lock(mutex)
-    depth += 1
-    defer {
-      depth -= 1
-      unsafe pthread_mutex_unlock(mutex)
+    let thread = NestedLock.thread
+    if owner.load(ordering: .acquiring) == thread { return try body(true) }
+    condition.withLock {
+      while owner.load(ordering: .acquiring) != 0 { condition.wait() }
+      owner.store(thread, ordering: .releasing)
     }
-    return try body(depth > 1)
+    defer {
+      condition.withLock {
+        owner.store(0, ordering: .releasing)
+        condition.wakeAll()
+      }
+    }
+    return try body(false)
+  }
+
+  private static var thread: UInt {
+    #if canImport(Darwin)
+      unsafe UInt(bitPattern: pthread_self())
+    #else
+      UInt(pthread_self())
+    #endif
   }
 }

@@ -93,7 +93,6 @@ import Testing
     // A lock of the system's, and what is only touched under it.
     "Sources/CairnDisk/Condition.swift": "@unchecked",
     "Sources/CairnStore/GroupCommit.swift": "@unchecked",
-    "Sources/CairnDisk/NestedLock.swift": "@unchecked",
   ]
 
   @Test func `nothing gives up on errors`() throws {

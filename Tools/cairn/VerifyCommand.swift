@@ -54,30 +54,16 @@ struct VerifyCommand: ParsableCommand {
 
   /// By where a file lies: what its damage costs, and so what mends it, is told by that.
   private func mend(_ file: String) -> String {
-    let root = "--root " + Self.quoted(store.rootPath)
-    let which = "--datastore " + Self.quoted(store.datastore) + " " + root
+    let root = ["--root", store.rootPath]
+    let which = ["--datastore", store.datastore] + root
     return switch file.split(separator: "/").dropLast().last.map(String.init) ?? "" {
     case "trash":
-      "to mend the trash: cairn trash empty \(which), which removes what is left of it, too"
-    case "blobs": "to mend contents of attachments: cairn blob fetch \(which)"
-    default: "to mend the datastore: cairn repair \(Self.quoted(store.datastore)) \(root)"
+      "to mend the trash: \(ShellLine.of(["cairn", "trash", "empty"] + which)), which removes what "
+        + "is left of it, too"
+    case "blobs":
+      "to mend contents of attachments: " + ShellLine.of(["cairn", "blob", "fetch"] + which)
+    default: "to mend the datastore: " + ShellLine.of(["cairn", "repair", store.datastore] + root)
     }
-  }
-
-  /// As a shell takes it.
-  private static func quoted(_ text: String) -> String {
-    let plain = text.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."),
-        UInt8(ascii: "-"), UInt8(ascii: "_"):
-        true
-      default: false
-      }
-    }
-    if plain, !text.isEmpty { return text }
-    let parts = text.split(separator: "'", omittingEmptySubsequences: false)
-    return "'" + parts.joined(separator: "'\\''") + "'"
   }
 
   private func finish(_ damage: [Damage], counts: JSON, text: [String]) throws {

@@ -19,24 +19,12 @@ struct ExaminedRoot: Sendable {
 
   /// A command line on this root.
   func command(_ words: String?...) -> String {
-    ExaminedRoot.line(["cairn"] + words.compactMap(\.self) + ["--root", root] + options)
+    ShellLine.of(["cairn"] + words.compactMap(\.self) + ["--root", root] + options)
   }
 
   /// A command line on a datastore of it.
   func command(_ word: String, on id: String, _ more: String...) -> String {
-    ExaminedRoot.line(["cairn", word, "--datastore", id] + more + ["--root", root] + options)
-  }
-
-  /// As a shell takes it.
-  private static func line(_ words: [String]) -> String {
-    words.map { word in
-      let isPlain = word.utf8.allSatisfy {
-        (97...122).contains($0) || (65...90).contains($0) || (45...57).contains($0) || $0 == 95
-      }
-      return isPlain && !word.isEmpty
-        ? word : "'" + word.split(separator: "'", omittingEmptySubsequences: false)
-          .joined(separator: "'\\''") + "'"
-    }.joined(separator: " ")
+    ShellLine.of(["cairn", word, "--datastore", id] + more + ["--root", root] + options)
   }
 
   /// What is in a directory; nothing if it is not there.
