@@ -113,4 +113,35 @@ struct OwnTimeTests {
     current.lastOwnTime = 0
     #expect(current.lastOwnTime == nil)
   }
+
+  /// Put together anew from what others have published, under another name.
+  @Test func `a device that takes another name keeps its own clock`() throws {
+    let (future, device) = (
+      try StoreDevice(1, time: Self.now + Self.tenYears), try StoreDevice(2, time: Self.now)
+    )
+    try write(future, "future")
+    try write(device, "first")
+    let name = device.id
+    let staged = try Store.open(
+      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
+      options: device.options, machine: device.machine)
+    try staged.sync(packs: [try future.store.pack()])
+    let plan = Rejoining(
+      staged: staged, device: staged.device, common: CommonBranch(name))
+    #expect(try device.store.rejoin(plan) { _ in } != nil)
+    try staged.close()
+    #expect(device.id != name)
+    device.clock.advance(by: 1000)
+    try fold(device)
+    try write(device, "later")
+    #expect(device.store.modified == Self.now + Self.tenYears)
+    let own = try #require(
+      try device.store.ownPack(
+        after: 0, through: device.store.vector[device.id], limit: 1 << 20))
+    var reader = try PackReader(own.pack)
+    var delta = Delta()
+    var last: Int64 = 0
+    while try reader.next(into: &delta) { last = max(last, delta.time) }
+    #expect(last == Self.now + 1000)
+  }
 }
