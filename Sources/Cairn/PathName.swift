@@ -6,26 +6,28 @@
 
 /// Paths as text.
 enum PathName {
-  /// An absolute path without "." and "..", links followed as far as the path exists.
+  /// An absolute path without "." and "..", links followed as far as the path exists: a step up
+  /// from what a link leads to is taken there, as the system takes it.
   static func absolute(_ path: String) -> String {
-    var parts: [Substring] = []
     let full = path.hasPrefix("/") ? path : workingDirectory + "/" + path
-    for part in full.split(separator: "/") {
-      if part == "." { continue }
-      if part == ".." {
-        _ = parts.popLast()
-      } else {
-        parts.append(part)
-      }
-    }
+    var there = full.split(separator: "/")
     var missing: [Substring] = []
-    while !parts.isEmpty {
-      if let real = resolved("/" + parts.joined(separator: "/")) {
-        return ([Substring(real == "/" ? "" : real)] + missing).joined(separator: "/")
+    while !there.isEmpty {
+      if let real = resolved("/" + there.joined(separator: "/")) {
+        return joined(real.split(separator: "/"), missing)
       }
-      missing.insert(parts.removeLast(), at: 0)
+      missing.insert(there.removeLast(), at: 0)
     }
-    return "/" + missing.joined(separator: "/")
+    return joined([], missing)
+  }
+
+  /// What is not there yet has no links.
+  private static func joined(_ there: [Substring], _ missing: [Substring]) -> String {
+    var parts = there
+    for part in missing where part != "." {
+      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+    }
+    return "/" + parts.joined(separator: "/")
   }
 
   private static func resolved(_ path: String) -> String? {

@@ -34,8 +34,8 @@ package enum Spawn {
   package static func start(
     _ program: String, _ arguments: [String], streams: [Stream], environment: [String]? = nil
   ) throws(NotStarted) -> Int32 {
-    let words = unsafe WordList([program] + arguments)
-    let settings = unsafe environment.map { unsafe WordList($0) }
+    let words = WordList([program] + arguments)
+    let settings = environment.map { WordList($0) }
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -55,8 +55,10 @@ package enum Spawn {
     unsafe posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     var process = pid_t()
-    let code = unsafe posix_spawnp(
-      &process, program, &actions, &attributes, words.pointer, settings?.pointer ?? environ)
+    let code = withExtendedLifetime((words, settings)) {
+      unsafe posix_spawnp(
+        &process, program, &actions, &attributes, words.pointer, settings?.pointer ?? environ)
+    }
     guard code == 0 else { throw NotStarted(program: program, code: code) }
     return process
   }
@@ -80,7 +82,7 @@ package enum Spawn {
 }
 
 /// Words as C wants them: each ends with a zero, the list with a null pointer.
-private final class WordList {
+@safe private final class WordList {
   let pointer: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   private let count: Int
 

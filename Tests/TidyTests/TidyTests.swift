@@ -78,6 +78,19 @@ import Testing
     expectNone(problems)
   }
 
+  /// `Lock` is `Mutex` in every build but the thread sanitizer's: only there the compiler asks.
+  @Test func `what takes a lock imports the module that has it`() throws {
+    var problems: [String] = []
+    for file in try SourceFile.sources() where !file.path.hasPrefix("Sources/CairnDisk/") {
+      let code = file.code()
+      let isImported = code.contains { $0.hasSuffix("import CairnDisk") }
+      for (index, line) in code.enumerated() where line.contains(".withLock") && !isImported {
+        problems.append("\(file.place(index)): .withLock without CairnDisk")
+      }
+    }
+    expectNone(problems)
+  }
+
   /// Where a program that is wrong ends, because going on would spoil data.
   private static let endings = [
     // Values are checked where they come in; behind that a bad one can't be.

@@ -70,6 +70,29 @@ import Testing
     #expect(try leftovers() == [])
   }
 
+  @Test func `what a process has open is added to, and other files in dev are files`() throws {
+    _ = try scratch.write("said", "before\n")
+    for output in ["/dev/stdout", "/dev/fd/1"] {
+      let before = try scratch.text("said")
+      let shell = "exec \"$0\" export t \(output) --format jsonl --root \"$1\" >> \"$2\""
+      let process = Process()
+      process.executableURL = URL(filePath: "/bin/sh")
+      process.arguments = [
+        "-c", shell, Tool.directory + "cairn", scratch.root, scratch.path("said"),
+      ]
+      try process.run()
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 0)
+      #expect(try scratch.text("said").hasPrefix(before + line))
+    }
+    // Memory that has names: no place of devices.
+    guard FileManager.default.isWritableFile(atPath: "/dev/shm") else { return }
+    let file = "/dev/shm/cairn-test-\(UUID().uuidString)"
+    defer { unlink(file) }
+    #expect(try scratch.cairn("export", "t", file, "--format", "jsonl").status == 0)
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == line)
+  }
+
   @Test func `where nothing can be written nothing is left`() throws {
     try FileManager.default.createDirectory(
       atPath: scratch.path("directory"), withIntermediateDirectories: false)

@@ -18,10 +18,8 @@ extension Descriptor {
   static func replace(
     _ path: String, _ write: (([UInt8]) throws(CairnError) -> Void) throws -> Void
   ) throws {
-    // The names of what a process has open: a file that is there is added to.
-    if path.hasPrefix("/dev/") || path.hasPrefix("/proc/") {
-      return try writeInto(path, O_APPEND, write)
-    }
+    // A file that this process has open already is added to.
+    if isOpenDescriptor(path) { return try writeInto(path, O_APPEND, write) }
     var status = stat()
     guard unsafe stat(path, &status) == 0 else {
       // What a link leads to, and not the link, is what is to be made.
@@ -30,6 +28,12 @@ extension Descriptor {
     }
     guard status.st_mode & S_IFMT == S_IFREG else { return try writeInto(path, 0, write) }
     try install(try real(path), status, write)
+  }
+
+  /// Whether a path names what a process has open. Not all of /dev does: /dev/shm has files.
+  private static func isOpenDescriptor(_ path: String) -> Bool {
+    path == "/dev/stdout" || path == "/dev/stderr" || path.hasPrefix("/dev/fd/")
+      || path.hasPrefix("/proc/")
   }
 
   private static func isLink(_ path: String) -> Bool {

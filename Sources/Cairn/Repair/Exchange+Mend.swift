@@ -1,4 +1,5 @@
 internal import CairnBytes
+internal import CairnDisk
 internal import CairnLog
 internal import CairnMerge
 internal import CairnStore

@@ -92,9 +92,10 @@ package struct CommonBranch: Sendable {
     }
   }
 
-  /// Whether it is known how far a run had come that began with the delta `since`.
+  /// Whether it is known how far a run had come that began with the delta `since`. Where all are
+  /// known, one that is not among them never began: the delta that says so is damaged.
   func knowsRun(_ since: UInt64, _ name: FieldName) -> Bool {
-    knowsAdditions || since > last || additions[name]?.since == since
+    since > last || additions[name]?.since == since
   }
 }
 
