@@ -166,7 +166,11 @@ extension Store {
     if isAdopted {
       // In one go: nothing may be written here between the question and the switch.
       old = try withState { guarded throws(StoreError) in
-        try requireBlank(guarded)
+        do throws(StoreError) { try requireBlank(guarded) } catch {
+          // As large as the datastore, and named by nothing.
+          remove(path)
+          throw error
+        }
         let next = self.next(number, firstSegment, guarded)
         try writeAnother(next, path)
         return try switchOver(to: prepared, places, next, &guarded, isAdopted: true)

@@ -138,7 +138,11 @@ extension Store {
     try withTurn { () throws(StoreError) in
       _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
       try makeDirectoriesDurable()
-      let number = state.withLock { nextSnapshot($0.current) }
+      let (number, first) = try withState { guarded throws(StoreError) in
+        try requireBlank(guarded)
+        let first = guarded.tail.segment?.header.number ?? guarded.tail.nextNumber
+        return (nextSnapshot(guarded.current), first)
+      }
       let path =
         directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
       do throws(DiskError) {
@@ -148,10 +152,6 @@ extension Store {
         try machine.disk.rename(temporary, to: path)
         try machine.disk.syncDirectory(directory + "/" + FileName.snapshots)
       } catch { throw StoreError(LogError(error)) }
-      let first = try withState { guarded throws(StoreError) -> UInt64 in
-        try requireBlank(guarded)
-        return guarded.tail.segment?.header.number ?? guarded.tail.nextNumber
-      }
       try install(number: number, path: path, firstSegment: first, isAdopted: true)
     }
   }
