@@ -163,6 +163,9 @@ public final class DatastoreInspector {
       if inspection.snapshotPath != nil { report.files += 1 }
     } catch { report.problems.append(VerifyReport.Problem(error)) }
     report.bytes = snapshotBytes
+    if let missing = inspection.missingFirst(of: segments) {
+      report.problems.append(VerifyReport.Problem(StoreError(missing)))
+    }
     for segment in segments {
       report.files += 1
       report.bytes += segment.bytes

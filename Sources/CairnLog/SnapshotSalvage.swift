@@ -58,7 +58,7 @@ package final class SnapshotSalvage {
     /// Of the first block that was expected there.
     package var number: Int
     /// nil: nothing tells how many there were, if any.
-    package var count: Int? = 1
+    package var count: Int?
     package var range: Range<UInt64>
   }
 
@@ -328,7 +328,7 @@ package final class SnapshotSalvage {
     var start = offset + 1
     while start < end {
       let bytes = read(start, window + size)
-      if bytes.count <= size { return nil }
+      if bytes.count <= size { break }
       for index in 0..<(bytes.count - size) {
         let (raw, stored) = (Int(bytes.u32(at: index)), Int(bytes.u32(at: index + 4)))
         guard stored > 0, stored <= raw, raw <= SnapshotSalvage.largeMax,

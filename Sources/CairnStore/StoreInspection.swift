@@ -83,6 +83,16 @@ package struct StoreInspection {
     return result
   }
 
+  /// Numbers start where CURRENT says; nil if they do.
+  package func missingFirst(of segments: [Segment]) -> LogError? {
+    let first = segments.first?.number
+    let isMissing =
+      first.map { $0 != current.firstKept } ?? (current.firstKept < current.firstSegment)
+    guard isMissing else { return nil }
+    let path = directory + "/" + FileName.log + "/" + FileName.segment(current.firstKept)
+    return LogError(.missing, path, "the segment is missing")
+  }
+
   /// A segment follows the one before it, in number and by its chain hash.
   private func check(_ segment: inout Segment, after previous: Segment) {
     guard segment.problem == nil else { return }

@@ -160,22 +160,21 @@ extension StoreState {
   ) throws(StoreError) -> (size: Int, pending: Int) {
     let cell = tables[number].columns[column].cell(slot)
     let isPending = tables[number].isPending(slot, column)
+    // Edits of a list that another rule has hidden since, too: whatever is put ends them.
+    let lists = isPending ? 0 : tables[number].pendingListSize(slot, column)
     if cell.tag >= CellTag.no, cell.tag < CellTag.string {
-      return (Sizes.field, isPending ? Sizes.field : 0)
+      return (Sizes.field, isPending ? Sizes.field : lists)
     }
     if cell.tag == CellTag.editedList, !isPending {
-      return (
-        Sizes.field + tables[number].listSize(slot, column),
-        tables[number].pendingListSize(slot, column)
-      )
+      return (Sizes.field + tables[number].listSize(slot, column), lists)
     }
     if cell.tag != CellTag.none {
       let size = tables[number].pendingFieldSize(slot, column, ground)
-      return (size, isPending ? max(size, Sizes.field) : 0)
+      return (size, isPending ? max(size, Sizes.field) : lists)
     }
     // Pending without a cell: the record was deleted and inserted again, and the change's size
     // with it.
-    return (try tables[number].view(.slot(slot), column, &ground).fieldSize, 0)
+    return (try tables[number].view(.slot(slot), column, &ground).fieldSize, lists)
   }
 
   mutating func delete(_ number: Int, _ id: RecordName) throws(StoreError) {

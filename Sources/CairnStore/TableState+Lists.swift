@@ -202,6 +202,14 @@ extension TableState {
     put(slot, column, addList(list))
   }
 
+  /// Whether a field shows a list that is being edited, or has one with pending edits that another
+  /// rule, or an item's value, has hidden since.
+  @inline(__always)
+  func holdsList(_ slot: Int, _ column: Int) -> Bool {
+    columns[column].tag(slot) == CellTag.editedList
+      || pendingLists.contains { $0.key.isOf(slot, column) && !$0.isGone }
+  }
+
   /// Something else takes the place of a list: edits of it that are pending were for nothing.
   mutating func leaveList(_ slot: Int, _ column: Int) {
     for index in pendingLists.indices where pendingLists[index].key.isOf(slot, column) {

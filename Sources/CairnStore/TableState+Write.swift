@@ -28,7 +28,7 @@ extension TableState {
   /// with its arrays each time, and their reference counts took a quarter of a bulk load.
   @inline(__always)
   mutating func put(_ slot: Int, _ column: Int, _ cell: Cell) {
-    if mayEditLists, columns[column].tag(slot) == CellTag.editedList { leaveList(slot, column) }
+    if mayEditLists, holdsList(slot, column) { leaveList(slot, column) }
     let (old, stamp) = columns[column].replace(slot, with: cell, stamp: StampTable.pending)
     if stamp == StampTable.pending { return }
     undo.append(
@@ -57,8 +57,12 @@ extension TableState {
 
   mutating func delete(_ slot: Int) {
     let pending = pend(slot)
-    for column in columns.indices where columns[column].tag(slot) != CellTag.none {
-      put(slot, column, .none)
+    for column in columns.indices {
+      if columns[column].tag(slot) != CellTag.none {
+        put(slot, column, .none)
+      } else if !pendingLists.isEmpty {
+        leaveList(slot, column)
+      }
     }
     pendingRecords[pending].inserted = false
     pendingRecords[pending].deleted = pendingRecords[pending].existedBefore

@@ -57,6 +57,27 @@ struct ListCodingTests {
     }
   }
 
+  @Test func `of half a list the numbers that are there are mended, and nothing else`() {
+    let bytes = encoded([.int(7), .double(1), .string("text"), .double(2)])
+    let (first, last) = (bytes.count - 15 - 8, bytes.count - 8)
+    for length in 0...bytes.count {
+      var (stray, expected) = (bytes, bytes)
+      for offset in [first, last] {
+        for index in 0..<8 {
+          stray[offset + index] = 0xFF
+          guard offset + 8 <= length else {
+            expected[offset + index] = 0xFF
+            continue
+          }
+          expected[offset + index] = UInt8(
+            truncatingIfNeeded: Double.nan.canonicalBits >> UInt64(8 * index))
+        }
+      }
+      ListCoding.makeCanonical(&stray, 0..<length)
+      #expect(stray == expected, "\(length)")
+    }
+  }
+
   @Test func `truncations, flips and additions never trap`() {
     let bytes = encoded(Self.full)
     for length in 0..<bytes.count {

@@ -90,6 +90,31 @@ import Testing
     #expect(bench.files("/folder/p-n") == [])
   }
 
+  /// Copies in the trash of others may lack contents of its attachments, which stay for a month.
+  @Test func `what stays for a month does so by a clock that was years ahead, too`() async throws {
+    let day: Int64 = 24 * 3600 * 1000
+    let a = hooked()
+    try await a.with("n") { _ = try $0.addPhoto("r", [1, 2, 3]) }
+    func contents() -> Int {
+      bench.files("/folder/b-p-n").count
+    }
+    try await a.refresh()
+    #expect(contents() == 1)
+    try a.deleteDatastore("n")
+    let now = bench.clock.now()
+    bench.clock.set(now + 5000 * day)
+    for _ in 0..<4 { try await a.refresh() }
+    #expect(contents() == 1)
+    bench.clock.set(now)
+    try await a.refresh()
+    bench.clock.advance(by: 29 * day)
+    for _ in 0..<4 { try await a.refresh() }
+    #expect(contents() == 1)
+    bench.clock.advance(by: 2 * day)
+    for _ in 0..<4 { try await a.refresh() }
+    #expect(contents() == 0)
+  }
+
   @Test func `without a connection the round fails as ever`() async throws {
     let a = try await deleter()
     _ = refuse(.noConnection)

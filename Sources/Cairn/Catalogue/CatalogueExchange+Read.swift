@@ -237,7 +237,7 @@ extension CatalogueExchange {
     guard file.installation != 0 else { return true }
     let name = FileName.catalogue(installation: file.installation)
     guard let entry = entries.first(where: { $0.name == name }) else {
-      memory.withLock { $0.ownVersion = nil }
+      memory.withLock { $0.own = nil }
       guard file.own.revision > 0 else { return true }
       // Before it is written again: is this still the folder that it was written to?
       memory.withLock { $0.folderIdentity = nil }
@@ -245,8 +245,8 @@ extension CatalogueExchange {
       try installation.update { $0.isPublished = false }
       return true
     }
-    if memory.withLock({ $0.ownVersion == entry.version }) { return true }
-    memory.withLock { $0.ownVersion = nil }
+    if memory.withLock({ $0.own?.version == entry.version }) { return true }
+    memory.withLock { $0.own = nil }
     report.requests += 1
     let path = FileName.catalogue + "/" + name
     let bytes: [UInt8]
@@ -266,7 +266,7 @@ extension CatalogueExchange {
       return true
     }
     if isOurs(found, file) {
-      memory.withLock { $0.ownVersion = entry.version }
+      memory.withLock { $0.own = OwnFile(version: entry.version, nonce: found.nonce) }
       if found.nonce != file.own.nonce { try installation.update { $0.isPublished = false } }
       return true
     }

@@ -16,7 +16,12 @@ extension CatalogueExchange {
     let file = try installation.read()
     let now = machine.clock.now()
     for own in file.devices where own.generation < file.entry(own.id).generation {
-      let since = file.waiting[own].map { min($0, now) }
+      var since = file.waiting[own]
+      if let noted = since, noted > now {
+        // By a clock that has been put back since.
+        try installation.update { $0.waiting[own] = now }
+        since = now
+      }
       if let since, now - since < Trash.keepMilliseconds { continue }
       guard memory.withLock({ $0.removals[own]?.isDue() ?? true }) else { continue }
       let isRefused: Bool

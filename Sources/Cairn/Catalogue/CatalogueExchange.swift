@@ -18,8 +18,8 @@ final class CatalogueExchange: Sendable {
     var identityAttempt = IdentityAttempt()
     /// What a crash left in the root's quarantine was looked for.
     var hasSwept = false
-    /// Version of the own file in the folder that is known to be what was last written.
-    var ownVersion: String?
+    /// The own file as the folder has it, if that is known to be one that was written from here.
+    var own: OwnFile?
     /// How often in a row the folder has not given that file.
     var ownRefusals = 0
     /// Verdicts on files that can't be used, by name.
@@ -33,6 +33,11 @@ final class CatalogueExchange: Sendable {
     var removals: [InstallationFile.OwnDevice: Retry] = [:]
     /// The one among them that was refused last.
     var refusedRemoval: String?
+  }
+
+  struct OwnFile {
+    var version: String
+    var nonce: UInt64
   }
 
   enum Verdict {
@@ -172,7 +177,7 @@ final class CatalogueExchange: Sendable {
     _ installation: Installation, _ report: inout CatalogueReport
   ) async throws(CairnError) {
     let identity = memory.withLock { $0.folderIdentity }
-    let isVerified = memory.withLock { $0.ownVersion != nil }
+    let seen = memory.withLock { $0.own }
     let own: CatalogueFile? = try installation.update { (file: inout InstallationFile) in
       if let identity, file.folder != identity {
         file.folder = identity
@@ -180,7 +185,8 @@ final class CatalogueExchange: Sendable {
       }
       if file.isPublished { return nil }
       // Before it goes up, so that it is known again whatever happens on the way.
-      if isVerified { file.confirmedNonce = file.own.nonce }
+      // What could not be written never was there, however often it was tried.
+      if let seen { file.confirmedNonce = seen.nonce }
       while file.installation == 0 { file.installation = machine.random.next() }
       file.own.installation = file.installation
       file.own.folder = file.folder
@@ -190,7 +196,7 @@ final class CatalogueExchange: Sendable {
       return file.own
     }
     guard let own else { return }
-    memory.withLock { $0.ownVersion = nil }
+    memory.withLock { $0.own = nil }
     let bytes = own.encoded()
     let name = FileName.catalogue(installation: own.installation)
     report.requests += 1
@@ -199,7 +205,9 @@ final class CatalogueExchange: Sendable {
       throw CairnError(
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
-    memory.withLock { ($0.ownVersion, $0.ownRefusals) = (entry.version, 0) }
+    memory.withLock { memory in
+      (memory.own, memory.ownRefusals) = (OwnFile(version: entry.version, nonce: own.nonce), 0)
+    }
     report.hasPublished = true
   }
 }

@@ -14,7 +14,9 @@ enum LogCheck {
     do throws(StoreError) { datastore.segments = try inspection.segments() } catch {
       return [datastore.finding(name, .error, error.message, command: datastore.repair)]
     }
-    var findings = missingFirst(datastore, current)
+    var findings = inspection.missingFirst(of: datastore.segments).map { error in
+      [datastore.finding(name, error, "the datastore can't be opened")]
+    } ?? []
     for segment in datastore.segments {
       findings += problem(of: segment, datastore)
       do throws(StoreError) {
@@ -29,23 +31,6 @@ enum LogCheck {
       }
     }
     return findings
-  }
-
-  /// Numbers start where CURRENT says.
-  private static func missingFirst(
-    _ datastore: ExaminedDatastore, _ current: CurrentFile
-  ) -> [Finding] {
-    let first = datastore.segments.first?.number
-    let isMissing =
-      first.map { $0 != current.firstKept } ?? (current.firstKept < current.firstSegment)
-    guard isMissing else { return [] }
-    let path =
-      datastore.directory + "/" + FileName.log + "/" + FileName.segment(current.firstKept)
-    return [
-      datastore.finding(
-        name, LogError(.missing, path, "the segment is missing"),
-        "the datastore can't be opened")
-    ]
   }
 
   private static func problem(

@@ -1,0 +1,132 @@
+import CairnDisk
+import CairnLog
+import CairnMerge
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import CairnStore
+
+/// What the trash of a datastore keeps, and how long.
+@Suite struct TrashKeepingTests {
+  private let clock = ManualClock()
+  private let random = SeededRandom(1)
+  private let disk: MemoryDisk
+
+  init() throws {
+    disk = MemoryDisk(clock: clock)
+    try disk.createDirectory("/s")
+  }
+
+  private func trash(bytes: Int = 1 << 20) -> RecordTrash {
+    var options = StoreOptions()
+    options.trashMilliseconds = 1000
+    options.trashBytes = bytes
+    return RecordTrash(
+      store: "/s", datastore: 7, options: options,
+      machine: Machine(disk: disk, clock: clock, random: random))
+  }
+
+  private func record(_ id: String, bytes: Int = 10) -> KeptRecord {
+    let content = FieldValue.bytes([UInt8](repeating: 7, count: bytes))
+    return KeptRecord(
+      dot: Dot(device: DeviceID(rawValue: 9), sequence: 1), time: clock.now(), table: "t",
+      id: RecordName(id), fields: [KeptRecord.Field(name: "b", value: content)])
+  }
+
+  private func ids(_ trash: RecordTrash) throws -> [String] {
+    let (files, problems) = try trash.contents()
+    #expect(problems.isEmpty)
+    return files.flatMap { $0.records.map(\.id.text) }
+  }
+
+  @Test(arguments: [1_700_000_000_000, 0, -5] as [Int64])
+  func `what goes in one millisecond is kept side by side`(time: Int64) throws {
+    clock.set(time)
+    for id in ["first", "second", "third"] { try trash().keep([record(id)], durable: true) }
+    #expect(try ids(trash()) == ["first", "second", "third"])
+  }
+
+  @Test func `what is too old is neither shown nor kept, and not a moment before`() throws {
+    try trash().keep([record("r")], durable: true)
+    clock.advance(by: 1000)
+    trash().purge()
+    #expect(try ids(trash()) == ["r"])
+    clock.advance(by: 1)
+    // Not even before it is removed: the contents of its attachments may be gone.
+    #expect(try ids(trash()) == [])
+    #expect(disk.paths().count == 1)
+    trash().purge()
+    #expect(disk.paths().isEmpty)
+  }
+
+  @Test func `a clock that was set back keeps what there is`() throws {
+    try trash().keep([record("later")], durable: true)
+    clock.advance(by: -1_000_000)
+    trash().purge()
+    #expect(try ids(trash()) == ["later"])
+    try trash().keep([record("earlier")], durable: true)
+    #expect(try ids(trash()) == ["earlier", "later"])
+  }
+
+  @Test func `a record that is too large is counted, and the others are kept`() throws {
+    let trash = trash(bytes: 250)
+    try trash.keep(
+      [record("a"), record("large", bytes: 300), record("b")], durable: true)
+    #expect(try ids(trash) == ["a", "b"])
+    #expect(try trash.contents().files.map(\.notKept) == [1])
+    // All that is kept fits into what may be there.
+    #expect(disk.usedBytes <= 250)
+  }
+
+  /// Somebody wanted it gone.
+  @Test func `what is removed up to a time does not come back with a power cut`() throws {
+    try trash().keep([record("a")], durable: true)
+    let time = clock.now()
+    clock.advance(by: 1)
+    try trash().keep([record("b")], durable: true)
+    try trash().empty(through: time)
+    #expect(try ids(trash()) == ["b"])
+    #expect(disk.crash(keep: .nothingUnsynced).paths().count == 1)
+  }
+
+  /// Of what waits for its time the trash must not: a power cut would leave the delete alone.
+  @Test(arguments: [StoreOptions.Durability.full, .periodic(milliseconds: 1000), .none])
+  func `it is durable before a delete is, unless nothing is`(
+    durability: StoreOptions.Durability
+  ) throws {
+    let author = try StoreDevice(1)
+    try author.store.insert("r", ["n": 7])
+    try author.store.sync()
+    let insert = try author.store.pack()
+    try author.store.delete("r")
+    try author.store.sync()
+    let delete = try author.store.pack(after: 1)
+    let device = try StoreDevice(2) {
+      $0.durability = durability
+      $0.trashMilliseconds = 1 << 40
+    }
+    try device.store.sync(packs: [insert])
+    let syncs = Lock(0)
+    device.disk.intercept { operation in
+      if operation.verb == "sync", operation.path.hasPrefix(StoreDevice.directory + "/trash") {
+        syncs.withLock { $0 += 1 }
+      }
+      return nil
+    }
+    try device.store.sync(packs: [delete])
+    device.disk.intercept(nil)
+    #expect(try device.store.deletedRecords().records.map(\.id.text) == ["r"])
+    let count = syncs.withLock { $0 }
+    if durability == StoreOptions.Durability.none {
+      #expect(count == 0, "nobody waits for a disk")
+      return
+    }
+    // The file, and its name.
+    #expect(count == 2)
+    try device.store.flush()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("r") == nil)
+    #expect(try device.store.deletedRecords().records.map(\.id.text) == ["r"])
+  }
+}

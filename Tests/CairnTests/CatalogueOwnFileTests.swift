@@ -1,0 +1,64 @@
+import TestSupport
+import Testing
+
+@testable import Cairn
+
+/// An installation's own file in the folder: by whom it was written, and when it is written over.
+@Suite struct CatalogueOwnFileTests {
+  private let bench = CatalogueBench()
+
+  private func hooked(_ hook: HookedFolder.Switch) -> DatastoreManager {
+    let machine = bench.machine
+    return DatastoreManager(
+      root: "/a", account: Account(user: "ann", folder: .directory("/folder")),
+      folder: { HookedFolder(base: DirectoryFolder("/folder", machine: machine), hook: hook) },
+      options: bench.options, machine: machine)
+  }
+
+  /// Somebody has used a newer version of the app on this root, and is back at this one.
+  @Test func `one in a newer version ends the round, and is not written over`() async throws {
+    let a = bench.manager("a")
+    try await a.with("n")
+    try await a.refresh()
+    let path = "/folder/catalogue/" + (try #require(bench.catalogues.first))
+    var bytes = try #require(bench.disk.bytes(path))
+    bytes[10] = 9
+    let newer = bytes.resummed()
+    bench.clock.advance(by: 5)
+    try bench.disk.setBytes(path, newer)
+    for (manager, id) in [(a, "m"), (bench.manager("a"), "o")] {
+      // Something to say.
+      try await manager.with(id)
+      for _ in 0..<2 { #expect(await manager.refreshError()?.code == .needsNewerVersion) }
+      #expect(bench.disk.bytes(path) == newer && bench.catalogues.count == 1)
+    }
+  }
+
+  /// A name that is left stays in the folder as an installation that nobody is any more.
+  @Test(arguments: [1, 2, 4], [false, true])
+  func `an installation keeps its name however often its file could not be written`(
+    failures: Int, restarts: Bool
+  ) async throws {
+    let hook = HookedFolder.Switch()
+    var a = hooked(hook)
+    try await a.with("x")
+    try await a.refresh()
+    let names = bench.catalogues
+    #expect(names.count == 1)
+    try await a.with("y")
+    hook.set { request, path throws(CairnError) in
+      guard request == .write, path.hasSuffix(".cat") else { return }
+      throw CairnError(.diskSpace, "no room", file: path)
+    }
+    for _ in 0..<failures {
+      #expect(await a.refreshError()?.code == .diskSpace)
+      if restarts { a = hooked(hook) }
+    }
+    hook.set(nil)
+    #expect(try await a.refresh().hasPublished)
+    #expect(bench.catalogues == names)
+    let b = bench.manager("b")
+    try await b.refresh()
+    #expect(try b.ids() == ["x", "y"])
+  }
+}

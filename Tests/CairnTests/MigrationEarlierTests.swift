@@ -1,0 +1,44 @@
+import Cairn
+import CairnDisk
+import TestSupport
+import Testing
+
+/// What a migration says of one before it that was interrupted.
+@Suite struct MigrationEarlierTests {
+  private struct NeverThere: Error {}
+
+  /// The app is killed in the middle of a move, as soon as a file is there.
+  private func killed(when path: String) async throws -> CatalogueBench {
+    for step in 1..<1000 {
+      let bench = CatalogueBench(seed: 3)
+      let local = bench.local("l")
+      for id in ["one", "two"] { try await local.with(id) { try $0.add("of-" + id) } }
+      bench.disk.powerOff(before: bench.disk.operations + step)
+      do { try local.migrate(to: bench.manager("a")) } catch {}
+      bench.disk.heal()
+      if bench.disk.bytes(path) != nil { return bench }
+    }
+    throw NeverThere()
+  }
+
+  /// From the target's note on, a move only goes forward.
+  @Test(arguments: [("/l/MIGRATION", false), ("/a/MIGRATION", true)])
+  func `one that was interrupted is completed and told, or done anew`(
+    path: String, isDecided: Bool
+  ) async throws {
+    let bench = try await killed(when: path)
+    #expect((bench.disk.bytes("/a/MIGRATION") != nil) == isDecided)
+    let report = try bench.local("l").migrate(to: bench.manager("a"))
+    #expect(report.hasCompletedEarlier == isDecided)
+    // What it moved then is not told again.
+    #expect(report.datastores.map(\.id) == (isDecided ? [] : ["one", "two"]))
+    #expect(bench.files("/l").filter { $0.hasPrefix("p-") } == [])
+    let a = bench.manager("a")
+    #expect(try a.ids() == ["one", "two"])
+    for id in ["one", "two"] {
+      let datastore = try a.openDatastore(id)
+      #expect(try datastore.ids() == ["of-" + id])
+      try datastore.close()
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import TestSupport
+import Testing
+
+/// One `cairn sync` may be several rounds: what it says is what all of them have done.
+@Suite struct SyncRoundsTests {
+  let scratch: Scratch
+  let (a, b, c): (String, String, String)
+
+  init() throws {
+    scratch = try Scratch()
+    (a, b, c) = (scratch.path("a"), scratch.path("b"), scratch.path("c"))
+    let file = try scratch.write("in.csv", "k,x,y\nr1,0,0\nr2,0,0\nr3,0,0\n")
+    let folder = scratch.path("folder")
+    try scratch.succeed("import", "t", file, "--key", "k", "--folder", folder, root: a)
+    try scratch.succeed("sync", root: a)
+    for root in [b, c] {
+      try scratch.succeed("sync", "--folder", folder, "--user", "me", root: root)
+    }
+    try scratch.succeed("set", "t", "r1", "y=1", root: c)
+    try scratch.succeed("sync", root: c)
+    try meet()
+  }
+
+  private func meet() throws {
+    for root in [a, b, a] { try scratch.succeed("sync", root: root) }
+  }
+
+  private func device() throws -> String {
+    let list = try json(scratch.succeed("devices", "--json", root: c))
+    return try #require(list["thisDevice"] as? String)
+  }
+
+  private func segments() throws -> Set<String> {
+    Set(try scratch.files(below: "folder").filter { $0.hasSuffix(".seg") })
+  }
+
+  @Test func `what the rounds of a return have published and fetched is added up`() throws {
+    let old = try device()
+    try scratch.succeed("set", "t", "r2", "y=7", root: c)
+    try scratch.succeed("delete", "t", "r3", root: a)
+    try scratch.succeed("devices", "--retire", old, root: a)
+    for _ in 0..<3 { try meet() }
+    let before = try segments()
+    let report = try json(scratch.succeed("sync", "--json", root: c))
+    let new = try device()
+    #expect(new != old && report["newDevice"] as? String == new)
+    // Under the old id in the round in which it hears of that, and under the new one in the last.
+    let files = try segments().subtracting(before)
+    let authors = Set(files.compactMap { $0.split(separator: "/").last?.prefix(16) })
+    #expect(authors == [old[...], new[...]], "\(files)")
+    let published = try #require(report["published"] as? [String: Any])
+    #expect((published["deltas"] as? Int ?? 0) >= 2, "\(report)")
+    // The others' two commits, which came in the first.
+    let fetched = try #require(report["fetched"] as? [String: Any])
+    #expect((fetched["deltas"] as? Int ?? 0) >= 2, "\(report)")
+  }
+}
