@@ -6,26 +6,21 @@
 
 /// Paths as text.
 enum PathName {
-  /// An absolute path without "." and "..", links followed as far as the path exists: a step up
-  /// from what a link leads to is taken there, as the system takes it.
+  /// An absolute path without "." and "..", links followed where there are any: a step up from what
+  /// a link leads to is taken there, as the system takes it.
   static func absolute(_ path: String) -> String {
     let full = path.hasPrefix("/") ? path : workingDirectory + "/" + path
-    var there = full.split(separator: "/")
-    var missing: [Substring] = []
-    while !there.isEmpty {
-      if let real = resolved("/" + there.joined(separator: "/")) {
-        return joined(real.split(separator: "/"), missing)
+    // Without links as far as it exists, so that a step up is to the parent.
+    var parts: [Substring] = []
+    for part in full.split(separator: "/") where part != "." {
+      if part == ".." {
+        _ = parts.popLast()
+        continue
       }
-      missing.insert(there.removeLast(), at: 0)
-    }
-    return joined([], missing)
-  }
-
-  /// What is not there yet has no links.
-  private static func joined(_ there: [Substring], _ missing: [Substring]) -> String {
-    var parts = there
-    for part in missing where part != "." {
-      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+      parts.append(part)
+      if let real = resolved("/" + parts.joined(separator: "/")) {
+        parts = real.split(separator: "/")
+      }
     }
     return "/" + parts.joined(separator: "/")
   }

@@ -176,7 +176,11 @@ extension Store {
         return try switchOver(to: prepared, places, next, &guarded, isAdopted: true)
       }
     } else {
-      let next = try withState { self.next(number, firstSegment, $0) }
+      let next: CurrentFile
+      do throws(StoreError) { next = try withState { self.next(number, firstSegment, $0) } } catch {
+        remove(path)
+        throw error
+      }
       try write(next, path)
       old = try withState { guarded throws(StoreError) in
         try switchOver(to: prepared, places, next, &guarded, isAdopted: false)
@@ -334,7 +338,7 @@ extension Store {
     state.withLock { _ in trash.sweep() }
   }
 
-  /// Best effort: what can't be removed is not named anywhere, and goes at the next open.
+  /// Best effort: what can't be removed is not named anywhere, and goes with the next compaction.
   func remove(_ path: String) {
     do { try machine.disk.remove(path) } catch {}
   }

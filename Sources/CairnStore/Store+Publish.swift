@@ -151,7 +151,10 @@ extension Store {
         try file.sync()
         try machine.disk.rename(temporary, to: path)
         try machine.disk.syncDirectory(directory + "/" + FileName.snapshots)
-      } catch { throw StoreError(LogError(error)) }
+      } catch {
+        remove(path)
+        throw StoreError(LogError(error))
+      }
       try install(number: number, path: path, firstSegment: first, isAdopted: true)
     }
   }

@@ -54,8 +54,7 @@ extension StoreState {
         // The record's own 100 stays when something else takes the list's place.
         let changeSize = tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
         if pendingNumber == tables[number].pendingLists.count {
-          let key = ListKey(slot: slot, column: column, root: root)
-          tables[number].pendingLists.append(PendingList(key: key))
+          tables[number].addPendingList(ListKey(slot: slot, column: column, root: root))
         }
         tables[number].pendingLists[pendingNumber].size += effect.pending - changeSize
       }
@@ -129,7 +128,8 @@ extension StoreState {
     let isTooLong = list.isTooLong(
       growing: effect.growth, nodes: operation.nodes, rule, limits)
     effect.growth += Sizes.field
-    effect.pending = effect.growth
+    // What is put ends the edits of a list that is hidden.
+    effect.pending = effect.growth - tables[number].pendingListSize(slot, column)
     if tables[number].pendingMarks[slot] == 0 { effect.pending += Sizes.change }
     try check(limits, number, id, slot, effect)
     if isTooLong { throw tooLong(id, tables[number].fieldNames[column]) }

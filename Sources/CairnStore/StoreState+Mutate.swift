@@ -160,7 +160,7 @@ extension StoreState {
   ) throws(StoreError) -> (size: Int, pending: Int) {
     let cell = tables[number].columns[column].cell(slot)
     let isPending = tables[number].isPending(slot, column)
-    // Edits of a list that another rule has hidden since, too: whatever is put ends them.
+    // Edits of a list that is hidden by now, too: whatever is put ends them.
     let lists = isPending ? 0 : tables[number].pendingListSize(slot, column)
     if cell.tag >= CellTag.no, cell.tag < CellTag.string {
       return (Sizes.field, isPending ? Sizes.field : lists)

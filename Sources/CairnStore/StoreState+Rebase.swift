@@ -90,7 +90,7 @@ extension TableState {
       // Whatever becomes of one: the others keep their numbers.
       let slot = moved[Int(list.key.slot)]
       let key = ListKey(slot: slot ?? 0, column: Int(list.key.column), root: list.key.root)
-      var copy = PendingList(key: key)
+      var copy = PendingList(key: key, previous: list.previous)
       copy.size = list.size
       copy.isGone = list.isGone || slot == nil
       pendingLists.append(copy)

@@ -59,7 +59,7 @@ extension TableState {
     return Cell(tag: CellTag.editedList, word: UInt64(lists.count - 1))
   }
 
-  private mutating func free(_ cell: Cell) {
+  mutating func free(_ cell: Cell) {
     guard cell.tag == CellTag.editedList, cell.word != TableState.listInState.word else { return }
     lists[Int(cell.word)] = ListState(plain: [], isCreated: false)
     freeLists.append(Int(cell.word))
@@ -113,11 +113,6 @@ extension TableState {
     }
     set(slot, column, new, stamp: StampTable.settled)
     return Sizes.field(value)
-  }
-
-  /// What pending edits of a field's lists count with in the pending delta.
-  func pendingListSize(_ slot: Int, _ column: Int) -> Int {
-    pendingLists.reduce(0) { $0 + ($1.key.isOf(slot, column) && !$1.isGone ? $1.size : 0) }
   }
 
   /// What a pending field counts with.
@@ -200,24 +195,6 @@ extension TableState {
   /// Puts a new list into an absent field.
   mutating func createList(_ slot: Int, _ column: Int, _ list: ListState) {
     put(slot, column, addList(list))
-  }
-
-  /// Whether a field shows a list that is being edited, or has one with pending edits that another
-  /// rule, or an item's value, has hidden since.
-  @inline(__always)
-  func holdsList(_ slot: Int, _ column: Int) -> Bool {
-    columns[column].tag(slot) == CellTag.editedList
-      || pendingLists.contains { $0.key.isOf(slot, column) && !$0.isGone }
-  }
-
-  /// Something else takes the place of a list: edits of it that are pending were for nothing.
-  mutating func leaveList(_ slot: Int, _ column: Int) {
-    for index in pendingLists.indices where pendingLists[index].key.isOf(slot, column) {
-      if pendingLists[index].isGone { continue }
-      withPending(pendingLists[index].key) { $0.rollBack() }
-      pendingLists[index].isGone = true
-    }
-    if isPending(slot, column) { free(columns[column].cell(slot)) }
   }
 
   // MARK: commits

@@ -28,7 +28,7 @@ extension TableState {
   /// with its arrays each time, and their reference counts took a quarter of a bulk load.
   @inline(__always)
   mutating func put(_ slot: Int, _ column: Int, _ cell: Cell) {
-    if mayEditLists, holdsList(slot, column) { leaveList(slot, column) }
+    if mayEditLists, mayHaveEdits(slot, column) { leaveList(slot, column) }
     let (old, stamp) = columns[column].replace(slot, with: cell, stamp: StampTable.pending)
     if stamp == StampTable.pending { return }
     undo.append(
@@ -60,7 +60,7 @@ extension TableState {
     for column in columns.indices {
       if columns[column].tag(slot) != CellTag.none {
         put(slot, column, .none)
-      } else if !pendingLists.isEmpty {
+      } else if pendingRecords[pending].lastList != 0 {
         leaveList(slot, column)
       }
     }

@@ -81,6 +81,8 @@ struct TableState {
     var changeSize = 0
     /// Row in the delta that is being built.
     var row: UInt32 = .max
+    /// The number of the last of its lists with pending edits, plus one.
+    var lastList: UInt32 = 0
 
     var existedBefore: Bool { flagsBefore & Flag.exists != 0 }
   }

@@ -7,7 +7,7 @@ import Testing
 /// takes its place all the same.
 @Suite struct ListHiddenTests {
   enum Ending: CaseIterable {
-    case number, list, nothing, delete
+    case number, list, nothing, delete, begun
   }
 
   private let b: StoreDevice
@@ -52,6 +52,8 @@ import Testing
     case .list: try device.store.set("r", ["l": .list([2, 3])])
     case .nothing: try device.store.set("r", ["l": nil, "n": 2])
     case .delete: try device.store.delete("r")
+    // Where nothing shows, it begins a list.
+    case .begun: try append(3, to: device)
     }
   }
 
@@ -68,9 +70,11 @@ import Testing
   func `its edits are for nothing, and written nowhere`(
     ending: Ending, other: FieldValue?
   ) throws {
+    if ending == .begun, other != nil { return }
     try prepare(hiddenBy: other)
     try end(ending, edited)
     try end(ending, twin)
+    #expect(edited.store.totals.pending == twin.store.totals.pending)
     #expect(try StoreContent(edited.store) == StoreContent(twin.store))
     for a in [edited, twin] { try a.store.sync() }
     #expect(try edited.store.pack(after: 2).count == twin.store.pack(after: 2).count)
@@ -84,11 +88,27 @@ import Testing
     try checkOthers()
   }
 
-  @Test func `what is put counts with itself, and no more`() throws {
-    try prepare(hiddenBy: 5)
-    try end(.list, edited)
-    try end(.list, twin)
+  @Test(arguments: [5, "text", nil] as [FieldValue?])
+  func `a compaction in between takes along what is hidden`(other: FieldValue?) throws {
+    try prepare(hiddenBy: other)
+    for a in [edited, twin] {
+      _ = try a.store.compact()
+      try end(.list, a)
+    }
     #expect(edited.store.totals.pending == twin.store.totals.pending)
+    for a in [edited, twin] { try a.store.sync() }
+    #expect(try edited.store.pack(after: 2).count == twin.store.pack(after: 2).count)
+    try checkOthers()
+  }
+
+  @Test func `a field is set beside it, and it keeps its edits`() throws {
+    try prepare(hiddenBy: 5)
+    try edited.store.set("r", ["n": 3])
+    try edited.store.sync()
+    try edited.store.setRule(.max, table: "t", field: "l")
+    #expect(try edited.store.get("r") == ["l": .list([1, 10]), "n": 3])
+    try edited.store.sync()
+    try checkOthers()
   }
 
   @Test func `a rollback gives back what it had`() throws {

@@ -9,7 +9,7 @@ import Testing
 
 /// Whoever brings much in little time waits for the compaction that folds it: otherwise what comes
 /// meanwhile would be in memory twice. Nobody who sits in front of it waits.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LoadingWaitTests {
   private func device(overlayBytes: Int = 1000) throws -> StoreDevice {
     try StoreDevice(1) {

@@ -317,7 +317,7 @@ struct StoreJoinTests {
 
   /// If the second commit waited for the compaction, which waits for the join, this would never
   /// end.
-  @Test(.timeLimit(.minutes(5)))
+  @Test(.timeLimit(.minutes(20)))
   func `a commit during a join does not wait for a compaction that waits for the join`() throws {
     let a = try StoreDevice(1) {
       $0.compactsAutomatically = true

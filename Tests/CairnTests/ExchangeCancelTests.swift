@@ -6,7 +6,7 @@ import Testing
 @testable import Cairn
 
 /// Whoever does not want an exchange any more does not wait for the folder.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ExchangeCancelTests {
   private let bench: FolderWorkbench
   private let gate = FarFolder.Gate()

@@ -29,6 +29,7 @@ import Testing
   @Test func `links lead no root into the folder, and no folder into the root`() throws {
     for (root, folder) in [
       ("link", "folder"), ("link/root", "folder"), ("link/not/yet", "folder"), ("deep", "folder"),
+      ("notyet/../link/root", "folder"), ("apart/no/../../deep/../x", "folder"),
       ("./link/../link", "folder"), ("folder", "deep"), ("folder/sub", "link"), ("deep/x", "deep"),
     ] {
       let error = #expect(throws: CairnError.self, "\(root) \(folder)") {

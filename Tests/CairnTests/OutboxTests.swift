@@ -214,7 +214,7 @@ import Testing
   // MARK: in the background
 
   /// Nothing watches these folders, and the next look at them is an hour away.
-  @Test(.timeLimit(.minutes(5)))
+  @Test(.timeLimit(.minutes(20)))
   func `what is queued, and the end of a suspension, wake the background`() async throws {
     let bench = MappingBench()
     bench.options.pollSeconds = 3600...3600

@@ -180,7 +180,7 @@ import Testing
   }
 
   /// Nothing watches this folder, and the next look at it is an hour away: only the commit is left.
-  @Test(.timeLimit(.minutes(5)))
+  @Test(.timeLimit(.minutes(20)))
   func `a commit wakes the exchange in the background`() async throws {
     bench.options.pollSeconds = 3600...3600
     let a = try bench.open("a", hook)

@@ -7,7 +7,7 @@ import Testing
 @testable import Cairn
 
 /// Several transfers at once: each has a rest of its own, and what is shown is the sum.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct TransferJobTests {
   private let gauge = TransferGauge()
   private let one: TransferJob

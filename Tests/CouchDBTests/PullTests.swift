@@ -246,7 +246,7 @@ import Testing
     await world.end()
   }
 
-  @Test(.timeLimit(.minutes(2)), arguments: [1, 3])
+  @Test(.timeLimit(.minutes(20)), arguments: [1, 3])
   func `as many requests are under way at once as the options say`(_ most: Int) async throws {
     let world = try await CouchWorld()
     for index in 0..<9 { try await world.put("d\(index)", "{}") }

@@ -32,7 +32,7 @@ extension Descriptor {
 
   /// Whether a path names what a process has open. Not all of /dev does: /dev/shm has files.
   private static func isOpenDescriptor(_ path: String) -> Bool {
-    path == "/dev/stdout" || path == "/dev/stderr" || path.hasPrefix("/dev/fd/")
+    ["/dev/stdin", "/dev/stdout", "/dev/stderr"].contains(path) || path.hasPrefix("/dev/fd/")
       || path.hasPrefix("/proc/")
   }
 

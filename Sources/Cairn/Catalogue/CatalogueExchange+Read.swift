@@ -245,7 +245,11 @@ extension CatalogueExchange {
       try installation.update { $0.isPublished = false }
       return true
     }
-    if memory.withLock({ $0.own?.version == entry.version }) { return true }
+    if let own = memory.withLock({ $0.own }), own.version == entry.version {
+      // Another process may have tried to write the next one.
+      if own.nonce != file.own.nonce { try installation.update { $0.isPublished = false } }
+      return true
+    }
     memory.withLock { $0.own = nil }
     report.requests += 1
     let path = FileName.catalogue + "/" + name

@@ -185,7 +185,7 @@ final class CatalogueExchange: Sendable {
       }
       if file.isPublished { return nil }
       // Before it goes up, so that it is known again whatever happens on the way.
-      // What could not be written never was there, however often it was tried.
+      // What could not be written is taken for never having been there, however often it was tried.
       if let seen { file.confirmedNonce = seen.nonce }
       while file.installation == 0 { file.installation = machine.random.next() }
       file.own.installation = file.installation
@@ -205,6 +205,7 @@ final class CatalogueExchange: Sendable {
       throw CairnError(
         .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
     }
+    try installation.update { $0.confirmedNonce = own.nonce }
     memory.withLock { memory in
       (memory.own, memory.ownRefusals) = (OwnFile(version: entry.version, nonce: own.nonce), 0)
     }

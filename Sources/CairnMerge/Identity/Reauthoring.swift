@@ -67,7 +67,7 @@ package struct Reauthoring: Sendable {
       // Cuts are about the deltas that they were made with.
       delta.drop(table: Cut.table)
       delta.dependencies = dependencies(delta)
-      if isRenamed { rename(&delta, reader.records) }
+      if isRenamed { try rename(&delta, reader.records) }
       if isUncertain { return }
       writer.append(delta, heap: reader.heap, names: reader.records, map: &map)
       if writer.byteCount >= Reauthoring.packBytes {
@@ -100,12 +100,15 @@ package struct Reauthoring: Sendable {
     return Array(seen.meet(present).entries)
   }
 
-  private mutating func rename(_ delta: inout Delta, _ names: [RecordName]) {
+  private mutating func rename(_ delta: inout Delta, _ names: [RecordName]) throws(DecodeError) {
     let sequence = delta.dot.sequence
     delta.forEachAddition(names) { name, addition in
       if !common.knowsRun(addition.since, name) { isUncertain = true }
       runs[name, default: []].append(
         CommonBranch.Run(since: addition.since, last: sequence, total: addition.total))
+    }
+    if isUncertain, common.knowsAdditions {
+      throw .malformed("a sum that goes on with a run which never began")
     }
     if isUncertain { return }
     for section in delta.sections {

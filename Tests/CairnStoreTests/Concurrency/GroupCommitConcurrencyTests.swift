@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Who syncs for whom.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct GroupCommitConcurrencyTests {
   /// A log of which nothing is there but how long it is, and up to where syncs have come.
   private final class Log: Sendable {

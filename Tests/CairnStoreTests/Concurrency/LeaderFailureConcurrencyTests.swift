@@ -6,7 +6,7 @@ import Testing
 @testable import CairnStore
 
 /// One syncs for all who wait, and fails.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LeaderFailureConcurrencyTests {
   /// Their frames come before its own: whoever took them for durable would have lost them.
   @Test func `who waits for a sync that fails is neither let go nor told, and syncs itself`()

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// A segment that one thread syncs while another one closes it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SealConcurrencyTests {
   /// A disk tells a failure once, to whoever asks first. After that a sync says yes, and what it
   /// was to make durable is gone.
