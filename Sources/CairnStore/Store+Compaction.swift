@@ -150,36 +150,24 @@ extension Store {
   func install(
     number: UInt64, path: String, firstSegment: UInt64, isAdopted: Bool = false
   ) throws(StoreError) {
-    var base: BaseSnapshot
-    do throws(StoreError) { base = try openBase(number, path) } catch {
-      remove(path)
-      throw error
-    }
+    var base = try orRemove(path) { () throws(StoreError) in try openBase(number, path) }
     prepareIndexes(&base)
-    var found: [String: [RecordName: RowPlace]] = [:]
-    do throws(StoreError) { if !isAdopted { found = try prepareBlocks(&base) } } catch {
-      remove(path)
-      throw error
+    let found = try orRemove(path) { () throws(StoreError) in
+      isAdopted ? [:] : try prepareBlocks(&base)
     }
     let (prepared, places) = (base, found)
     let old: [UInt64]
     if isAdopted {
       // In one go: nothing may be written here between the question and the switch.
       old = try withState { guarded throws(StoreError) in
-        do throws(StoreError) { try requireBlank(guarded) } catch {
-          // As large as the datastore, and named by nothing.
-          remove(path)
-          throw error
-        }
+        try orRemove(path) { () throws(StoreError) in try requireBlank(guarded) }
         let next = self.next(number, firstSegment, guarded)
         try writeAnother(next, path)
         return try switchOver(to: prepared, places, next, &guarded, isAdopted: true)
       }
     } else {
-      let next: CurrentFile
-      do throws(StoreError) { next = try withState { self.next(number, firstSegment, $0) } } catch {
-        remove(path)
-        throw error
+      let next = try orRemove(path) { () throws(StoreError) in
+        try withState { self.next(number, firstSegment, $0) }
       }
       try write(next, path)
       old = try withState { guarded throws(StoreError) in
@@ -189,6 +177,17 @@ extension Store {
     sweep(keeping: number)
     for segment in old {
       remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
+    }
+  }
+
+  /// A step before CURRENT may name a new snapshot: where it fails, no file as large as the
+  /// datastore is left.
+  private func orRemove<R>(
+    _ path: String, _ body: () throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    do throws(StoreError) { return try body() } catch {
+      remove(path)
+      throw error
     }
   }
 

@@ -117,4 +117,22 @@ struct DeltaRefusalTests {
     #expect(failure(head([0] + zero + [1])) == .malformed("a device without a number"))
     #expect(failure(head([1, 1])) == .malformed("unknown device number"))
   }
+
+  /// Time 0, so many dependencies on devices that are new, no tables.
+  private func naming(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = [0]
+    bytes.putVarint(count)
+    for index in 0..<count {
+      bytes.putVarint(index)
+      bytes.put(UInt64(index) + 1)
+      bytes.put(1 as UInt8)
+    }
+    bytes.put(0 as UInt8)
+    return bytes
+  }
+
+  @Test func `a scope names no more devices than there may be`() {
+    #expect(failure(naming(FormatBounds.devices)) == nil)
+    #expect(failure(naming(FormatBounds.devices + 1)) == .malformed("unknown device number"))
+  }
 }

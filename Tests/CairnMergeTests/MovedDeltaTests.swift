@@ -4,17 +4,17 @@ import Testing
 
 /// What deltas that get another author are said to have seen, and what becomes of what they name.
 struct MovedDeltaTests {
-  private let old = DeviceID(rawValue: 1)
-  private let new = DeviceID(rawValue: 2)
-  private let other = DeviceID(rawValue: 3)
-  private let third = DeviceID(rawValue: 4)
+  let old = DeviceID(rawValue: 1)
+  let new = DeviceID(rawValue: 2)
+  let other = DeviceID(rawValue: 3)
+  let third = DeviceID(rawValue: 4)
 
-  private func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
+  func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
     Dot(device: device, sequence: sequence)
   }
 
   /// A delta of the old device that inserts a record.
-  private func inserted(_ sequence: UInt64, after dependencies: [Dot]) -> HandmadeDelta {
+  func inserted(_ sequence: UInt64, after dependencies: [Dot] = []) -> HandmadeDelta {
     var one = HandmadeDelta(old, sequence)
     one.add("t", records: ["r\(sequence)"], .put, [.int(Int64(sequence))])
     one.delta.dependencies = dependencies

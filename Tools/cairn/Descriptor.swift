@@ -72,24 +72,21 @@ enum Descriptor {
     return unsafe String(cString: current) + "/" + path
   }
 
-  /// The one path of a place, however it is typed: absolute, links followed as far as it exists.
+  /// The one path of a place, however it is typed: absolute, and links followed where there are any.
   static func real(_ path: String) throws -> String {
-    var place = try absolute(path)
-    var missing: [Substring] = []
-    while true {
-      if let found = resolved(place) {
-        // What is not there yet has no links.
-        var parts = found.split(separator: "/")
-        for part in missing.reversed() where part != "." {
-          if part == ".." { _ = parts.popLast() } else { parts.append(part) }
-        }
-        return "/" + parts.joined(separator: "/")
+    // Without links as far as it exists, so that a step up is to the parent.
+    var parts: [Substring] = []
+    for part in try absolute(path).split(separator: "/") where part != "." {
+      if part == ".." {
+        _ = parts.popLast()
+        continue
       }
-      guard let slash = place.lastIndex(of: "/"), place != "/" else { return place }
-      let name = place[place.index(after: slash)...]
-      if !name.isEmpty { missing.append(name) }
-      place = slash == place.startIndex ? "/" : String(place[..<slash])
+      parts.append(part)
+      if let found = resolved("/" + parts.joined(separator: "/")) {
+        parts = found.split(separator: "/")
+      }
     }
+    return "/" + parts.joined(separator: "/")
   }
 
   private static func resolved(_ path: String) -> String? {

@@ -2,19 +2,20 @@ import CairnMerge
 import Testing
 
 struct CutBookTests {
-  private let a = DeviceID(rawValue: 1)
-  private let b = DeviceID(rawValue: 2)
-  private let c = DeviceID(rawValue: 3)
+  let a = DeviceID(rawValue: 1)
+  let b = DeviceID(rawValue: 2)
+  let c = DeviceID(rawValue: 3)
+  let d = DeviceID(rawValue: 4)
 
-  private func vector(_ counts: KeyValuePairs<DeviceID, UInt64>) -> VersionVector {
+  func vector(_ counts: KeyValuePairs<DeviceID, UInt64>) -> VersionVector {
     VersionVector(counts.map { Dot(device: $0.key, sequence: $0.value) })
   }
 
-  private func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
+  func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
     Dot(device: device, sequence: sequence)
   }
 
-  private func book(_ cuts: Cut...) -> CutBook {
+  func book(_ cuts: Cut...) -> CutBook {
     var book = CutBook()
     for cut in cuts { book.insert(cut) }
     return book

@@ -2,25 +2,7 @@ import CairnMerge
 import Testing
 
 /// Whether a device with cuts of its own gives way to one that others have sealed.
-struct OwnCutTests {
-  private let a = DeviceID(rawValue: 1)
-  private let b = DeviceID(rawValue: 2)
-  private let c = DeviceID(rawValue: 3)
-
-  private func vector(_ counts: KeyValuePairs<DeviceID, UInt64>) -> VersionVector {
-    VersionVector(counts.map { Dot(device: $0.key, sequence: $0.value) })
-  }
-
-  private func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
-    Dot(device: device, sequence: sequence)
-  }
-
-  private func book(_ cuts: Cut...) -> CutBook {
-    var book = CutBook()
-    for cut in cuts { book.insert(cut) }
-    return book
-  }
-
+extension CutBookTests {
   /// Of a and b, open; its line goes before that of the other.
   private var own: Cut { CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1])) }
   /// Of c alone, sealed.

@@ -2,26 +2,7 @@ import CairnMerge
 import Testing
 
 /// What holds beside a cut, and which of several goes on.
-struct OpenCutTests {
-  private let a = DeviceID(rawValue: 1)
-  private let b = DeviceID(rawValue: 2)
-  private let c = DeviceID(rawValue: 3)
-  private let d = DeviceID(rawValue: 4)
-
-  private func vector(_ counts: KeyValuePairs<DeviceID, UInt64>) -> VersionVector {
-    VersionVector(counts.map { Dot(device: $0.key, sequence: $0.value) })
-  }
-
-  private func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
-    Dot(device: device, sequence: sequence)
-  }
-
-  private func book(_ cuts: Cut...) -> CutBook {
-    var book = CutBook()
-    for cut in cuts { book.insert(cut) }
-    return book
-  }
-
+extension CutBookTests {
   /// Of a and b.
   private var cut: Cut { CutBook().proposal(dot(a, 2), seen: vector([a: 1, b: 1])) }
 

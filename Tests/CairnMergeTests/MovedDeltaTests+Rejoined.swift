@@ -4,23 +4,9 @@ import Testing
 
 /// Deltas that are written once more on top of all that is there, and what edits and cuts among
 /// them become.
-struct RejoinedDeltaTests {
-  private let old = DeviceID(rawValue: 1)
-  private let other = DeviceID(rawValue: 3)
-  private let third = DeviceID(rawValue: 4)
+extension MovedDeltaTests {
   /// Behind all others, so that names which move come to stand elsewhere.
-  private let new = DeviceID(rawValue: 5)
-
-  private func dot(_ device: DeviceID, _ sequence: UInt64) -> Dot {
-    Dot(device: device, sequence: sequence)
-  }
-
-  private func inserted(_ sequence: UInt64, after dependencies: [Dot] = []) -> HandmadeDelta {
-    var one = HandmadeDelta(old, sequence)
-    one.add("t", records: ["r\(sequence)"], .put, [.int(Int64(sequence))])
-    one.delta.dependencies = dependencies
-    return one
-  }
+  private var late: DeviceID { DeviceID(rawValue: 5) }
 
   private func read(_ moved: Reauthoring) throws -> [Delta] {
     try moved.packs.flatMap { try HandmadeDelta.read($0) }
@@ -31,7 +17,7 @@ struct RejoinedDeltaTests {
   {
     let present = VersionVector([dot(old, 2), dot(other, 7), dot(third, 4)])
     var moved = Reauthoring(
-      CommonBranch(old, through: 2), author: new, present: present, isOnTop: true)
+      CommonBranch(old, through: 2), author: late, present: present, isOnTop: true)
     try moved.add(
       pack: HandmadeDelta.pack([
         inserted(3, after: [dot(other, 5)]), inserted(4, after: [dot(other, 9)]),
@@ -39,11 +25,11 @@ struct RejoinedDeltaTests {
       ]))
     let deltas = try read(moved)
     #expect(deltas.map(\.dependencies) == [Array(present.entries), [], []])
-    #expect(deltas.map(\.dot) == [dot(new, 1), dot(new, 2), dot(new, 3)])
+    #expect(deltas.map(\.dot) == [dot(late, 1), dot(late, 2), dot(late, 3)])
   }
 
   @Test func `cuts are not written once more, and no number of a delta is left out`() throws {
-    for author in [old, new] {
+    for author in [old, late] {
       var cut = HandmadeDelta(old, 3)
       cut.add(Cut.table, records: ["c"], .put, [.bytes([1])])
       var both = HandmadeDelta(old, 4)
@@ -78,17 +64,17 @@ struct RejoinedDeltaTests {
     edits.add("t", records: ["l"], .edit)
     edits.delta.edits[0] = edit
     var moved = Reauthoring(
-      CommonBranch(old, through: 2), author: new, present: VersionVector([dot(old, 2)]))
+      CommonBranch(old, through: 2), author: late, present: VersionVector([dot(old, 2)]))
     try moved.add(pack: HandmadeDelta.pack([inserted(3), edits]))
 
     var expected = edit
-    expected.chains[0].parent = NodeID(dot(new, 1), 1)
-    expected.chains[0].moves[0].item = NodeID(dot(new, 1), 6)
+    expected.chains[0].parent = NodeID(dot(late, 1), 1)
+    expected.chains[0].moves[0].item = NodeID(dot(late, 1), 6)
     // In the order of the new names, and each value with its item.
     expected.deleted = [
-      edit.deleted[0], edit.deleted[2], ListEdit.Span(first: NodeID(dot(new, 1), 5), count: 1),
+      edit.deleted[0], edit.deleted[2], ListEdit.Span(first: NodeID(dot(late, 1), 5), count: 1),
     ]
-    expected.replaced = [edit.replaced[0], edit.replaced[2], NodeID(dot(new, 1), 2)]
+    expected.replaced = [edit.replaced[0], edit.replaced[2], NodeID(dot(late, 1), 2)]
     expected.replacements = ListItems([.int(1), .int(3), .int(2)])
     #expect(try read(moved).last?.edits[0] == expected)
   }
