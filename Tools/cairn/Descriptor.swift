@@ -72,7 +72,7 @@ enum Descriptor {
     return unsafe String(cString: current) + "/" + path
   }
 
-  /// The one path of a place, however it is typed: absolute, and links followed where there are any.
+  /// The one path of a place, however it is typed: absolute, links followed where there are any.
   static func real(_ path: String) throws -> String {
     // Without links as far as it exists, so that a step up is to the parent.
     var parts: [Substring] = []
