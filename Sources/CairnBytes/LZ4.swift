@@ -63,36 +63,30 @@ package enum LZ4 {
 
   /// Whether a match of a block, which the library could unpack, is no bytes back. The format has
   /// no such match; the library makes zeros of it, other readers refuse it.
-  ///
-  /// By pointer: it walks through each block that is read, and asking for each byte by its index
-  /// took two thirds of the instructions of unpacking.
   private static func hasOffsetZero(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-    unsafe bytes.withUnsafeBytes { bytes in
-      guard let base = bytes.baseAddress else { return false }
-      var at = unsafe base + range.lowerBound
-      let end = unsafe base + range.upperBound
-      while unsafe at < end {
-        let token = unsafe at.load(as: UInt8.self)
-        unsafe at += 1
-        var literals = Int(token >> 4)
-        if literals == 15 { unsafe literals += moreLength(&at, end) }
-        // The last sequence has no match.
-        guard unsafe literals <= end - at - 2 else { return false }
-        unsafe at += literals
-        if unsafe at.loadUnaligned(as: UInt16.self) == 0 { return true }
-        unsafe at += 2
-        if token & 15 == 15 { _ = unsafe moreLength(&at, end) }
-      }
-      return false
+    var at = range.lowerBound
+    let end = range.upperBound
+    while at < end {
+      let token = bytes[at]
+      at += 1
+      var literals = Int(token >> 4)
+      if literals == 15 { literals += moreLength(bytes, &at, end) }
+      at += literals
+      // The last sequence has no match.
+      guard end - at >= 2 else { return false }
+      if bytes[at] == 0, bytes[at + 1] == 0 { return true }
+      at += 2
+      if token & 15 == 15 { _ = moreLength(bytes, &at, end) }
     }
+    return false
   }
 
   /// The bytes that follow a length of 15: each adds what it is, and the last is not 255.
-  private static func moreLength(_ at: inout UnsafeRawPointer, _ end: UnsafeRawPointer) -> Int {
+  private static func moreLength(_ bytes: [UInt8], _ at: inout Int, _ end: Int) -> Int {
     var more = 0
-    while unsafe at < end {
-      let byte = unsafe at.load(as: UInt8.self)
-      unsafe at += 1
+    while at < end {
+      let byte = bytes[at]
+      at += 1
       more += Int(byte)
       if byte < 255 { break }
     }
