@@ -17,9 +17,12 @@ package final class SnapshotReader: Sendable {
   /// Verified pages, those of the directory first: every look-up goes through one of the index.
   private let pages: PageRoom
   private let directoryPages: Int
+  /// Whether the blocks were written here, or looked at to the last byte when the file came in.
+  private let isOwn: Bool
 
-  package init(_ path: String, disk: any Disk) throws(LogError) {
+  package init(_ path: String, disk: any Disk, isOwn: Bool = false) throws(LogError) {
     self.path = path
+    self.isOwn = isOwn
     do { file = try disk.open(path, .read) } catch {
       if error.reason == .notFound {
         throw LogError(.missing, path, "the snapshot that CURRENT names is not there")
@@ -136,7 +139,7 @@ package final class SnapshotReader: Sendable {
       throw LogError(.limit, path, at: offset, "block \(number) declares \(rawLength) bytes")
     }
     if rawLength == stored.count { return Array(bytes[stored]) }
-    do { return try LZ4.unpack(bytes, stored, count: rawLength) } catch {
+    do { return try LZ4.unpack(bytes, stored, count: rawLength, isOwn: isOwn) } catch {
       throw LogError(error, path, at: offset, "block \(number)")
     }
   }

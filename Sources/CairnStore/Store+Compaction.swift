@@ -191,9 +191,12 @@ extension Store {
     }
   }
 
+  /// Opens a snapshot that was written here or passed `SnapshotCheck`.
   func openBase(_ number: UInt64, _ path: String) throws(StoreError) -> BaseSnapshot {
     let reader: SnapshotReader
-    do { reader = try SnapshotReader(path, disk: machine.disk) } catch { throw StoreError(error) }
+    do { reader = try SnapshotReader(path, disk: machine.disk, isOwn: true) } catch {
+      throw StoreError(error)
+    }
     return try BaseSnapshot(number: number, reader: reader, budget: options.cacheBytes)
   }
 

@@ -112,7 +112,7 @@ struct StoreOpening {
   private func load(_ current: CurrentFile, into state: inout StoreState) throws(LogError) {
     let path =
       directory + "/" + FileName.snapshots + "/" + FileName.snapshot(current.snapshot)
-    let reader = try SnapshotReader(path, disk: machine.disk)
+    let reader = try SnapshotReader(path, disk: machine.disk, isOwn: true)
     guard reader.header.datastore == current.datastore else {
       throw LogError(.foreign, path, at: 16, "the snapshot belongs to another datastore")
     }

@@ -89,6 +89,18 @@ struct SnapshotReaderTests {
     #expect(logFailure { _ = try second.block(1) } == .truncated)
   }
 
+  /// The first block begins with a zero and a match that is one byte back.
+  @Test func `a match that is no bytes back is looked for in what others wrote`() throws {
+    let sample = try SnapshotSample()
+    let stored = try sample.offset(of: 0) + 16
+    #expect(Array(sample.bytes[stored..<stored + 4]) == [0x1F, 0, 1, 0])
+    try sample.change { bytes in bytes[stored + 2] = 0 }
+    try sample.declare(600, of: 0)
+    #expect(logFailure { _ = try sample.reader().block(0) } == .corrupt)
+    let own = try SnapshotReader(SnapshotSample.path, disk: sample.disk, isOwn: true)
+    #expect(try own.block(0) == sample.blocks[0])
+  }
+
   @Test func `a block that is not as long as it says is an error`() throws {
     let sample = try SnapshotSample()
     try sample.declare(601, of: 1)

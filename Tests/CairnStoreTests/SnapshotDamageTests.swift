@@ -102,6 +102,33 @@ struct SnapshotDamageTests {
     }
   }
 
+  /// It is not looked for again once such a file is the datastore's own.
+  @Test func `a match that is no bytes back is found by a full read`() throws {
+    let row = SampleRow(
+      .packed(1, 1), presence: stamp(1, 1),
+      [("t", .string(String(repeating: "\0", count: 200)), .settled)])
+    var description = SnapshotDescription()
+    description.vector = VersionVector([stamp(1, 1).dot])
+    var bytes = try BlockSample.snapshot(
+      [("t", [row])], datastore: SnapshotFileTests.datastore, description: description)
+    try check(bytes)
+    let start = SnapshotHeader.size
+    let rawLength = Int(bytes.u32(at: start))
+    let stored = start + 16..<start + 16 + Int(bytes.u32(at: start + 4))
+    let raw = try LZ4.unpack(bytes, stored, count: rawLength)
+    let places = stored.dropLast().filter { place in
+      guard bytes[place] == 1, bytes[place + 1] == 0 else { return false }
+      var bent = bytes
+      bent[place] = 0
+      return (try? LZ4.unpack(bent, stored, count: rawLength, isOwn: true)) == raw
+    }
+    bytes[try #require(places.first)] = 0
+    let seed = SnapshotHeader.blockSeed(number: 0, rawLength: rawLength)
+    bytes.set(XXH3.hash64(bytes, stored, seed: seed), at: start + 8)
+    let error = #expect(throws: StoreError.self) { try check(bytes) }
+    #expect(error?.log?.reason == .corrupt)
+  }
+
   @Test func `foreign and newer files are told apart from damaged ones`() throws {
     let bytes = try sample()
     func reason(_ bytes: [UInt8]) throws -> LogError.Reason? {

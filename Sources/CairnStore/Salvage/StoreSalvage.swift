@@ -313,7 +313,7 @@ extension StoreSalvage.Work {
         new, disk: machine.disk,
         spill: SpillPlace(machine: machine, directory: scratch, records: indexRecords))
       let reader: SnapshotReader
-      do { reader = try SnapshotReader(new, disk: machine.disk) } catch {
+      do { reader = try SnapshotReader(new, disk: machine.disk, isOwn: true) } catch {
         throw StoreError(error)
       }
       let base = try BaseSnapshot(number: 1, reader: reader, budget: 64 << 20)
