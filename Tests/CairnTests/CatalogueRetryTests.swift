@@ -92,6 +92,36 @@ import Testing
     #expect(try b.ids() == ["n"])
   }
 
+  /// The one that has lost sees no file of the other one, which has nothing to say.
+  @Test func `whoever has lost its identity to another founder's notices while it runs`()
+    async throws
+  {
+    let a = bench.manager("a")
+    try await a.with("n")
+    try await a.refresh()
+    try bench.disk.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
+    let b = bench.manager("b")
+    var rounds = 0
+    while try b.ids() != ["n"] {
+      try #require(rounds < 10)
+      rounds += 1
+      try await a.refresh()
+      try await b.refresh()
+    }
+    #expect(bench.disk.bytes("/folder/cairn.json") == FolderIdentity.encode(7))
+    #expect(bench.catalogues.count == 1)
+    // It is looked at ever more seldom; what can't be read, or is gone, changes nothing.
+    for _ in 0..<16 { try await a.refresh() }
+    var looks = 0
+    for _ in 0..<32 { looks += try await a.refresh().requests - 1 }
+    #expect(looks == 4)
+    try bench.disk.setBytes("/folder/cairn.json", [])
+    for _ in 0..<8 { try await a.refresh() }
+    try bench.disk.remove("/folder/cairn.json")
+    for _ in 0..<8 { try await a.refresh() }
+    #expect(try a.ids() == ["n"])
+  }
+
   @Test func `an older file of an installation that comes back says nothing`() async throws {
     let name = try await publish()
     let path = "/folder/catalogue/" + name

@@ -46,6 +46,31 @@ extension CatalogueExchange {
     memory.withLock { $0.folderIdentity = identity }
   }
 
+  /// Two devices may have made the folder at once. The one whose cairn.json has won takes the other
+  /// one's file for another folder's; and as long as it has nothing to say itself, this one can only
+  /// tell by looking at cairn.json once more: ever more seldom, until it is not alone.
+  func checkFounding(
+    _ manager: DatastoreManager, _ entries: [FolderEntry], _ report: inout CatalogueReport
+  ) async throws(CairnError) {
+    let own = try manager.installation.read().installation
+    let isAlone = !entries.contains { entry in
+      FileName.catalogueInstallation(entry.name).map { $0 != own } ?? false
+    }
+    guard isAlone, memory.withLock({ $0.lonelyLooks.isDue() }) else { return }
+    memory.withLock { $0.lonelyLooks.fail(most: 8) }
+    report.requests += 1
+    let found: FolderIdentity.Found
+    do throws(CairnError) { found = try await FolderIdentity.find(in: folder) } catch {
+      // What can't be read says nothing: the folder is what it was.
+      return
+    }
+    guard case .whole(let identity) = found,
+      memory.withLock({ $0.folderIdentity }) != identity
+    else { return }
+    memory.withLock { $0.folderIdentity = nil }
+    try await checkFolder(manager, &report)
+  }
+
   /// As a datastore's own exchange does it. Of the datastores in the folder nobody knows before the
   /// list is read; those that are here may be there.
   private func waitForIdentity(

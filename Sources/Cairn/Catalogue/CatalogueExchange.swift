@@ -16,6 +16,8 @@ final class CatalogueExchange: Sendable {
   struct Memory {
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
+    /// When one that is alone there looks at the folder's identity again.
+    var lonelyLooks = Retry(version: "")
     /// What a crash left in the root's quarantine was looked for.
     var hasSwept = false
     /// The own file as the folder has it, if that is known to be one that was written from here.
@@ -114,6 +116,7 @@ final class CatalogueExchange: Sendable {
     try await checkFolder(manager, &report)
     report.requests += 1
     let entries = try await folder.list(FileName.catalogue)
+    try await checkFounding(manager, entries, &report)
     let mayPublish = try await checkOwn(manager, entries, &report)
     var found = try await readOthers(try installation.read(), entries, &report)
     let views = try publishedViews(manager)
