@@ -10,6 +10,14 @@ ASSIGNMENT = re.compile(
     r"([A-Za-z_][\w.?!]*(?:\[[^=]*\][\w.?!]*)*) (?:[-+*|&^]|&[-+*]|<<|>>)?= [^=]*$")
 # What ends the process, or what a statement is that has to be there.
 NEVER = re.compile(r"(fatalError|preconditionFailure|super\.init|self\.init|precondition|assert)\b")
+# What a statement does not begin with, if it is a call; or if it is an assignment.
+NO_CALL = re.compile(
+    r"(if|guard|for|while|switch|return|let|var|case|throw|catch|func|defer|else|self|private|package"
+    r"|public|internal|static)\b")
+NO_ASSIGNMENT = re.compile(
+    r"(let|var|if|guard|for|while|case|return|static|private|package|public|internal|typealias|@)\b")
+# A body of which nobody asks for the value of its one line.
+BODY = re.compile(r"\s*(if|for|while|guard|defer|\} else|else|do|\} catch)\b")
 # A line that a statement can follow.
 BEFORE = re.compile(r"([{})\]\w\"'?!>]|\bin)$")
 # One that goes on.
@@ -89,7 +97,7 @@ def statements(mask):
     function gives, and what an initializer has to set."""
     lines = mask.split("\n")
     place = 0
-    head, initializer, late = "", None, set()
+    initializer, late = None, set()
     for number, line in enumerate(lines):
         word = line.strip()
         indent = len(line) - len(line.lstrip())
@@ -100,38 +108,34 @@ def statements(mask):
         after = next((new for new in lines[number + 1:number + 7] if new.strip()), "").strip()
         if initializer is not None and word == "}" and indent <= initializer:
             initializer = None
-        if re.match(r"([a-z]+ )*init[?(<]", word):
+        if re.match(r"([a-z]+ )*init[?(<]", word) and not (
+                word.endswith("}") and word.count("{") == word.count("}")):
             initializer = indent
         declared = re.match(r"(?:let|var) (\w+)(: [^={]+)?(, .*)?$", word)
         if declared:
             late.add(declared[1])
         if re.match(r"([a-z]+(\(\w+\))? )*func ", word):
-            head, late = word, set()
-        if re.match(r"([a-z]+(\(\w+\))? )*var .*\{$", word):
-            head = word
+            late = set()
         assigned = ASSIGNMENT.fullmatch(word)
-        is_call = CALL.fullmatch(word) and not re.match(r"(if|guard|for|while|switch|return|let|var|case|throw|catch|func|defer|else|self|private|package|public|internal|static)\b", word)
-        if assigned and (re.match(r"(let|var|if|guard|for|while|case|return|static|private(\(set\))?|package|public|internal|typealias|@)\b", word)
-                         or assigned[1].split(".")[0].split("[")[0] in late or assigned[1] == "_"):
+        is_call = CALL.fullmatch(word) and not NO_CALL.match(word)
+        if assigned and (NO_ASSIGNMENT.match(word) or assigned[1] == "_"
+                         or re.split(r"[.\[]", assigned[1])[0] in late):
             assigned = None
         if not (is_call or assigned) or NEVER.match(word) or initializer is not None:
             continue
-        if word.count("(") != word.count(")") or word.count("[") != word.count("]") or word.count("{") != word.count("}"):
+        if any(word.count(a) != word.count(b) for a, b in ["()", "[]", "{}"]):
             continue
-        if GOES_ON.match(after) and not after.startswith(("}", ")")) or after.startswith((")", ",")):
+        if GOES_ON.match(after) and not after.startswith("}"):
             continue
-        if not BEFORE.search(before.rstrip()) or before.rstrip().endswith((" in", "{ in")) and not assigned:
-            continue
-        if indent != len(before) - len(before.lstrip()) and not before.rstrip().endswith(("{", "}", ":", " in")) \
-                and not re.match(r"\s*(\)|\]|\})", before):
-            # The line before went on for longer than it should to be a statement of its own.
-            if indent > len(before) - len(before.lstrip()):
-                continue
         opens = before.rstrip()
-        if opens.endswith(("{", " in")) and after.startswith("}") and is_call:
-            # The one line of a body: what it gives may be asked for.
-            if not re.match(r"\s*(if|for|while|guard|defer|\} else|else|do|\} catch)\b", opens) and \
-                    not (re.search(r"\bfunc\b", opens) and "->" not in opens):
+        above = len(before) - len(before.lstrip())
+        # In a closure it may be what that gives; a line that is further in may be part of another one.
+        if not BEFORE.search(opens) or opens.endswith(" in") and not assigned:
+            continue
+        if indent > above and not opens.endswith(("{", "}", ":", " in")):
+            continue
+        if is_call and opens.endswith("{") and after.startswith("}"):
+            if not BODY.match(opens) and not (re.search(r"\bfunc\b", opens) and "->" not in opens):
                 continue
         yield begin, begin + len(word)
 

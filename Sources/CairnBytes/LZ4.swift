@@ -35,9 +35,8 @@ package enum LZ4 {
   /// The caller has checked `count` against its own limit; here it is checked against what the
   /// packed bytes can hold, before anything is allocated.
   ///
-  /// `isOwn`: the bytes are as this library packed them, or were unpacked without it once. They are
-  /// not gone through a second time, which costs half as much as unpacking, for a match that is no
-  /// bytes back.
+  /// `isOwn`: the bytes are of a store's own file. They are not gone through a second time, which
+  /// costs half as much as unpacking, for a match that is no bytes back.
   package static func unpack(
     _ bytes: [UInt8], _ range: Range<Int>, count: Int, isOwn: Bool = false
   ) throws(DecodeError) -> [UInt8] {

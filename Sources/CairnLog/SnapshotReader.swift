@@ -17,7 +17,8 @@ package final class SnapshotReader: Sendable {
   /// Verified pages, those of the directory first: every look-up goes through one of the index.
   private let pages: PageRoom
   private let directoryPages: Int
-  /// Whether the blocks were written here, or looked at to the last byte when the file came in.
+  /// Whether it lies in the store's own directory: its blocks were written here, or looked at to
+  /// the last byte when the file came in. Who copies a store there from elsewhere vouches for it.
   private let isOwn: Bool
 
   package init(_ path: String, disk: any Disk, isOwn: Bool = false) throws(LogError) {

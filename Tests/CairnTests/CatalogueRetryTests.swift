@@ -92,33 +92,65 @@ import Testing
     #expect(try b.ids() == ["n"])
   }
 
-  /// The one that has lost sees no file of the other one, which has nothing to say.
-  @Test func `whoever has lost its identity to another founder's notices while it runs`()
-    async throws
-  {
-    let a = bench.manager("a")
-    try await a.with("n")
-    try await a.refresh()
+  /// Those who have lost see no file of the one that has won, which has nothing to say.
+  @Test(arguments: [["a"], ["a", "c"]])
+  func `who has lost an identity to another founder's notices while it runs`(
+    losers: [String]
+  ) async throws {
+    let managers = losers.map { bench.manager($0) }
+    for (manager, id) in zip(managers, losers) { try await manager.with(id) }
+    for manager in managers { try await manager.refresh() }
     try bench.disk.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
     let b = bench.manager("b")
     var rounds = 0
-    while try b.ids() != ["n"] {
-      try #require(rounds < 10)
+    while try b.ids() != losers {
+      try #require(rounds < (losers.count == 1 ? 8 : 66))
       rounds += 1
-      try await a.refresh()
-      try await b.refresh()
+      for manager in managers + [b] { try await manager.refresh() }
     }
     #expect(bench.disk.bytes("/folder/cairn.json") == FolderIdentity.encode(7))
-    #expect(bench.catalogues.count == 1)
-    // It is looked at ever more seldom; what can't be read, or is gone, changes nothing.
-    for _ in 0..<16 { try await a.refresh() }
-    var looks = 0
-    for _ in 0..<32 { looks += try await a.refresh().requests - 1 }
-    #expect(looks == 4)
-    try bench.disk.setBytes("/folder/cairn.json", [])
-    for _ in 0..<8 { try await a.refresh() }
+    #expect(bench.catalogues.count == losers.count)
+  }
+
+  @Test(arguments: [(false, 8), (true, 64)])
+  func `an identity is looked at ever more seldom`(isInCompany: Bool, every: Int) async throws {
+    let (a, c) = (bench.manager("a"), bench.manager("c"))
+    try await a.with("a")
+    if isInCompany { try await c.with("c") }
+    for manager in [a, c] { try await manager.refresh() }
+    var looks: [Int] = []
+    for round in 1...192 {
+      let report = try await a.refresh()
+      if report.isIdle, report.requests == 2 { looks.append(round) }
+    }
+    #expect(zip(looks, looks.dropFirst()).suffix(2).allSatisfy { $1 - $0 == every })
+    #expect(looks.count == (isInCompany ? 3 : 27), "\(looks)")
+  }
+
+  @Test func `an identity that can't be read later, or is gone, changes nothing`() async throws {
+    let a = bench.manager("a")
+    try await a.with("n")
+    try await a.refresh()
+    let right = try #require(bench.disk.bytes("/folder/cairn.json"))
+    for bytes in [[], Array(right.dropLast(9)), Array("{}".utf8)] {
+      try bench.disk.setBytes("/folder/cairn.json", bytes)
+      for _ in 0..<10 { try await a.refresh() }
+    }
     try bench.disk.remove("/folder/cairn.json")
-    for _ in 0..<8 { try await a.refresh() }
+    for _ in 0..<10 { try await a.refresh() }
+    #expect(try a.ids() == ["n"])
+  }
+
+  /// Its own file is not there: somebody has put another folder in the place of this one.
+  @Test func `another folder that takes the place of the own one is told`() async throws {
+    let a = bench.manager("a")
+    try await a.with("n")
+    try await a.refresh()
+    for file in bench.catalogues { try bench.disk.remove("/folder/catalogue/" + file) }
+    for file in bench.files("/folder/p-n") { try bench.disk.remove("/folder/p-n/" + file) }
+    try bench.disk.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
+    for _ in 0..<3 { #expect(await a.refreshError()?.code == .disallowed) }
+    #expect(bench.catalogues == [] && bench.files("/folder/p-n") == [])
     #expect(try a.ids() == ["n"])
   }
 

@@ -20,6 +20,8 @@
         "build/a.xctest",
         """
         echo "$CAIRN_MUTATION $*" >> "$here/asked"
+        echo '◇ Test "one that knows it" started.'
+        if [ "$CAIRN_MUTATION" = -1 ]; then cat "$here/places"; fi
         case $(cat "$here/$CAIRN_MUTATION.does" 2> /dev/null) in
           fails)
             echo "✘ Test one that knows it failed after 1 second"
@@ -30,6 +32,7 @@
             rm "$here/$CAIRN_MUTATION.does"
             kill -KILL $$ ;;
         esac
+        echo '✔ Test "one that knows it" passed after 0.1 seconds.'
         echo "✔ Test run with 12 tests passed after 1 second."
 
         """)
@@ -37,6 +40,9 @@
       numbers = list.split(separator: "\n").dropFirst().map {
         String($0.prefix { $0.isNumber })
       }
+      // The tests come by all but the last.
+      _ = try bench.scratch.write(
+        "places", numbers.dropLast().map { "place \($0)\n" }.joined())
     }
 
     private func row(_ number: String, in outcome: Tool.Outcome) -> String? {
@@ -51,18 +57,23 @@
       #expect(outcome.status == 1)
       #expect(outcome.last == "2 found out, \(numbers.count - 2) survived", "\(outcome)")
       #expect(row(numbers[0], in: outcome)?.hasSuffix("| **nothing** |") == true)
-      let failed = "| CairnBytesTests: one that knows it |"
+      let last = try #require(numbers.last)
+      #expect(row(last, in: outcome)?.hasSuffix("| **nothing comes by** |") == true)
+      let failed = "| one that knows it |"
       #expect(row(numbers[1], in: outcome)?.hasSuffix(failed) == true)
-      let crashed = "| CairnBytesTests: ended by SIGTRAP |"
+      let crashed = "| ended by SIGTRAP |"
       #expect(row(numbers[3], in: outcome)?.hasSuffix(crashed) == true)
       let asked = try bench.asked()
-      #expect(asked.count { $0.name == numbers[0] } == 4)
+      #expect(asked.count { $0.name == numbers[0] } == 1)
       #expect(asked.count { $0.name == numbers[1] } == 1)
-      #expect(asked.last { $0.name == numbers[0] }?.arguments.contains("CairnStoreTests") == true)
+      #expect(!asked.contains { $0.name == last })
+      let words = asked.first { $0.name == numbers[0] }.map(\.arguments)
+      #expect(words?.contains("(one\\ that\\ knows\\ it)") == true)
     }
 
     @Test func `nothing may survive among a few`() throws {
       for number in numbers { try bench.tell(number, "fails") }
+      _ = try bench.scratch.write("places", numbers.map { "place \($0)\n" }.joined())
       let outcome = try bench.run("mutate", only)
       #expect(outcome.status == 0)
       #expect(outcome.last == "\(numbers.count) found out, 0 survived", "\(outcome)")
@@ -132,11 +143,13 @@
     }
 
     @Test func `nothing is turned around before all tests pass`() throws {
-      try bench.tell("0", "fails")
+      try bench.tell("-1", "fails")
       let outcome = try bench.run("mutate", only)
       #expect(outcome.status == 1)
-      #expect(outcome.errors.hasPrefix("without a mutation CairnBytesTests does not pass"))
-      #expect(try bench.asked().allSatisfy { $0.name == "0" })
+      let said = outcome.errors
+      #expect(said.hasPrefix("without a mutation ^Cairn"), "\(outcome)")
+      #expect(said.hasSuffix(" does not pass: one that knows it\n"), "\(outcome)")
+      #expect(try bench.asked().allSatisfy { $0.name == "-1" })
     }
   }
 #endif

@@ -46,9 +46,10 @@ extension CatalogueExchange {
     memory.withLock { $0.folderIdentity = identity }
   }
 
-  /// Two devices may have made the folder at once. The one whose cairn.json has won takes the other
-  /// one's file for another folder's; and as long as it has nothing to say itself, this one can only
-  /// tell by looking at cairn.json once more: ever more seldom, until it is not alone.
+  /// Two devices may have made the folder at once. The one whose cairn.json has won takes the file
+  /// of the other one for another folder's, and as long as it has nothing to say itself, nothing
+  /// tells the other one. So cairn.json is looked at once more: ever more seldom by one that is
+  /// alone there, and still more so by one that is not: most often all have the same identity.
   func checkFounding(
     _ manager: DatastoreManager, _ entries: [FolderEntry], _ report: inout CatalogueReport
   ) async throws(CairnError) {
@@ -56,19 +57,29 @@ extension CatalogueExchange {
     let isAlone = !entries.contains { entry in
       FileName.catalogueInstallation(entry.name).map { $0 != own } ?? false
     }
-    guard isAlone, memory.withLock({ $0.lonelyLooks.isDue() }) else { return }
-    memory.withLock { $0.lonelyLooks.fail(most: 8) }
-    report.requests += 1
-    let found: FolderIdentity.Found
-    do throws(CairnError) { found = try await FolderIdentity.find(in: folder) } catch {
-      // What can't be read says nothing: the folder is what it was.
-      return
+    let known = memory.withLock { memory -> UInt128? in
+      memory.foundingRounds += 1
+      if isAlone {
+        guard memory.foundingLooks.isDue() else { return nil }
+        memory.foundingLooks.fail(most: 8)
+      } else if memory.foundingRounds % Retry.roundsMax != 0 {
+        return nil
+      }
+      return memory.folderIdentity
     }
-    guard case .whole(let identity) = found,
-      memory.withLock({ $0.folderIdentity }) != identity
-    else { return }
-    memory.withLock { $0.folderIdentity = nil }
-    try await checkFolder(manager, &report)
+    guard let known else { return }
+    report.requests += 1
+    do throws(CairnError) {
+      guard case .whole(let identity) = try await FolderIdentity.find(in: folder),
+        identity != known
+      else { return }
+      memory.withLock { $0.folderIdentity = nil }
+      try await checkFolder(manager, &report)
+    } catch {
+      if error.code == .disallowed || error.code == .needsNewerVersion { throw error }
+      // What can't be told just now says nothing: the folder is what it was.
+      memory.withLock { $0.folderIdentity = known }
+    }
   }
 
   /// As a datastore's own exchange does it. Of the datastores in the folder nobody knows before the

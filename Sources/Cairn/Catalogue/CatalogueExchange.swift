@@ -16,8 +16,9 @@ final class CatalogueExchange: Sendable {
   struct Memory {
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
-    /// When one that is alone there looks at the folder's identity again.
-    var lonelyLooks = Retry(version: "")
+    /// When the folder's identity is looked at again by one that is alone, and the rounds so far.
+    var foundingLooks = Retry(version: "")
+    var foundingRounds = 0
     /// What a crash left in the root's quarantine was looked for.
     var hasSwept = false
     /// The own file as the folder has it, if that is known to be one that was written from here.
@@ -113,10 +114,11 @@ final class CatalogueExchange: Sendable {
   ) async throws(CairnError) -> CatalogueReport {
     let installation = manager.installation
     var report = CatalogueReport()
+    let wasKnown = memory.withLock { $0.folderIdentity != nil }
     try await checkFolder(manager, &report)
     report.requests += 1
     let entries = try await folder.list(FileName.catalogue)
-    try await checkFounding(manager, entries, &report)
+    if wasKnown { try await checkFounding(manager, entries, &report) }
     let mayPublish = try await checkOwn(manager, entries, &report)
     var found = try await readOthers(try installation.read(), entries, &report)
     let views = try publishedViews(manager)
