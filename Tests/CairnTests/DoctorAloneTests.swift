@@ -36,6 +36,6 @@ import Testing
     #expect(found.map(\.check) == ["attachments"], "\(found)")
     #expect(found.first?.severity == .note && found.first?.datastore == "notes")
     #expect(found.first?.message.hasPrefix("2 attachments") == true)
-    #expect(found.first?.message.contains("are neither here. ") == true)
+    #expect(found.first?.message.contains("is not here. ") == true)
   }
 }

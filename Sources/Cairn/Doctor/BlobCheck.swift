@@ -89,12 +89,17 @@ enum BlobCheck {
       found.remove(BlobReference(length: entry.info.size, hash: hash))
     }
     guard let first = found.min(by: { $0.hash < $1.hash }) else { return [] }
-    let place = datastore.root.account == nil ? "" : " nor in the folder"
+    let isOne = found.count == 1
+    let place = datastore.root.account == nil ? "not here" : "neither here nor in the folder"
+    let what =
+      isOne
+      ? "an attachment that the log or the snapshot names, \(AttachmentID(first)), is \(place)"
+      : "\(found.count) attachments that the log or the snapshot names, \(AttachmentID(first)) among "
+        + "them, are \(place)"
     return [
       datastore.finding(
-        name, .note, "\(found.count) attachments that the log or the snapshot names, "
-          + "\(AttachmentID(first)) among them, are neither here\(place). The list says whether "
-          + "records still have them; devices that have the content put it back", file: nil,
+        name, .note, "\(what). The list says whether records still have \(isOne ? "it" : "them"); "
+          + "devices that have the content put it back", file: nil,
         command: datastore.root.command("blob", on: datastore.id))
     ]
   }
