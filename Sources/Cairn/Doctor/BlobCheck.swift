@@ -94,8 +94,8 @@ enum BlobCheck {
     let what =
       isOne
       ? "an attachment that the log or the snapshot names, \(AttachmentID(first)), is \(place)"
-      : "\(found.count) attachments that the log or the snapshot names, \(AttachmentID(first)) among "
-        + "them, are \(place)"
+      : "\(found.count) attachments that the log or the snapshot names, "
+        + "\(AttachmentID(first)) among them, are \(place)"
     return [
       datastore.finding(
         name, .note, "\(what). The list says whether records still have \(isOne ? "it" : "them"); "
