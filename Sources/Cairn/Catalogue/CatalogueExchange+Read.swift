@@ -58,14 +58,10 @@ extension CatalogueExchange {
       FileName.catalogueInstallation(entry.name).map { $0 != own } ?? false
     }
     let known = memory.withLock { memory -> UInt128? in
-      memory.foundingRounds += 1
-      if isAlone {
-        guard memory.foundingLooks.isDue() else { return nil }
-        memory.foundingLooks.fail(most: 8)
-      } else if memory.foundingRounds % Retry.roundsMax != 0 {
-        return nil
-      }
-      return memory.folderIdentity
+      memory.roundsInFolder += 1
+      let rounds = memory.roundsInFolder
+      let isDue = isAlone ? rounds % 8 == 0 || [1, 2, 4].contains(rounds) : rounds % 64 == 0
+      return isDue ? memory.folderIdentity : nil
     }
     guard let known else { return }
     report.requests += 1

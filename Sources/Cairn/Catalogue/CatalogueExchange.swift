@@ -16,9 +16,8 @@ final class CatalogueExchange: Sendable {
   struct Memory {
     var folderIdentity: UInt128?
     var identityAttempt = IdentityAttempt()
-    /// When the folder's identity is looked at again by one that is alone, and the rounds so far.
-    var foundingLooks = Retry(version: "")
-    var foundingRounds = 0
+    /// Rounds in which the folder's identity was known: it is looked at again after some of them.
+    var roundsInFolder = 0
     /// What a crash left in the root's quarantine was looked for.
     var hasSwept = false
     /// The own file as the folder has it, if that is known to be one that was written from here.
