@@ -125,7 +125,7 @@ import Testing
   {
     try await lister("a")
     try win()
-    #expect(await try bench.manager("a").refreshError() == nil)
+    #expect(try await bench.manager("a").refreshError() == nil)
     let b = try bench.manager("b")
     #expect(await b.refreshError() == nil)
     #expect(try b.ids() == ["a"])
@@ -157,12 +157,12 @@ import Testing
       try await a.exchange()
     }
     try win()
-    #expect(await try bench.manager("copy").refreshError() == nil)
+    #expect(try await bench.manager("copy").refreshError() == nil)
     #expect(try bench.names(bench.folder + "/catalogue", ".cat").count == 1)
   }
 
   @Test func `a list that says nothing yet belongs to no folder`() async throws {
-    #expect(await try bench.manager("a").refreshError() == nil)
+    #expect(try await bench.manager("a").refreshError() == nil)
     try win()
     let a = try bench.manager("a")
     try await a.with("x")

@@ -63,7 +63,7 @@ import Testing
     let a = try shortManager("a")
     #expect(await a.refreshError()?.code == .response)
     #expect(await a.refreshError() == nil)
-    #expect(await try bench.manager("b").refreshError() == nil)
+    #expect(try await bench.manager("b").refreshError() == nil)
   }
 
   @Test(arguments: [0, 20, 60, 100])
@@ -86,14 +86,14 @@ import Testing
 
   @Test(arguments: [0, 20, 60, 100])
   func `one whose list knows the folder writes it again, too`(length: Int) async throws {
-    #expect(await try bench.manager("a").refreshError() == nil)
+    #expect(try await bench.manager("a").refreshError() == nil)
     try await bench.manager("a").with("x")
-    #expect(await try bench.manager("a").refreshError() == nil)
+    #expect(try await bench.manager("a").refreshError() == nil)
     let whole = try bench.read(file)
     try bench.write(file, [UInt8](whole.prefix(length)))
     let b = try bench.manager("b")
     for _ in 0..<6 { #expect(await b.refreshError()?.code == .retryLater) }
-    #expect(await try bench.manager("a").refreshError() == nil)
+    #expect(try await bench.manager("a").refreshError() == nil)
     #expect(try bench.read(file) == whole)
     #expect(await b.refreshError() == nil)
   }
@@ -131,13 +131,13 @@ import Testing
   @Test(arguments: [10, 40, 60])
   func `half of the own list still tells that the folder is ours`(length: Int) async throws {
     try await bench.manager("a").with("x")
-    #expect(await try bench.manager("a").refreshError() == nil)
+    #expect(try await bench.manager("a").refreshError() == nil)
     let directory = bench.folder + "/" + FileName.catalogue
     let name = try #require(try bench.names(directory).first)
     let own = directory + "/" + name
     try bench.write(own, [UInt8](try bench.read(own).prefix(length)))
     try bench.write(file, FolderIdentity.encode(7))
-    #expect(await try bench.manager("a").refreshError() == nil)
+    #expect(try await bench.manager("a").refreshError() == nil)
     let b = try bench.manager("b")
     #expect(await b.refreshError() == nil)
     #expect(try b.listDatastores().map(\.id).contains("x"))
