@@ -85,9 +85,11 @@ public struct DirectoryFolder: BriefFolder {
     let temporary = files.filter { FileName.isTemporary($0.name) }
     guard isSwept, !temporary.isEmpty else { return [] }
     let newest = files.reduce(Int64.min) { max($0, $1.info.modified) }
-    let limit = min(machine.clock.now(), newest) - DirectoryFolder.abandonedMilliseconds
+    let latest = min(machine.clock.now(), newest)
     var gone: Set<String> = []
-    for file in temporary where file.info.modified < limit {
+    for file in temporary {
+      let age = latest.elapsed(since: file.info.modified)
+      if age <= DirectoryFolder.abandonedMilliseconds { continue }
       do throws(DiskError) {
         try machine.disk.remove(join(directory) + "/" + file.name)
         gone.insert(file.name)

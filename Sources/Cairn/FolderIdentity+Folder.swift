@@ -106,7 +106,7 @@ struct IdentityAttempt {
   mutating func isGivenUp(at now: Int64) -> Bool {
     let isLeft = isAbandoned([])
     since = rounds == 1 ? now : min(since, now)
-    return isLeft && now - since >= IdentityAttempt.patienceMilliseconds
+    return isLeft && now.elapsed(since: since) >= IdentityAttempt.patienceMilliseconds
   }
 
   /// A whole one was found: what is missing later is waited for anew.

@@ -60,12 +60,13 @@ struct Quarantine: Sendable {
       var files = try machine.disk.list(directory).filter { Quarantine.isOfFolder($0) }
       files.sort { ($0.info.modified, $0.name) < ($1.info.modified, $1.name) }
       guard let newest = files.last?.info.modified else { return }
-      let limit = min(machine.clock.now(), newest) - Quarantine.keepMilliseconds
+      let latest = min(machine.clock.now(), newest)
       var bytes: UInt64 = files.reduce(0) { $0 + $1.info.size }
       var count = files.count
       for file in files {
         let isTooMuch = bytes > bytesMax || count > Quarantine.filesMax
-        guard isTooMuch || file.info.modified < limit else { break }
+        let age = latest.elapsed(since: file.info.modified)
+        guard isTooMuch || age > Quarantine.keepMilliseconds else { break }
         try machine.disk.remove(directory + "/" + file.name)
         bytes -= file.info.size
         count -= 1

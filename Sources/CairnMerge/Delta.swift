@@ -18,7 +18,8 @@ package struct Delta: Sendable {
   package var rows: [UInt32] = []
   package var tags: [UInt8] = []
   package var words: [UInt64] = []
-  /// Names of the records that this delta is the first of its scope to mention, in order.
+  /// To be encoded: names of the records that this delta is the first of its scope to mention, in
+  /// order. Of a decoded one they are the last of `DeltaDecoder.records`.
   package var newNames: [RecordName] = []
   /// By index in `records`: the deletes that this change's incarnation was born after.
   package var born = SparseMap<[Dot]>()

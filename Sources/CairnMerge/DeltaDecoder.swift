@@ -160,7 +160,6 @@ package struct DeltaDecoder: Sendable {
       let name = try form == 0 ? packedName(&reader) : textName(&reader)
       records.append(name)
       recordTables.append(table)
-      delta.newNames.append(name)
     }
   }
 

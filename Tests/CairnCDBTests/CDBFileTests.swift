@@ -47,7 +47,7 @@ import Testing
   }
 
   private static func place(_ bytes: Span<UInt8>) -> Int {
-    unsafe bytes.withUnsafeBufferPointer { unsafe Int(bitPattern: $0.baseAddress) }
+    unsafe bytes.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
   }
 
   @Test(arguments: CDBFormat.allCases)

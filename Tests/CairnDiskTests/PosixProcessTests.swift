@@ -23,8 +23,8 @@ struct PosixProcessTests {
         }
       }
       #expect(error?.reason == .tooManyOpen)
-      // Other threads of this process read a file of the system's now and then (the C library asks how
-      // many cores there are when a second one allocates): what they give back is taken first.
+      // Other threads of this process read a file of the system's now and then (the C library asks
+      // how many cores there are when a second one allocates): what they give back is taken first.
       func fill() { while dup(0) >= 0 {} }
       fill()
       disk.fails(.tooManyOpen) { _ = try $0.lock(directory.path("LOCK")) }

@@ -17,7 +17,7 @@ struct KeptSegmentTests {
       try device.store.insert("r\(number)", ["bytes": .bytes(bytes)])
       try device.store.sync()
     }
-    try device.store.compact()
+    _ = try device.store.compact()
     if endsInSnapshot { return device }
     try device.store.insert("later", ["number": 1])
     try device.store.sync()
@@ -142,7 +142,7 @@ struct KeptSegmentTests {
       try device.store.insert("r\(number)", ["bytes": .bytes(bytes)])
       try device.store.sync()
     }
-    try device.store.compact()
+    _ = try device.store.compact()
     try device.store.insert("later", ["number": 1])
     try device.store.sync()
     return device

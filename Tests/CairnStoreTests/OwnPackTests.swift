@@ -128,7 +128,7 @@ struct OwnPackTests {
     let first = try author.store.pack()
     var last = author.store.vector[author.id]
     author.store.confirmPublished(through: last)
-    try author.store.compact()
+    _ = try author.store.compact()
     try author.store.insert("later", ["number": 1])
     try author.store.sync()
     let second = try author.store.pack(after: last)

@@ -113,15 +113,15 @@ struct StoreFaultTests {
     let bulk = FieldValue.bytes(SeededRandom(1).bytes(3000))
     device.disk.capacity = 300_000
     var stored = 0
-    var error: StoreError?
-    while error == nil, stored < 1000 {
+    var failure: StoreError?
+    while failure == nil, stored < 1000 {
       try device.store.insert("r\(stored)", ["b": bulk])
-      do {
+      do throws(StoreError) {
         try device.store.sync()
         stored += 1
-      } catch let failure as StoreError { error = failure }
+      } catch { failure = error }
     }
-    let reason = try #require(error?.log?.reason)
+    let reason = try #require(failure?.log?.reason)
     guard case .disk(let disk) = reason else {
       Issue.record("\(reason)")
       return

@@ -88,7 +88,7 @@ import Testing
     // Memory that has names: no place of devices.
     guard FileManager.default.isWritableFile(atPath: "/dev/shm") else { return }
     let file = "/dev/shm/cairn-test-\(UUID().uuidString)"
-    defer { unlink(file) }
+    defer { unsafe unlink(file) }
     #expect(try scratch.cairn("export", "t", file, "--format", "jsonl").status == 0)
     #expect(try String(contentsOfFile: file, encoding: .utf8) == line)
   }

@@ -1,4 +1,4 @@
-package import Cairn
+import Cairn
 
 /// The rows of a CSV file whose first line names the columns.
 ///

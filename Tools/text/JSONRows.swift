@@ -1,4 +1,4 @@
-package import Cairn
+import Cairn
 
 /// The rows of a file with one JSON object a line. A member that is null is an absent field, one
 /// that isn't there leaves the field of an existing record alone.

@@ -137,7 +137,7 @@ struct BlobCollector {
     _ hash: ContentHash, _ entry: BlobLedger.Entry, _ now: Int64, _ file: BlobStore.File?,
     _ permission: Permission, _ expired: inout Expired, _ result: inout AttachmentCollection
   ) {
-    guard now - entry.since >= grace else {
+    guard now.elapsed(since: entry.since) >= grace else {
       result.waiting += 1
       return
     }
@@ -148,7 +148,7 @@ struct BlobCollector {
       expired.asked.append(hash)
       return
     }
-    if now - min(known, now) >= permission.graceElsewhere ?? grace {
+    if now.elapsed(since: min(known, now)) >= permission.graceElsewhere ?? grace {
       expired.elsewhere.append(hash)
     } else {
       result.waiting += 1

@@ -100,7 +100,7 @@ extension BlobExchange {
     let last = memory.withLock { $0.collected } ?? home.ledger.looked
     memory.withLock { $0.collected = last }
     // A clock that jumped back counts as due.
-    return now - last >= tuning.blobCollectMilliseconds || now < last
+    return now.elapsed(since: last) >= tuning.blobCollectMilliseconds || now < last
   }
 
   /// Asks in each round whether all devices know what was unused when it was last looked: from then

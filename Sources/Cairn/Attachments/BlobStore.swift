@@ -271,7 +271,7 @@ final class BlobStore: Sendable {
     do {
       for entry in try machine.disk.list(directory) where entry.info.kind == .file {
         guard let hash = FileName.blobPart(entry.name), !used.contains(hash),
-          now - min(entry.info.modified, now) >= life
+          now.elapsed(since: min(entry.info.modified, now)) >= life
         else { continue }
         try machine.disk.remove(directory + "/" + entry.name)
       }
@@ -308,7 +308,7 @@ final class BlobStore: Sendable {
   /// Those that were attached so long ago that nobody sets them to anything any more, and when.
   func endPins(_ pinned: [ContentHash: Pin], after life: Int64) -> [ContentHash: Int64] {
     let now = machine.clock.now()
-    let ended = pinned.filter { now - min($0.value.time, now) >= life }
+    let ended = pinned.filter { now.elapsed(since: min($0.value.time, now)) >= life }
     unpin(Set(ended.keys), of: pinned)
     return ended.mapValues(\.time)
   }

@@ -16,13 +16,13 @@ extension CatalogueExchange {
     let file = try installation.read()
     let now = machine.clock.now()
     for own in file.devices where own.generation < file.entry(own.id).generation {
-      var since = file.waiting[own]
-      if let noted = since, noted > now {
+      let since = file.waiting[own]
+      if let since, since > now {
         // By a clock that has been put back since.
         try installation.update { $0.waiting[own] = now }
-        since = now
+        continue
       }
-      if let since, now - since < Trash.keepMilliseconds { continue }
+      if let since, now.elapsed(since: since) < Trash.keepMilliseconds { continue }
       guard memory.withLock({ $0.removals[own]?.isDue() ?? true }) else { continue }
       let isRefused: Bool
       do throws(CairnError) {

@@ -63,7 +63,7 @@ struct Trash: Sendable {
         // What was being put together may be just now, by another process.
         let isStale =
           FileName.stagingToken(entry.name) != nil
-          && now - entry.info.modified > Trash.staleMilliseconds
+          && now.elapsed(since: entry.info.modified) > Trash.staleMilliseconds
         guard FileName.isTemporary(entry.name) || isStale else { continue }
         try machine.disk.removeTree(root + "/" + entry.name)
       }
@@ -71,7 +71,8 @@ struct Trash: Sendable {
       if try machine.disk.info(trash) == nil { return }
       for entry in try machine.disk.list(trash) {
         // Any number may be the name of a directory there; a negative one is none of ours.
-        guard let time = Int64(entry.name), time >= 0, now - time > Trash.keepMilliseconds,
+        guard let time = Int64(entry.name), time >= 0,
+          now.elapsed(since: time) > Trash.keepMilliseconds,
           try machine.disk.info(place(time) + "/" + FileName.trashReason) == nil
         else { continue }
         try machine.disk.removeTree(trash + "/" + entry.name)

@@ -170,11 +170,12 @@ enum DevicesCheck {
   ) -> [Finding] {
     let now = datastore.root.machine.clock.now()
     var findings: [Finding] = []
-    let ahead = times.filter { $0.time > now + skew }
-    if let own = datastore.ownTime, own > now + skew {
+    let ahead = times.filter { $0.time.elapsed(since: now) > skew }
+    let ownLead = datastore.ownTime?.elapsed(since: now)
+    if let ownLead, ownLead > skew {
       findings.append(
         datastore.finding(
-          name, .warning, "this device's newest delta is \(span(own - now)) in the future: its "
+          name, .warning, "this device's newest delta is \(span(ownLead)) in the future: its "
             + "clock was ahead then, or is behind now. Set it; what was written keeps its time"))
     }
     if ahead.count > 1, ahead.count == times.count {
@@ -185,17 +186,18 @@ enum DevicesCheck {
     } else {
       findings += ahead.map { found in
         datastore.finding(
-          name, .warning, "the newest delta of \(found.device) is \(span(found.time - now)) in the "
-            + "future: set the clock there; where times break ties, its changes win or lose too "
-            + "often until then")
+          name, .warning, "the newest delta of \(found.device) is "
+            + "\(span(found.time.elapsed(since: now))) in the future: set the clock there; where "
+            + "times break ties, its changes win or lose too often until then")
       }
     }
     // Of those that were retired nobody waits for a word.
-    for found in times
-    where now > found.time && now - found.time > silence && !retired.contains(found.id) {
+    for found in times where !retired.contains(found.id) {
+      let quiet = now.elapsed(since: found.time)
+      if quiet <= silence { continue }
       findings.append(
         datastore.finding(
-          name, .note, "\(found.device) has published nothing for \(span(now - found.time)). If it "
+          name, .note, "\(found.device) has published nothing for \(span(quiet)). If it "
             + "is gone for good and somebody asks what may be forgotten, nothing is until it is "
             + "retired, which can't be undone; if not, it catches up when it comes back",
           command: datastore.retire(found.id)))

@@ -66,7 +66,7 @@ final class BlockServer: Sendable {
   /// Begins to serve; ends when the client goes away.
   func start() {
     _ = BackgroundThread {
-      let client = unsafe accept(self.listener, nil, nil)
+      let client = accept(self.listener, nil, nil)
       close(self.listener)
       guard client >= 0 else { return }
       BlockConnection(server: self, client: client).serve()
