@@ -41,6 +41,14 @@ struct BaseSnapshot {
         LogError(error, reader.path, at: reader.header.descriptionOffset, "the description"))
     }
     salts = description.tables.map { BaseSnapshot.salt($0.name) }
+    // Room is made for the rows of a table before they are read. The header's count fits the file.
+    let rows = description.tables.reduce(0) { $0 &+ $1.rowCount }
+    guard UInt64(truncatingIfNeeded: rows) == reader.header.recordCount else {
+      throw StoreError(
+        LogError(
+          .corrupt, reader.path, at: reader.header.descriptionOffset,
+          "tables of \(rows) rows, and \(reader.header.recordCount) in the file"))
+    }
   }
 
   static func salt(_ table: String) -> UInt64 { XXH3.hash64(table, seed: 1) }

@@ -29,7 +29,7 @@ enum InboxCheck {
           let segment = try PublishedSegment(bytes, name: path, datastore: datastore.identity)
           deletes += try Exchange.verify(segment, path).deletes
           files += 1
-          deltas += published.last - published.first + 1
+          deltas += segment.last - segment.first + 1
         } catch {
           findings.append(
             datastore.finding(

@@ -37,17 +37,35 @@ enum PublishedCheck {
     let logged = Set(
       datastore.segments.flatMap { $0.scan?.frames ?? [] }
         .filter { $0.kind == FrameKind.delta.rawValue }.map(\.sequence))
-    let outbox = outbox(datastore)
-    let missing = ((head.last + 1)...last).filter { sequence in
-      !logged.contains(sequence) && !outbox.contains { $0.contains(sequence) }
-    }
-    guard let first = missing.first else { return [] }
+    let present = logged.map { $0...$0 } + outbox(datastore)
+    guard let (first, count) = gaps(of: (head.last + 1)...last, in: present) else { return [] }
     return [
       datastore.finding(
-        name, .error, "\(missing.count) own deltas that are not published, from \(first) on, are "
+        name, .error, "\(count) own deltas that are not published, from \(first) on, are "
           + "not in the log any more: they can't be published",
         file: datastore.directory + "/" + FileName.log, command: datastore.repair)
     ]
+  }
+
+  /// The first of the numbers that is in no range, and how many are in none; nil if all are. Takes
+  /// no step for each number: a damaged file may say that there are 2^62.
+  static func gaps(
+    of numbers: ClosedRange<UInt64>, in ranges: [ClosedRange<UInt64>]
+  ) -> (first: UInt64, count: UInt64)? {
+    var first: UInt64?
+    var count: UInt64 = 0
+    var next = numbers.lowerBound
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if range.upperBound < next { continue }
+      if range.lowerBound > numbers.upperBound { break }
+      if range.lowerBound > next {
+        first = first ?? next
+        count += range.lowerBound - next
+      }
+      if range.upperBound >= numbers.upperBound { return first.map { ($0, count) } }
+      next = range.upperBound + 1
+    }
+    return (first ?? next, count + (numbers.upperBound - next + 1))
   }
 
   /// Own deltas that lie in files of their own until they are published.

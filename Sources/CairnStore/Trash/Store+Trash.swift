@@ -92,7 +92,12 @@ extension Store {
       else { continue }
       result.append(record)
     }
-    return (result, files.reduce(0) { $0 + $1.notKept }, problems)
+    // In a file there may be any number.
+    let notKept = files.reduce(0) { sum, file in
+      let total = sum.addingReportingOverflow(file.notKept)
+      return total.overflow ? .max : total.partialValue
+    } as UInt64
+    return (result, notKept, problems)
   }
 
   /// Everything that the trash remembers, also of records that are there again: one that comes back
