@@ -76,7 +76,9 @@ struct SnapshotOrderTests {
   @Test func `what is said of the rows has to be so`() throws {
     #expect(try refusal(of: handmade()) == nil)
     #expect(try refusal(of: handmade(table: 1))?.contains("another table") == true)
-    #expect(try refusal(of: handmade(rowCount: 3))?.contains("t has 2 rows") == true)
-    #expect(try refusal(of: handmade(hashes: 3))?.contains("2 rows, not 3") == true)
+    let all = try refusal(of: handmade(hashes: 3, rowCount: 3))
+    #expect(all?.contains("t has 2 rows") == true)
+    #expect(try refusal(of: handmade(rowCount: 3))?.contains("3 rows, and 2 in") == true)
+    #expect(try refusal(of: handmade(hashes: 3))?.contains("2 rows, and 3 in") == true)
   }
 }
