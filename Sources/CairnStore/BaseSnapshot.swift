@@ -42,8 +42,8 @@ struct BaseSnapshot {
     }
     salts = description.tables.map { BaseSnapshot.salt($0.name) }
     // Room is made for the rows of a table before they are read. The header's count fits the file.
-    let rows = description.tables.reduce(0) { $0 &+ $1.rowCount }
-    guard UInt64(truncatingIfNeeded: rows) == reader.header.recordCount else {
+    let rows = description.tables.reduce(0) { $0 + $1.rowCount }
+    guard UInt64(rows) == reader.header.recordCount else {
       throw StoreError(
         LogError(
           .corrupt, reader.path, at: reader.header.descriptionOffset,

@@ -79,6 +79,44 @@ import Testing
     #expect(disk.usedBytes <= 250)
   }
 
+  /// Puts some records there, a file each; says how large a file is.
+  private func fill(_ names: [String]) throws -> Int {
+    for id in names {
+      try trash().keep([record(id)], durable: true)
+      clock.advance(by: 1)
+    }
+    let size = disk.usedBytes / names.count
+    #expect(disk.usedBytes == size * names.count, "all are of one size")
+    return size
+  }
+
+  @Test(arguments: 0...4)
+  func `the oldest files go until the others fit`(count: Int) throws {
+    let names = ["a", "b", "c", "d"]
+    let size = try fill(names)
+    let exact = trash(bytes: max(1, size * count))
+    exact.purge()
+    #expect(try ids(exact) == Array(names.suffix(count)))
+    #expect(disk.usedBytes == size * count)
+    // One byte less is one file less.
+    if count > 0 {
+      let less = trash(bytes: size * count - 1)
+      less.purge()
+      #expect(try ids(less) == Array(names.suffix(count - 1)))
+    }
+  }
+
+  @Test func `a new file takes the place of the oldest one alone`() throws {
+    let size = try fill(["a", "b", "c"])
+    // What a new one needs is reckoned a little too large.
+    let trash = trash(bytes: size * 3 + 64)
+    try trash.keep([record("d")], durable: true)
+    #expect(try ids(trash) == ["b", "c", "d"])
+    clock.advance(by: 1)
+    try trash.keep([record("e")], durable: true)
+    #expect(try ids(trash) == ["c", "d", "e"])
+  }
+
   /// Somebody wanted it gone.
   @Test func `what is removed up to a time does not come back with a power cut`() throws {
     try trash().keep([record("a")], durable: true)

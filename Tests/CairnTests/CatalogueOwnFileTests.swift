@@ -7,14 +7,6 @@ import Testing
 @Suite struct CatalogueOwnFileTests {
   private let bench = CatalogueBench()
 
-  private func hooked(_ hook: HookedFolder.Switch) -> DatastoreManager {
-    let machine = bench.machine
-    return DatastoreManager(
-      root: "/a", account: Account(user: "ann", folder: .directory("/folder")),
-      folder: { HookedFolder(base: DirectoryFolder("/folder", machine: machine), hook: hook) },
-      options: bench.options, machine: machine)
-  }
-
   /// Somebody has used a newer version of the app on this root, and is back at this one.
   @Test func `one in a newer version ends the round, and is not written over`() async throws {
     let a = bench.manager("a")
@@ -40,7 +32,7 @@ import Testing
     failures: Int, restarts: Bool
   ) async throws {
     let hook = HookedFolder.Switch()
-    var a = hooked(hook)
+    var a = bench.manager("a", hook)
     try await a.with("x")
     try await a.refresh()
     let names = bench.catalogues
@@ -52,7 +44,7 @@ import Testing
     }
     for _ in 0..<failures {
       #expect(await a.refreshError()?.code == .diskSpace)
-      if restarts { a = hooked(hook) }
+      if restarts { a = bench.manager("a", hook) }
     }
     hook.set(nil)
     #expect(try await a.refresh().hasPublished)

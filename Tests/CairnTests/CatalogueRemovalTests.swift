@@ -10,16 +10,6 @@ import Testing
   private let bench = CatalogueBench()
   private let hook = HookedFolder.Switch()
 
-  /// A manager whose requests go through the hook.
-  private func hooked() -> DatastoreManager {
-    let machine = bench.machine
-    return DatastoreManager(
-      root: "/a", account: Account(user: "ann", folder: .directory("/folder")),
-      folder: { [hook] in
-        HookedFolder(base: DirectoryFolder("/folder", machine: machine), hook: hook)
-      }, options: bench.options, machine: machine)
-  }
-
   /// Removals fail from now on, and are counted.
   private func refuse(_ code: CairnError.Code) -> Shared<Int> {
     let tries = Shared(0)
@@ -33,7 +23,7 @@ import Testing
 
   /// One that has published a datastore and deleted it.
   private func deleter() async throws -> DatastoreManager {
-    let a = hooked()
+    let a = bench.manager("a", hook)
     try await a.with("n") { try $0.add("a") }
     try await a.refresh()
     try a.deleteDatastore("n")
@@ -93,7 +83,7 @@ import Testing
   /// Copies in the trash of others may lack contents of its attachments, which stay for a month.
   @Test func `what stays for a month does so by a clock that was years ahead, too`() async throws {
     let day: Int64 = 24 * 3600 * 1000
-    let a = hooked()
+    let a = bench.manager("a", hook)
     try await a.with("n") { _ = try $0.addPhoto("r", [1, 2, 3]) }
     func contents() -> Int {
       bench.files("/folder/b-p-n").count

@@ -11,16 +11,6 @@ import Testing
   private let hook = HookedFolder.Switch()
   private let calls = Shared(0)
 
-  /// A process whose requests go through the hook.
-  private func process() -> DatastoreManager {
-    let machine = bench.machine
-    return DatastoreManager(
-      root: "/a", account: Account(user: "ann", folder: .directory("/folder")),
-      folder: { [hook] in
-        HookedFolder(base: DirectoryFolder("/folder", machine: machine), hook: hook)
-      }, options: bench.options, machine: machine)
-  }
-
   /// A round of the list that says how often it has called the folder.
   private func refresh(_ manager: DatastoreManager) async throws -> CatalogueReport {
     let before = calls.withLock { $0 }
@@ -39,7 +29,7 @@ import Testing
 
   @Test(arguments: [false, true])
   func `a folder that is told by what a datastore has published`(isHeadLost: Bool) async throws {
-    let a = process()
+    let a = bench.manager("a", hook)
     try await a.with("n") { try $0.add("a") }
     try replaceIdentity()
     let head = try #require(bench.files("/folder/p-n").first { $0.hasSuffix(".head") })
@@ -49,7 +39,7 @@ import Testing
   }
 
   @Test func `a folder that is told by another installation's file`() async throws {
-    let first = process()
+    let first = bench.manager("a", hook)
     try await first.with("n")
     _ = try await refresh(first)
     let own = try #require(bench.catalogues.first)
@@ -60,7 +50,7 @@ import Testing
     try replaceIdentity()
     try bench.disk.remove("/folder/catalogue/" + own)
     // A process that has to look at the folder again.
-    let report = try await refresh(process())
+    let report = try await refresh(bench.manager("a", hook))
     #expect(report.hasPublished && bench.catalogues.contains(own))
   }
 
@@ -70,7 +60,7 @@ import Testing
       try await other.with(name)
       try await other.refresh()
     }
-    let a = process()
+    let a = bench.manager("a", hook)
     let report = try await refresh(a)
     #expect(report.fetchedFiles == 2 && report.requests >= 4)
     #expect(try a.ids() == ["b", "c"])

@@ -12,13 +12,7 @@ import Testing
   ) async throws {
     let bench = CatalogueBench()
     let hook = HookedFolder.Switch()
-    let (machine, options) = (bench.machine, bench.options)
-    func root() -> DatastoreManager {
-      DatastoreManager(
-        root: "/a", account: Account(user: "ann", folder: .directory("/folder")),
-        folder: { HookedFolder(base: DirectoryFolder("/folder", machine: machine), hook: hook) },
-        options: options, machine: machine)
-    }
+    func root() -> DatastoreManager { bench.manager("a", hook) }
     try await root().with("x")
     #expect(await root().refreshError() == nil)
     let own = try #require(bench.catalogues.first)

@@ -93,10 +93,11 @@ extension Store {
       result.append(record)
     }
     // In a file there may be any number.
-    let notKept = files.reduce(0) { sum, file in
-      let total = sum.addingReportingOverflow(file.notKept)
-      return total.overflow ? .max : total.partialValue
-    } as UInt64
+    var notKept: UInt64 = 0
+    for file in files {
+      let (sum, isTooMuch) = notKept.addingReportingOverflow(file.notKept)
+      notKept = isTooMuch ? .max : sum
+    }
     return (result, notKept, problems)
   }
 

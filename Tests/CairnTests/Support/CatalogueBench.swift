@@ -27,6 +27,15 @@ final class CatalogueBench {
       folder: { DirectoryFolder(folder, machine: machine) }, options: options, machine: machine)
   }
 
+  /// One whose requests go through a hook.
+  func manager(_ name: String, _ hook: HookedFolder.Switch) -> DatastoreManager {
+    let machine = machine
+    return DatastoreManager(
+      root: "/" + name, account: Account(user: "ann", folder: .directory("/folder")),
+      folder: { HookedFolder(base: DirectoryFolder("/folder", machine: machine), hook: hook) },
+      options: options, machine: machine)
+  }
+
   func local(_ name: String) -> DatastoreManager {
     DatastoreManager(
       root: "/" + name, account: nil, folder: nil, options: options, machine: machine)
