@@ -275,6 +275,8 @@ public final class Datastore: Sendable {
     defer {
       // Not before: rounds that are cut short see a datastore that is closed.
       exchanger?.cancel()
+      // One may have begun to put the store together anew while this one closed.
+      exchanger?.stopRejoining(isForNow: true)
       observers.finish()
       gauge.finish()
     }
@@ -387,12 +389,13 @@ public final class Datastore: Sendable {
   /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
   /// a server are cancelled.
   public func stopExchanging() {
-    background.withLock { running in
+    // What the app's handler holds goes after this, and not under the lock.
+    let ended = background.withLock { running -> BackgroundExchange? in
       exchanger?.condition.set { $0.isInBackground = false }
-      running?.stop()
-      running = nil
       isInBackground.store(false, ordering: .releasing)
+      return running.take()
     }
+    ended?.stop()
     exchanger?.condition.tell()
   }
 

@@ -332,7 +332,7 @@ extension Exchange {
     }
     var outcome = SyncOutcome()
     outcome.arrived = store.arrivedRecords
-    outcome.appliedCount = Int(clamping: Exchange.weight(pending.vector))
+    outcome.appliedCount = SyncOutcome.share(of: Exchange.weight(pending.vector))
     parts.add(outcome)
     blobs?.noteWhole()
     return true

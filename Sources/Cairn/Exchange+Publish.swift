@@ -25,7 +25,9 @@ extension Exchange {
     let hasNews =
       head != before || vector[store.device] > head.last || vector != head.acknowledged
       || !head.superseded.isEmpty || isSnapshotDue(head)
-    guard isLost || !losses.isEmpty || hasNews && !onlyMends else {
+    // What a head that may have arrived names is never told otherwise: it goes up even then.
+    let isInDoubt = head.last > before.last
+    guard isLost || isInDoubt || !losses.isEmpty || hasNews && !onlyMends else {
       try dropPublished(found, before)
       return try await remove(mayRemove ? replacedFiles(found, before) : [], &report)
     }
@@ -83,7 +85,7 @@ extension Exchange {
   /// What a head said whose writing failed counts, as its files went up before it. It may have
   /// arrived, and told others of them: one that takes that back would make what they know a sign of
   /// another copy. A process that begins anew goes on from it, too.
-  private func resumed(_ own: Head) -> Head {
+  func resumed(_ own: Head) -> Head {
     guard var failed = lastWritten, failed.last > own.last else { return own }
     // Those whose grace was over are still to be removed.
     failed.superseded += own.superseded.filter { !failed.superseded.contains($0) }

@@ -206,21 +206,12 @@ extension [UInt8] {
   }
 
   mutating func put(_ vector: VersionVector) {
-    putVarint(vector.entries.count)
-    for dot in vector.entries {
-      put(dot.device.rawValue)
-      putVarint(dot.sequence)
-    }
+    vector.encode(into: &self)
   }
 }
 
 extension ByteReader {
   mutating func vector() throws(DecodeError) -> VersionVector {
-    var vector = VersionVector()
-    for _ in 0..<(try count(minimumSize: 9)) {
-      let device = DeviceID(rawValue: try u64())
-      vector.insert(Dot(device: device, sequence: try counter()))
-    }
-    return vector
+    try VersionVector(&self)
   }
 }

@@ -27,7 +27,7 @@ struct SyncParts {
 
   mutating func add(_ part: SyncOutcome) {
     sum.committed = part.committed ?? sum.committed
-    sum.appliedCount += part.appliedCount
+    sum.addApplied(part.appliedCount)
     sum.changed = part.changed
     sum.conflicts = part.conflicts
     sum.summary = part.summary ?? sum.summary

@@ -14,6 +14,9 @@ struct FrameSearch: Sendable {
   /// patience of their own, and when it is spent they alone are no longer looked for.
   private var curiosity: Int
 
+  /// More places looked like frames than anything but intent would leave behind.
+  var isSpent: Bool { patience < 0 }
+
   /// How often a file may be hashed in all.
   private static let hashesMax = 16
   private static let strangeHashesMax = 4
@@ -59,7 +62,7 @@ struct FrameSearch: Sendable {
   }
 
   /// Whether to make the checksum of a place, which is paid for here.
-  private mutating func isWorth(_ bytes: [UInt8], _ offset: Int) -> Bool {
+  mutating func isWorth(_ bytes: [UInt8], _ offset: Int) -> Bool {
     guard hasRoom(bytes, offset), bytes.u16(at: offset + 6) == 0,
       Int(bytes.u32(at: offset + 12)) <= offset
     else { return false }

@@ -79,25 +79,21 @@ package struct SegmentScan: Sendable {
   private func judge(_ seedBase: UInt64) -> Ending {
     guard bytes[end...].contains(where: { $0 != 0 }) else { return .clean }
     var offset = FrameFormat.padded(end + 1)
-    // Bytes that may be hashed in all. What a crash leaves has few places that look like a header;
-    // where there are many, somebody has put them there, and nothing is cut off.
-    var patience = bytes.count * SegmentScan.hashesMax
+    // What a crash leaves has few places that look like a header, also where it is full of small
+    // numbers; where there are many, somebody has put them there, and nothing is cut off.
+    var search = FrameSearch(size: bytes.count)
     while offset + FrameFormat.headerSize <= bytes.count {
       // Asked before the checksum, so that few places of a long tail are worth hashing at.
-      if isVouching(offset) {
-        let stored = Int(bytes.u32(at: offset))
-        if stored <= bytes.count - offset { patience -= stored }
-        if patience < 0 || Frame(bytes, at: offset, seedBase: seedBase) != nil {
-          return .corrupt(end: offset)
-        }
+      if isVouching(offset), search.isWorth(bytes, offset),
+        Frame(bytes, at: offset, seedBase: seedBase) != nil
+      {
+        return .corrupt(end: offset)
       }
+      if search.isSpent { return .corrupt(end: offset) }
       offset += FrameFormat.alignment
     }
     return .torn(bytes: tornBytes)
   }
-
-  /// How often a tail may be hashed in all, in search of what vouches for it.
-  private static let hashesMax = 16
 
   /// Whether a frame here, if there is one, says that the bytes at `end` were durable.
   private func isVouching(_ offset: Int) -> Bool {

@@ -108,6 +108,13 @@ package final class SnapshotWriter {
   package func finish(
     description: [UInt8], floor: UInt16 = FormatVersion.floor
   ) throws(LogError) -> UInt64 {
+    guard description.count <= SnapshotHeader.descriptionBytesMax else {
+      throw LogError(
+        .limit, file.path,
+        "the tables and devices take \(description.count) bytes in a snapshot, which holds at most "
+          + "\(SnapshotHeader.descriptionBytesMax) of them; the log keeps everything, and can't be "
+          + "folded until tables or devices are fewer")
+    }
     header.floor = floor
     try sendBatch()
     try takePacked()

@@ -29,6 +29,28 @@ package struct DeltaDecoder: Sendable {
     known = Known(names: names.count, devices: devices.count, records: records.count)
   }
 
+  /// What was known at a moment.
+  package struct Mark: Sendable {
+    fileprivate var names: Int
+    fileprivate var devices: Int
+    fileprivate var records: Int
+    fileprivate var lastTime: Int64
+  }
+
+  package var mark: Mark {
+    Mark(
+      names: names.count, devices: devices.count, records: records.count, lastTime: lastTime)
+  }
+
+  /// Forgets what a delta named that could not be read.
+  package mutating func goBack(to mark: Mark) {
+    names.removeLast(names.count - mark.names)
+    devices.removeLast(devices.count - mark.devices)
+    records.removeLast(records.count - mark.records)
+    recordTables.removeLast(recordTables.count - mark.records)
+    lastTime = mark.lastTime
+  }
+
   /// For repairs: the scope's records that deltas can still refer to.
   package var hasSkipped: Bool { known != nil }
 

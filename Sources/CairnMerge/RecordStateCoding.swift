@@ -236,13 +236,23 @@ package enum RecordStateCoding {
     register.lists.append(list)
   }
 
+  /// Of a delta that there was: own deltas name it once more, and say so of no other.
   private static func dot(_ reader: inout ByteReader) throws(DecodeError) -> Dot {
+    let dot = try anyDot(&reader)
+    guard dot.device.rawValue != 0, dot.sequence > 0 else { throw .malformed("a dot of no delta") }
+    return dot
+  }
+
+  private static func anyDot(_ reader: inout ByteReader) throws(DecodeError) -> Dot {
     let device = DeviceID(rawValue: try reader.u64())
     return Dot(device: device, sequence: try reader.varint())
   }
 
   private static func stamp(_ reader: inout ByteReader) throws(DecodeError) -> (Stamp, [Dot]) {
-    let dot = try dot(&reader)
+    let dot = try anyDot(&reader)
+    guard dot == Stamp.settled.dot || dot.device.rawValue != 0 && dot.sequence > 0 else {
+      throw .malformed("a stamp of no delta")
+    }
     let time = try reader.zigzag()
     var born: [Dot] = []
     for _ in 0..<(try reader.count(minimumSize: 9)) { born.append(try self.dot(&reader)) }
@@ -265,6 +275,7 @@ package enum RecordStateCoding {
 
   private static func running(_ reader: inout ByteReader) throws(DecodeError) -> RunningTotal {
     let device = DeviceID(rawValue: try reader.u64())
+    guard device.rawValue != 0 else { throw .malformed("a total of no device") }
     let last = try reader.varint()
     return RunningTotal(device: device, last: last, total: try ColumnCoding.number(&reader))
   }

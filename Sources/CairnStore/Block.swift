@@ -31,7 +31,8 @@ final class Block: Sendable {
   init(_ bytes: [UInt8], numbers: inout FieldNumbers) throws(DecodeError) {
     self.bytes = bytes
     var reader = ByteReader(bytes)
-    table = try reader.count(limit: 1 << 20)
+    // Compared with the snapshot's tables by who reads the block.
+    table = try reader.count(limit: Int(Int32.max))
     let rows = try reader.count(limit: BlockFormat.rowsMax)
     guard rows > 0 else { throw .malformed("a block without rows") }
     rowCount = rows
@@ -86,6 +87,7 @@ final class Block: Sendable {
       let device = DeviceID(rawValue: try reader.u64())
       let sequence = try reader.varint()
       let time = try reader.zigzag()
+      guard device.rawValue != 0, sequence > 0 else { throw .malformed("a stamp of no delta") }
       stamps.append(Stamp(dot: Dot(device: device, sequence: sequence), time: time))
     }
     return stamps

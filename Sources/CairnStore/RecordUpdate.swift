@@ -8,11 +8,17 @@ package struct RecordUpdate: Sendable {
     package var operations: [ListOperation]
     /// What the list counts with before and after.
     package var sizes: (before: Int, after: Int)
+    /// What the list holds after all of them.
+    package var items: [FieldValue]
 
-    package init(field: String, operations: [ListOperation], sizes: (before: Int, after: Int)) {
+    package init(
+      field: String, operations: [ListOperation], sizes: (before: Int, after: Int),
+      items: [FieldValue]
+    ) {
       self.field = field
       self.operations = operations
       self.sizes = sizes
+      self.items = items
     }
   }
 
@@ -31,6 +37,7 @@ extension StoreState {
     limits: Limits
   ) throws(StoreError) {
     try requireWritable()
+    let update = try settled(update, number, id)
     if update.lists.isEmpty {
       try self.update(number, id, update.fields, limits: limits)
       return
@@ -62,6 +69,26 @@ extension StoreState {
         try edit(number, id, list.field, operation, limits: .unlimited)
       }
     }
+  }
+
+  /// Where the greatest (or the smallest) of several values shows, one edit may bring another list
+  /// to show, which the next was not meant for: such a list is put as a whole.
+  private mutating func settled(
+    _ update: RecordUpdate, _ number: Int, _ id: RecordName
+  ) throws(StoreError) -> RecordUpdate {
+    if update.lists.isEmpty { return update }
+    let slot = try existingSlot(number, id)
+    guard let state = tables[number].complex[slot] else { return update }
+    var result = RecordUpdate(fields: update.fields)
+    for list in update.lists {
+      let rule = rules.rule(table: tables[number].name, field: list.field)
+      if rule == .max || rule == .min, (state.fields[list.field]?.entries.count ?? 0) > 1 {
+        result.fields.append((list.field, .list(list.items)))
+      } else {
+        result.lists.append(list)
+      }
+    }
+    return result
   }
 
   /// Whether a list would be more than the formats can hold once all of this was done to it;

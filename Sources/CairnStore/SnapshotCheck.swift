@@ -35,6 +35,11 @@ package enum SnapshotCheck {
           let name = block.name(row)
           if let last, !(last < name) { throw damage(path, "rows of block \(number) out of order") }
           last = name
+          if case .text(let text) = name,
+            !Identifier.isValidRecord(text) || RecordName(text) != name
+          {
+            throw damage(path, "block \(number) has an id that no record can have")
+          }
           guard try isIndexed(name, number, row, table, base) else {
             throw damage(path, "the index does not find record \(name.text) of \(blocks.name)")
           }
@@ -57,9 +62,15 @@ package enum SnapshotCheck {
     _ block: Block, _ row: Int, _ path: String
   ) throws(StoreError) {
     guard let range = block.complexState(row) else { return }
-    do { _ = try RecordStateCoding.decode(block.bytes, range) } catch {
+    let state: RecordState
+    do { state = try RecordStateCoding.decode(block.bytes, range) } catch {
       throw StoreError(
         LogError(error, path, at: 0, "the state of record \(block.name(row).text)"))
+    }
+    for register in state.fields.values {
+      guard register.lists.allSatisfy(\.isInTreeOrder) else {
+        throw damage(path, "a list of record \(block.name(row).text) is not in its own order")
+      }
     }
   }
 

@@ -54,8 +54,9 @@ package struct SnapshotDescription: Equatable, Sendable {
       put(seen, into: &out)
     }
     out.putZigzag(modified)
-    out.putVarint(size)
-    out.putVarint(recordCount)
+    // Below zero only after a snapshot of others that counted too few: no reason not to go on.
+    out.putVarint(max(0, size))
+    out.putVarint(max(0, recordCount))
     out.putVarint(tables.count)
     for table in tables {
       out.putString(table.name)
@@ -80,6 +81,7 @@ package struct SnapshotDescription: Equatable, Sendable {
     fence = try SnapshotDescription.vector(&reader)
     for _ in 0..<(try reader.count(minimumSize: 9)) {
       let device = DeviceID(rawValue: try reader.u64())
+      guard device.rawValue != 0 else { throw .malformed("a device's number") }
       contexts[device] = try SnapshotDescription.vector(&reader)
     }
     modified = try reader.zigzag()
@@ -102,11 +104,9 @@ package struct SnapshotDescription: Equatable, Sendable {
   }
 
   private static func vector(_ reader: inout ByteReader) throws(DecodeError) -> VersionVector {
-    var vector = VersionVector()
-    for _ in 0..<(try reader.count(minimumSize: 9)) {
-      let device = DeviceID(rawValue: try reader.u64())
-      vector.insert(Dot(device: device, sequence: try reader.counter()))
-    }
+    let vector = try VersionVector(&reader)
+    // Own deltas name what they have seen.
+    guard vector.entries.first?.device.rawValue != 0 else { throw .malformed("a device's number") }
     return vector
   }
 

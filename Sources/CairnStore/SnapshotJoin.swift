@@ -266,7 +266,7 @@ struct SnapshotJoin {
     _ name: RecordName, _ state: RecordState, _ scope: Scope
   ) throws(StoreError) {
     scratch.removeAll(keepingCapacity: true)
-    guard row.fill(name, state, settlesAll: false, heap: &scratch, &fields) else { return }
+    guard try row.fill(name, state, settlesAll: false, heap: &scratch, &fields) else { return }
     count(state.size(rule: scope.rule), exists: state.exists, scope)
     try sink.add(row, heap: [], baseHeap: scratch, fields)
   }

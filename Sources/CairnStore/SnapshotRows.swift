@@ -57,7 +57,7 @@ struct SnapshotRows {
     guard let below else {
       if nextSlot == slots.count { return false }
       nextSlot += 1
-      fill(slots[nextSlot - 1], nil, &fields)
+      try fill(slots[nextSlot - 1], nil, &fields)
       return true
     }
     if isScratch {
@@ -69,13 +69,13 @@ struct SnapshotRows {
       let name = below.block.name(blockRow)
       if table.ids[slot] == name {
         nextSlot += 1
-        fill(slot, (below, blockRow), &fields)
+        try fill(slot, (below, blockRow), &fields)
         blockRow += 1
         return true
       }
       if table.ids[slot] < name {
         nextSlot += 1
-        fill(slot, nil, &fields)
+        try fill(slot, nil, &fields)
         return true
       }
     }
@@ -130,7 +130,7 @@ struct SnapshotRows {
     let block = below.block
     if let range = block.complexState(blockRow) {
       let state = try TableState.state(block.bytes, range, ground)
-      fill(block.name(blockRow), state, &fields)
+      try fill(block.name(blockRow), state, &fields)
       return
     }
     row.begin(block.name(blockRow), presence: settled(block.presence(blockRow)))
@@ -147,12 +147,12 @@ struct SnapshotRows {
   /// A record in conflict; a plain row if nothing is left to remember.
   private mutating func fill(
     _ name: RecordName, _ state: RecordState, _ fields: inout FieldNumbers
-  ) {
+  ) throws(StoreError) {
     var state = state
     state.closeLists()
     state.prune(fence)
     scratch.removeAll(keepingCapacity: true)
-    guard row.fill(name, state, settlesAll: isAlone, heap: &scratch, &fields) else { return }
+    guard try row.fill(name, state, settlesAll: isAlone, heap: &scratch, &fields) else { return }
     if row.state != nil {
       full = state
     } else {
@@ -164,9 +164,9 @@ struct SnapshotRows {
   /// A slot, with what the base has of it.
   private mutating func fill(
     _ slot: Int, _ below: (Below, row: Int)?, _ fields: inout FieldNumbers
-  ) {
+  ) throws(StoreError) {
     if let state = table.complex[slot] {
-      fill(table.ids[slot], state, &fields)
+      try fill(table.ids[slot], state, &fields)
       return
     }
     guard table.exists(slot) else { return }
@@ -230,10 +230,11 @@ extension BlockBuilder.Row {
   mutating func fill(
     _ name: RecordName, _ full: RecordState, settlesAll: Bool, heap: inout [UInt8],
     _ fields: inout FieldNumbers
-  ) -> Bool {
+  ) throws(StoreError) -> Bool {
     isThere = false
     if full.isEmpty { return false }
     guard let plain = full.plain else {
+      try full.checkLists(of: name)
       begin(name, presence: .settled)
       var bytes: [UInt8] = []
       RecordStateCoding.encode(full, into: &bytes)
@@ -257,6 +258,22 @@ extension Cell {
       self = Cell(created: items, heap: &heap)
     } else {
       self = Cell(entry.value, heap: &heap)
+    }
+  }
+}
+
+extension RecordState {
+  /// Merging knows no bound, and readers of a snapshot do: what they refuse would be found out only
+  /// when the log, which has the record, is gone.
+  fileprivate func checkLists(of name: RecordName) throws(StoreError) {
+    for register in fields.values {
+      for list in register.lists where list.nodeCount > FormatBounds.cellsInDelta {
+        throw StoreError(
+          .sizeLimit,
+          "a list of record \(name.text) has had \(list.nodeCount) items over its whole life; a "
+            + "snapshot holds \(FormatBounds.cellsInDelta) of one. The log keeps it, and can't be "
+            + "folded until the field is set anew", id: name.text)
+      }
     }
   }
 }

@@ -9,8 +9,13 @@ extension Store {
     try withState { guarded throws(StoreError) in
       // A policy could only allow more.
       if guarded.store.access.isFollowed { return }
+      let before = guarded.store.access
       guarded.store.access = Access(policy: policy)
-      try guarded.store.readAccess()
+      // A list that can't be read just now makes nobody an owner.
+      do throws(StoreError) { try guarded.store.readAccess() } catch {
+        guarded.store.access = before
+        throw error
+      }
     }
   }
 

@@ -106,7 +106,7 @@ extension Store {
     var outcome = SyncOutcome()
     (outcome.changed, outcome.conflicts) = (result.changed, result.conflicts)
     let merged = frozen.seen.merged(with: other.seen)
-    outcome.appliedCount = Int(clamping: merged.total &- frozen.seen.total)
+    outcome.appliedCount = SyncOutcome.share(of: merged.total &- frozen.seen.total)
     try installJoined(number, path, firstSegment, question, &outcome)
     return outcome
   }

@@ -91,6 +91,8 @@ extension Store {
     }
     // A power cut may bring back a CURRENT that names another one.
     if isInDoubt { return }
+    // Or the next opening finds one whose writing failed here, with an outbox that is not known.
+    do throws(StoreError) { try checkPoison() } catch { return }
     do throws(DiskError) {
       for entry in try machine.disk.list(directory) {
         guard let number = FileName.outboxNumber(entry.name) else { continue }
@@ -110,7 +112,10 @@ extension Store {
   }
 
   /// Whether own deltas may lie in an outbox.
-  package var hasRejoined: Bool { state.withLock { $0.current.rejoinings > 0 } }
+  package var hasRejoined: Bool { rejoinings > 0 }
+
+  /// How often the store was put together anew.
+  package var rejoinings: UInt64 { state.withLock { $0.current.rejoinings } }
 }
 
 extension PackWriter {

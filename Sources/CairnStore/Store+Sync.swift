@@ -43,6 +43,15 @@ package struct SyncOutcome: Sendable {
   package var summary: StoreSummary?
 
   package init() {}
+
+  /// Counts on. A snapshot of others may say that it has any number of deltas.
+  package mutating func addApplied(_ count: Int) {
+    let (sum, isBeyond) = appliedCount.addingReportingOverflow(count)
+    appliedCount = isBeyond ? .max : sum
+  }
+
+  /// What a snapshot with so many deltas adds: deltas that come after it still count.
+  package static func share(of deltas: UInt64) -> Int { Int(min(deltas, 1 << 48)) }
 }
 
 extension Store {

@@ -128,8 +128,8 @@ extension StoreState {
     let isTooLong = list.isTooLong(
       growing: effect.growth, nodes: operation.nodes, rule, limits)
     effect.growth += Sizes.field
-    // What is put ends the edits of a list that is hidden.
-    effect.pending = effect.growth - tables[number].pendingListSize(slot, column)
+    // What is put takes the place of a removal, and ends the edits of a list that is hidden.
+    effect.pending = try effect.growth - sizeNow(number, slot, column).pending
     if tables[number].pendingMarks[slot] == 0 { effect.pending += Sizes.change }
     try check(limits, number, id, slot, effect)
     if isTooLong { throw tooLong(id, tables[number].fieldNames[column]) }

@@ -128,6 +128,9 @@ extension StoreState {
   ) throws(StoreError) {
     try requireWritable()
     let slot = try existingSlot(number, id)
+    let fields =
+      fields.contains { $0.value == nil } ? try changing(number, slot, fields) : fields
+    if fields.isEmpty { return }
     var growth = 0
     var pendingGrowth =
       tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
@@ -154,8 +157,28 @@ extension StoreState {
     finish(number, slot, size: growth, records: 0, changeSize: pendingGrowth)
   }
 
+  /// The fields but for those that are removed and have no value: that is no change. Where several
+  /// values compete, a removal decides even if none shows.
+  private mutating func changing(
+    _ number: Int, _ slot: Int, _ fields: [FieldChange]
+  ) throws(StoreError) -> [FieldChange] {
+    var changes: [FieldChange] = []
+    for (field, value) in fields {
+      let column = try writableColumn(number, field)
+      let entries = tables[number].complex[slot]?.fields[field]?.entries.count ?? 0
+      if value == nil, !tables[number].isPending(slot, column), entries < 2,
+        try sizeNow(number, slot, column) == (0, 0)
+      {
+        continue
+      }
+      changes.append((field, value))
+    }
+    return changes
+  }
+
+  /// What a field takes now, and what of that is part of the pending delta.
   @inline(__always)
-  private mutating func sizeNow(
+  mutating func sizeNow(
     _ number: Int, _ slot: Int, _ column: Int
   ) throws(StoreError) -> (size: Int, pending: Int) {
     let cell = tables[number].columns[column].cell(slot)

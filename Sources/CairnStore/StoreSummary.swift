@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 package import CairnMerge
 import Synchronization
 
@@ -14,6 +15,8 @@ package struct StoreSummary: Hashable, Sendable {
   package var ownDeltas: UInt64
   package var records: Int
   package var size: Int
+  /// How often the store was put together anew: after that it may have fewer deltas.
+  package var rejoinings: UInt64
 
   package static let infoTable = ":info"
   package static let infoRecord = RecordName("info")
@@ -72,7 +75,8 @@ extension Store {
     return StoreSummary(
       title: title, modified: vector.isEmpty ? nil : guarded.store.modified,
       deltas: vector.total, ownDeltas: vector[guarded.store.device],
-      records: guarded.store.totals.recordCount, size: guarded.store.totals.size)
+      records: guarded.store.totals.recordCount, size: guarded.store.totals.size,
+      rejoinings: guarded.current.rejoinings)
   }
 
   /// The summary after a sync, if the sync changed what is in the state. A list is not worth a

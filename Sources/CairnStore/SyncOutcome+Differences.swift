@@ -26,7 +26,7 @@ extension SyncOutcome {
     }
     for dot in new.vector.entries where dot.device != newDevice {
       let known = dot.device == renamed ? common : old.vector[dot.device]
-      appliedCount += Int(clamping: dot.sequence - min(dot.sequence, known))
+      addApplied(Int(clamping: dot.sequence - min(dot.sequence, known)))
     }
   }
 }

@@ -128,6 +128,15 @@ import Testing
     #expect(failures > whole.bytes.count)
   }
 
+  // With a copy of all members for each one it would take many minutes.
+  @Test(.timeLimit(.minutes(1)))
+  func `a dictionary with 200,000 keys comes back in less than a minute`() throws {
+    let numbers = Dictionary(uniqueKeysWithValues: (0..<200_000).map { ("key\($0)", $0) })
+    let stored = try CDBTaggedBytes.encoded(numbers)
+    let isSame = try stored.decoded(as: [String: Int].self) == numbers
+    #expect(isSame)
+  }
+
   @Test func `a value too deep to be read is not written`() throws {
     indirect enum Chain: Codable, Sendable {
       case end

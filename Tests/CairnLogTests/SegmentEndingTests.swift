@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnLog
 import TestSupport
 import Testing
@@ -121,6 +122,32 @@ struct SegmentEndingTests {
         #expect(try scan.contents == sample.contents)
         #expect(scan.ending == .torn(bytes: gap + tail.count))
       }
+    }
+  }
+
+  /// Many a number looks like the header of a frame, and once so many did that no store opened.
+  @Test(arguments: [100, 400], [1 << 20, 50_000])
+  func `a torn tail that is full of small numbers is one`(kibibytes: Int, bound: Int) throws {
+    let sample = try SegmentSample.three(isSynced: true)
+    let (size, start) = (UInt32(kibibytes << 10), sample.segment.end)
+    for seed in 1...3 as ClosedRange<UInt64> {
+      let random = SeededRandom(seed)
+      var bytes = sample.bytes
+      bytes.put(size)
+      bytes.append(contentsOf: [FrameKind.delta.rawValue, 0, 0, 0])
+      bytes.put(size)
+      bytes.put(UInt32(start))
+      bytes.put(SegmentSample.header.device)
+      bytes.put(UInt64(sample.contents.count + 1))
+      // No frame has this checksum.
+      bytes.put(UInt64(0))
+      for _ in 0..<(kibibytes << 8) { bytes.put(UInt32(random.below(bound))) }
+      let end = (bytes.lastIndex { $0 != 0 } ?? 0) + 1
+      // A store reserves room ahead of what it writes.
+      bytes += [UInt8](repeating: 0, count: 1 << 20)
+      let scan = try SegmentScan(bytes)
+      #expect(scan.ending == .torn(bytes: end - start), "seed \(seed)")
+      #expect(try scan.contents == sample.contents)
     }
   }
 

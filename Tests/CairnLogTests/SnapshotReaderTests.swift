@@ -72,6 +72,28 @@ struct SnapshotReaderTests {
     #expect(try reader.block(1) == [3])
   }
 
+  @Test func `a description longer than any reader takes is refused, and nothing written`() throws {
+    let disk = MemoryDisk()
+    let writer = SnapshotWriter(
+      file: try disk.open(SnapshotSample.path, .create),
+      datastore: SegmentSample.header.datastore)
+    try writer.add(block: [1], hashes: [1])
+    let most = SnapshotHeader.descriptionBytesMax
+    let error = #expect(throws: LogError.self) {
+      try writer.finish(description: [UInt8](repeating: 0, count: most + 1))
+    }
+    #expect(error?.reason == .limit && error?.path == SnapshotSample.path)
+    let detail =
+      "the tables and devices take 67108865 bytes in a snapshot, which holds at most 67108864 of "
+      + "them; the log keeps everything, and can't be folded until tables or devices are fewer"
+    #expect(error?.detail == detail)
+    #expect(disk.bytes(SnapshotSample.path) == [])
+    _ = try writer.finish(description: SnapshotSample.description)
+    let reader = try SnapshotReader(SnapshotSample.path, disk: disk)
+    #expect(reader.description == SnapshotSample.description)
+    #expect(try reader.block(0) == [1])
+  }
+
   @Test func `a file that gets shorter while it is open is an error`() throws {
     let sample = try SnapshotSample(blocks: 2)
     let reader = try sample.reader()

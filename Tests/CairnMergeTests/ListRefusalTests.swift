@@ -33,6 +33,23 @@ struct ListRefusalTests {
     }
   }
 
+  @Test func `what a delta puts at one place of a list is one chain`() {
+    let (first, second) = (NodeID(base, 1), NodeID(base, 2))
+    let orders: [([(NodeID, ListEdit.Side)], Bool)] = [
+      ([(first, .right), (first, .left), (second, .right), (second, .left)], true),
+      ([(first, .right), (first, .right)], false), ([(first, .left), (first, .left)], false),
+      ([(first, .right), (second, .right), (first, .left), (first, .right)], false),
+    ]
+    for (places, isRight) in orders {
+      var edit = ListEdit()
+      for (parent, side) in places {
+        edit.chains.append(ListEdit.Chain(parent: parent, side: side, count: 1))
+        edit.inserted.append(FieldValue.int(1))
+      }
+      #expect(refusal(encoded(edit)) == (isRight ? nil : .malformed("two chains at one place")))
+    }
+  }
+
   @Test func `a text is as long as it says, and is text`() {
     var edit = ListEdit()
     edit.chains = [ListEdit.Chain(parent: NodeID(base, 0), side: .right, count: 1)]

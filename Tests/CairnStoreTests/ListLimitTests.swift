@@ -117,7 +117,7 @@ struct ListLimitTests {
     update.lists = [
       RecordUpdate.List(
         field: "l", operations: operations,
-        sizes: (FieldValue.list(before).size, FieldValue.list(after).size))
+        sizes: (FieldValue.list(before).size, FieldValue.list(after).size), items: after)
     ]
     return try device.store.update(table: "t", id: Self.id, update, ifStill: fields)
   }
@@ -183,5 +183,19 @@ struct ListLimitTests {
     #expect(device.store.totals.pending == 100 + 100 + 100 + 100 + 42)
     try device.store.set("r", ["l": nil])
     #expect(device.store.totals.pending == 100 + 100 + 100 + 100)
+  }
+
+  @Test func `a list that is begun where one was removed counts with its items, and once`() throws {
+    let device = try device(1)
+    try device.store.set("r", ["l": nil])
+    #expect(device.store.totals.pending == 100 + 100 + 100)
+    try edit(device, .append("b"))
+    // A delta, a change, a field, an item of one byte.
+    #expect(device.store.totals.pending == 100 + 100 + 100 + 20 + 1)
+    #expect(device.store.totals.size == (try StoreContent(device.store)).size)
+    try device.store.sync()
+    #expect(device.store.totals.pending == 0)
+    try device.reopen()
+    #expect(try device.store.get("r") == ["n": 1, "l": .list(["b"])])
   }
 }

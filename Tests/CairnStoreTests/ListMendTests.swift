@@ -78,20 +78,57 @@ import Testing
     #expect(try other.store.get("s") == ["a": 1])
   }
 
-  @Test func `of two lists the greater one shows again after a rollback`() throws {
+  /// Two devices with a list each, of which the first one's shows there by the rule.
+  private func contest(
+    _ rule: Rule, _ mine: [FieldValue], _ theirs: [FieldValue]
+  ) throws -> (StoreDevice, StoreDevice) {
     let (a, b) = (try StoreDevice(1), try StoreDevice(2, time: 1_700_000_000_050))
-    try a.store.setRule(.max, table: "t", field: "l")
-    try a.store.insert("r", ["l": .list([5])])
-    try b.store.insert("r", ["l": .list([3])])
+    try a.store.setRule(rule, table: "t", field: "l")
+    try a.store.insert("r", ["l": .list(mine)])
+    try b.store.insert("r", ["l": .list(theirs)])
     try a.store.sync()
     try b.store.sync()
     try a.store.sync(packs: [try b.store.pack()])
-    #expect(try a.store.get("r") == ["l": .list([5])])
+    #expect(try a.store.get("r") == ["l": .list(mine)])
+    return (a, b)
+  }
+
+  @Test func `of two lists the greater one shows again after a rollback`() throws {
+    let (a, _) = try contest(.max, [5], [3])
     try a.store.edit(table: "t", id: RecordName("r"), field: "l", .replace(at: 0, 1))
     #expect(try a.store.get("r") == ["l": .list([3])])
     try a.store.rollBack()
     #expect(try a.store.get("r") == ["l": .list([5])])
     #expect(a.store.totals.size == (try StoreContent(a.store)).size)
+  }
+
+  /// The first edit once brought the other list to show, and the second was made in that one.
+  @Test(arguments: [Rule.max, .min], [[4], [4, 4, 4]] as [[FieldValue]])
+  func `all edits of an update are made in the list that showed before it`(
+    rule: Rule, theirs: [FieldValue]
+  ) throws {
+    let mine: [FieldValue] = rule == .max ? [5, 1] : [3, 9]
+    let items: [FieldValue] = rule == .max ? [3, 1, 7] : [5, 9, 7]
+    let (a, b) = try contest(rule, mine, theirs)
+    var update = RecordUpdate(fields: [])
+    update.lists = [
+      RecordUpdate.List(
+        field: "l", operations: [.replace(at: 0, items[0]), .insert(7, at: 2)],
+        sizes: (FieldValue.list(mine).size, FieldValue.list(items).size), items: items)
+    ]
+    let id = RecordName("r")
+    let fields = try #require(try a.store.fields(table: "t", id: id))
+    let isDone = try a.store.update(table: "t", id: id, update, ifStill: fields)
+    #expect(isDone)
+    #expect(try a.store.get("r") == ["l": .list(items)])
+    #expect(a.store.totals.size == (try StoreContent(a.store)).size)
+    try a.store.sync()
+    try b.store.sync(packs: [try a.store.pack()])
+    for device in [a, b] {
+      #expect(try device.store.get("r") == ["l": .list(items)])
+      try device.reopen()
+      #expect(try device.store.get("r") == ["l": .list(items)])
+    }
   }
 
   /// Their new items once had the same names: a later edit was made here in one of them, and

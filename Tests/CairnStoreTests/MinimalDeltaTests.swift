@@ -134,6 +134,32 @@ struct MinimalDeltaTests {
     #expect(try b.store.get("r")?["a"] == shown)
   }
 
+  @Test(arguments: [false, true])
+  func `a removal decides a conflict in which none of the values shows`(isFolded: Bool) throws {
+    let (a, b) = (try sample(), try StoreDevice(2, time: 1_700_000_000_050))
+    _ = try b.store.sync(packs: [try a.store.pack()])
+    try a.store.set("r", ["s": nil])
+    try b.store.set("r", ["s": "other"])
+    for device in [a, b] { try device.store.sync() }
+    _ = try a.store.sync(packs: [try b.store.pack()])
+    if isFolded {
+      _ = try a.store.compact()
+      try a.reopen()
+    }
+    #expect(try a.store.get("r") == ["a": 1])
+    try a.store.set("r", ["s": nil])
+    #expect(a.store.totals.pending == 100 + 100 + 100)
+    try a.store.sync()
+    #expect(try delta(a.store, 3) == ["r", "r.s=absent"])
+    // With that it is decided, and has no value.
+    try a.store.set("r", ["s": nil])
+    #expect(a.store.totals.pending == 0)
+    for rule: Rule in [.local, .max] {
+      try a.store.setDefaultRule(rule)
+      #expect(try a.store.get("r") == ["a": 1])
+    }
+  }
+
   @Test func `a sync with nothing to do writes and syncs nothing`() throws {
     let device = try sample()
     let operations = device.disk.operations

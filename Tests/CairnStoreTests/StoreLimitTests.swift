@@ -113,6 +113,25 @@ struct StoreLimitTests {
     #expect(store.totals.pending == 200)
   }
 
+  @Test func `the removal of a field that has no value is no change`() throws {
+    let store = try store { $0.deltaBytes = 100 + 100 + 100 + 50 }
+    try store.insert("r", ["a": text(50)])
+    try store.set("r", ["never": nil])
+    #expect(store.totals.pending == 350)
+    try store.sync()
+    try store.set("r", ["never": nil])
+    #expect(store.totals.pending == 0 && !store.standing.hasPending)
+    #expect(try store.sync().committed == nil)
+    try store.set("r", ["a": nil])
+    #expect(store.totals.pending == 300)
+    try store.sync()
+    try store.set("r", ["a": nil, "never": nil])
+    #expect(store.totals.pending == 0 && !store.standing.hasPending)
+    #expect(try store.sync().committed == nil)
+    try store.set("r", ["b": 1, "a": nil, "never": nil])
+    #expect(store.totals.pending == 300)
+  }
+
   @Test func `deleting and inserting again counts as both`() throws {
     let store = try StoreDevice(1).store
     try store.insert("r", ["a": text(10), "b": 1])

@@ -15,6 +15,13 @@ import Testing
     bench.options.durability = .none
   }
 
+  private func open(_ device: String, _ folder: EndlessFolder) throws -> Datastore {
+    try DatastoreManager(
+      root: bench.root(device), account: Account(user: "ann", folder: .directory(bench.folder)),
+      folder: { folder }, options: bench.options, machine: .real
+    ).openOrCreateDatastore(bench.id)
+  }
+
   @Test func `attaching again while the first is being published leaves the content`()
     async throws
   {
@@ -288,6 +295,54 @@ import Testing
     #expect(asked.all.count == (code == .auth || code == .server ? 2 : 1))
   }
 
+  @Test func `a copy that goes on behind its end is not taken, and the next right one is`()
+    async throws
+  {
+    let folder = EndlessFolder(base: DirectoryFolder(bench.folder))
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let b = try open("b", folder)
+    try await b.pullAll()
+    _ = try b.attach(sample(1))
+    #expect(try await b.exchange().publishedAttachments == 1)
+    let copies = try bench.blobs()
+    #expect(copies.count == 2)
+    let photo = try b.photo("r")
+
+    _ = folder.endless.exchange(Set(copies))
+    let before = folder.asked.all.count
+    let error = await #expect(throws: CairnError.self) { try await photo.evict() }
+    #expect(error?.code == .invalidOperation)
+    #expect(try photo.state == .here)
+    let order = Array(folder.asked.all.dropFirst(before))
+    #expect(order.sorted() == copies.sorted())
+
+    let first = try #require(order.first)
+    _ = folder.endless.exchange([first])
+    #expect(try await photo.evict())
+    #expect(Array(folder.asked.all.dropFirst(before + 2)) == order)
+  }
+
+  @Test func `a thorough look reads no content behind the end that was listed`() async throws {
+    let folder = EndlessFolder(base: DirectoryFolder(bench.folder))
+    let a = try open("a", folder)
+    for number in 1...2 { try a.addPhoto("r\(number)", sample(UInt64(number))) }
+    try await a.exchange()
+    let name = try #require(try bench.blobs().sorted().first)
+    _ = folder.endless.exchange([name])
+    let repair = try await a.repairFolder()
+    #expect(
+      repair.problems == [
+        "\(name) was not checked: it goes on behind the 3000 bytes that it should have"
+      ])
+    #expect(repair.damaged == [] && repair.written == [] && !repair.isWhole)
+    _ = folder.endless.exchange([])
+    let again = try await a.repairFolder()
+    #expect(again.wasWhole && again.isWhole)
+    #expect(again.checkedFiles == repair.checkedFiles + 1)
+  }
+
   @Test func `contents are there again before the deltas that are published again`() async throws {
     let hook = HookedFolder.Switch()
     let a = try bench.open("a", hook)
@@ -340,5 +395,41 @@ private struct AskedSource: FolderSource {
   func read(_ range: Range<UInt64>) throws(CairnError) -> [UInt8] {
     asked.add(range)
     return [UInt8](repeating: 0, count: Int(range.upperBound - range.lowerBound))
+  }
+}
+
+/// A directory of which some files go on behind their end, for as long as somebody takes it.
+private struct EndlessFolder: Folder {
+  let base: DirectoryFolder
+  /// The names of those.
+  let endless = Shared<Set<String>>([])
+  /// What was read in pieces.
+  let asked = Told<String>()
+
+  func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
+    try await base.list(directory)
+  }
+
+  func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
+    try await base.read(path, limit: limit)
+  }
+
+  func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
+    try await base.write(path, bytes)
+  }
+
+  func remove(_ path: String) async throws(CairnError) { try await base.remove(path) }
+
+  func read(
+    _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
+  ) async throws(CairnError) -> Bool {
+    let name = String(path.split(separator: "/").last ?? "")
+    asked.add(name)
+    let isThere = try await base.read(path, from: offset, body)
+    let isEndless = endless.withLock { $0.contains(name) }
+    guard isThere, isEndless else { return isThere }
+    for _ in 0..<1000 { try body([0]) }
+    Issue.record("\(name) was read far behind its end")
+    return true
   }
 }

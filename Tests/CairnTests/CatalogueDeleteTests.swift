@@ -163,13 +163,17 @@ import Testing
     try await other.with("n")
     try other.deleteDatastore("n")
     try await other.refresh()
+    // It says so, too.
+    try await bench.manager("y", folder: "/other").refresh()
     for (folder, expected) in [("/empty", CairnError.Code.notFound), ("/other", .disallowed)] {
       let wrong = bench.manager("b", folder: folder)
       #expect(await wrong.refreshError()?.code == expected)
       #expect(try wrong.ids() == ["n"])
     }
-    // Not even when a file of the other folder gets into this one.
-    for name in bench.files("/other/catalogue") {
+    // Not even when files of the other folder get into this one.
+    let strangers = bench.files("/other/catalogue")
+    #expect(strangers.count == 2)
+    for name in strangers {
       let bytes = try #require(bench.disk.bytes("/other/catalogue/" + name))
       try bench.disk.setBytes("/folder/catalogue/" + name, bytes)
     }
@@ -177,7 +181,7 @@ import Testing
       try bench.disk.remove("/folder/catalogue/" + name)
     }
     let report = try await b.refresh()
-    #expect(report.problems.count == 1 && report.deleted == [])
+    #expect(report.problems.map(\.name).sorted() == strangers && report.deleted == [])
     #expect(try b.ids() == ["n"])
   }
 

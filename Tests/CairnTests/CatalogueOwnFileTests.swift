@@ -53,4 +53,28 @@ import Testing
     try await b.refresh()
     #expect(try b.ids() == ["x", "y"])
   }
+
+  /// Two may have made the folder at once: the file of the one that has lost lies there, too, and a
+  /// process may live for one round only.
+  @Test func `one beside a file of another identity is written for the folder's own`()
+    async throws
+  {
+    let a = bench.manager("a")
+    try await a.with("a")
+    try await a.refresh()
+    let lost = bench.catalogues
+    try bench.disk.setBytes("/folder/cairn.json", FolderIdentity.encode(7))
+    for _ in 0..<3 {
+      let c = bench.manager("c")
+      try await c.with("c")
+      #expect(try await c.refresh().problems.map(\.name) == lost)
+      let own = bench.catalogues.filter { !lost.contains($0) }
+      try #require(own.count == 1)
+      let bytes = try #require(bench.disk.bytes("/folder/catalogue/" + own[0]))
+      #expect(try CatalogueFile(bytes, name: own[0]).folder == 7)
+    }
+    let d = bench.manager("d")
+    try await d.refresh()
+    #expect(try d.ids() == ["c"])
+  }
 }

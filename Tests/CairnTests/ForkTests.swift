@@ -1,7 +1,11 @@
-import Cairn
 import CairnDisk
+import CairnLog
+import CairnMerge
+import CairnStore
 import TestSupport
 import Testing
+
+@testable import Cairn
 
 /// Two copies of a device that publish under one name without seeing each other, because a sync
 /// engine lags: whoever has read the one or the other ends with both.
@@ -121,5 +125,64 @@ import Testing
     let late = try scene.bench.open("late")
     #expect(try await scene.bench.settle(scene.all + [late]))
     try scene.bench.expectEqual(scene.all + [late])
+  }
+
+  /// Its file is in the folder, and others may have read the head.
+  @Test func `what a head names that may have arrived is not written anew on the other branch`()
+    async throws
+  {
+    let scene = try await Scene()
+    let (bench, script) = (scene.bench, ScriptedFolder.Script())
+    try scene.readers[0].close()
+    bench.scripts["c"] = script
+    scene.readers[0] = try bench.open("c")
+    try await work(scene.a, "a", count: 2)
+    try await work(scene.b, "b", count: 1)
+    try await scene.readers[0].pull()
+    try scene.readers[0].add("of-c")
+    script.write { path, _ in path.hasSuffix(".head") ? .lost : .whole }
+    #expect(await scene.readers[0].exchangeError()?.code == .timeout)
+    script.write(nil)
+    try scene.merge(winner: "two")
+    // Before it hears that somebody has more of its name than it has published.
+    try await scene.b.exchange()
+    let c = scene.readers[0]
+    let name = c.device
+    let report = try await c.pull()
+    #expect(report.isRejoining && report.publishedDeltas == 1 && c.publishedDeltas == 1)
+    let files = bench.folder.paths().filter {
+      $0.contains("/\(name)-") && $0.hasSuffix(".seg")
+    }
+    try #require(files.count == 1)
+    let bytes = try #require(bench.folder.bytes(files[0]))
+    let published = try PublishedSegment(bytes, name: files[0], datastore: c.store.datastore)
+    let own = try #require(try c.store.ownPack(after: 0, through: 1, limit: .max)?.pack)
+    #expect(try DeltaChain.values(of: own, after: 0) == [published.chainAfter])
+    // It builds on as many deltas of that name.
+    try await work(scene.b, "later", count: 1)
+    #expect(try await bench.settle(scene.all), "\(bench.unrest)")
+    try bench.expectEqual(scene.all)
+    #expect(try c.ids() == ["a0", "a1", "b0", "common", "later0", "of-c", "r"])
+    #expect(c.device == name && scene.a.device != scene.b.device)
+  }
+
+  @Test func `a title that is set once a shorter branch was taken over shows in the list`()
+    async throws
+  {
+    let scene = try await Scene()
+    try await work(scene.a, "a", count: 3)
+    try await work(scene.b, "b", count: 1)
+    try await scene.readers[0].pull()
+    let deltas = scene.readers[0].store.vector.total
+    try scene.merge(winner: "two")
+    let c = scene.readers[0]
+    #expect(try await c.pull().isRejoining)
+    #expect(c.store.vector.total == deltas - 2)
+    try c.setTitle("new")
+    try c.sync()
+    #expect(c.store.vector.total == deltas - 1)
+    #expect(try c.manager.listDatastores().map(\.title) == ["new"])
+    let info = try InfoFile.read("/root/p-notes", disk: scene.bench.disk("c"))
+    #expect(info?.view.title == "new" && info?.view.deltas == deltas - 1)
   }
 }

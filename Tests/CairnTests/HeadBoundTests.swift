@@ -66,6 +66,32 @@ import Testing
     #expect(reason(head.encoded()) == .corrupt, "no device")
   }
 
+  @Test func `a head's vectors have their devices in order, and each once`() throws {
+    // Of one sequence each, so that each has bytes of its own.
+    let vectors = (1...4).map { (sequence: UInt64) in
+      VersionVector([
+        Dot(device: Self.device, sequence: sequence),
+        Dot(device: DeviceID(rawValue: 9), sequence: sequence),
+      ])
+    }
+    var head = Self.head([(1, 1)], last: 1, snapshot: 1)
+    (head.acknowledged, head.fence) = (vectors[0], vectors[1])
+    head.snapshot?.vector = vectors[2]
+    head.snapshot?.fence = vectors[3]
+    let bytes = head.encoded()
+    #expect(reason(bytes) == nil)
+    for (number, vector) in vectors.enumerated() {
+      var whole: [UInt8] = []
+      vector.encode(into: &whole)
+      // A count, and two dots of nine bytes.
+      let (first, second) = (Array(whole[1..<10]), Array(whole[10..<19]))
+      for dots in [second + first, first + first] {
+        let wrong = try #require(bytes.replacing(whole, by: [2] + dots))
+        #expect(reason(wrong.resummed()) == .corrupt, "vector \(number)")
+      }
+    }
+  }
+
   @Test func `what is in no segment may be in the snapshot, and between two of them`() throws {
     for head in [
       Self.head([], last: 0), Self.head([(1, 1), (2, 4)], last: 4),

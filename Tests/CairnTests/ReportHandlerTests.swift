@@ -1,3 +1,4 @@
+import CairnStore
 import TestSupport
 import Testing
 
@@ -84,5 +85,47 @@ import Testing
       if case .success(let number) = result { sum.withLock { $0 += number } }
     }
     #expect(sum.withLock { $0 } == 1, "the one before has gone, and said so")
+  }
+
+  /// Nobody else has a handler any more whose rounds have ended by themselves: more than once, as
+  /// the last of them may just be about to go.
+  @Test(.timeLimit(.minutes(5)))
+  func `what a handler holds may stop the rounds as it goes`() async throws {
+    final class Held: Sendable {
+      private let device: Datastore
+      private let hasGone: Flag
+      init(_ device: Datastore, _ hasGone: Flag) {
+        (self.device, self.hasGone) = (device, hasGone)
+      }
+      deinit {
+        device.stopExchanging()
+        hasGone.raise()
+      }
+    }
+    let bench = try FolderWorkbench()
+    for number in 0..<8 {
+      let script = ScriptedFolder.Script()
+      let (hasEnded, hasGone) = (Flag(), Flag())
+      let device = try bench.open("a\(number)", script)
+      script.list { _, entries in
+        device.store.end(StoreError(.deleted, "deleted on another device"))
+        hasEnded.raise()
+        return entries
+      }
+      do {
+        let held = Held(device, hasGone)
+        try device.startExchanging { [held] _ in withExtendedLifetime(held) {} }
+      }
+      while !hasEnded.isUp { await Task.yield() }
+      // Behind the round that has found it out.
+      #expect(await device.exchangeError()?.code == .deleted)
+      for _ in 0..<1000 { await Task.yield() }
+      #expect(!hasGone.isUp)
+      device.stopExchanging()
+      while !hasGone.isUp { await Task.yield() }
+      script.list(nil)
+      #expect(code { try device.startExchanging() } == .deleted)
+      try device.close()
+    }
   }
 }

@@ -53,6 +53,8 @@ import Testing
     #expect(a.status.flags == ["outgoing"], "only commits are uploaded")
     try a.rollback()
     #expect(a.status.flags == [])
+    try a.table("t")["r"].remove("never")
+    #expect(a.status.flags == [], "there was no such field")
     #expect(a.committedDeltas == 1 && a.publishedDeltas == 1)
   }
 

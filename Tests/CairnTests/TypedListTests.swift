@@ -86,6 +86,28 @@ import Testing
     #expect(try b.get("s")?.tags == ["new"])
   }
 
+  struct Numbers: TableModel, Equatable {
+    static let table = "numbers"
+    static let rules: [String: ResolutionRule] = ["l": .max]
+
+    var l: [Int]
+  }
+
+  @Test(arguments: [[4], [4, 4, 4]])
+  func `an update of the greater of two lists makes it what it says`(theirs: [Int]) async throws {
+    let devices = try TwoDevices()
+    let a = try devices.a.table(of: Numbers.self)
+    let b = try devices.b.table(of: Numbers.self)
+    try a.insert(Numbers(l: [5, 1]), id: "r")
+    try b.insert(Numbers(l: theirs), id: "r")
+    try await devices.meet()
+    #expect(try a.get("r") == Numbers(l: [5, 1]))
+    try a.update("r") { $0.l = [3, 1, 7] }
+    #expect(try a.get("r") == Numbers(l: [3, 1, 7]))
+    try await devices.meet()
+    for table in [a, b] { #expect(try table.get("r") == Numbers(l: [3, 1, 7])) }
+  }
+
   // MARK: absent and empty
 
   private let bench: TypedBench

@@ -202,6 +202,44 @@ import Testing
     await world.end()
   }
 
+  @Test func `pages may end where those of an earlier pull did, or of one that began anew`()
+    async throws
+  {
+    let world = try await CouchWorld()
+    let memory = try #require(world.memory)
+    let ids = ["a", "b", "c", "d", "e"]
+    for id in ids { world.placeDocument(id, revision: "1-1") }
+    // What is answered once to who asks from a place.
+    let refusals = Lock<[String: Int]>(["p2": 401])
+    memory.set { asked in
+      guard asked.path.hasSuffix("_changes") else { return nil }
+      let since = asked.query["since"] ?? "p0"
+      if let status = refusals.withLock({ $0.removeValue(forKey: since) }) {
+        return .answer(status)
+      }
+      let place = Int(since.dropFirst()) ?? 0
+      return TroubleTests.changes(
+        Array(ids.dropFirst(place).prefix(1)), next: "p\(min(place + 1, ids.count))")
+    }
+    let store = try world.store()
+    let follower = try world.follower(store) { $0.changesPerRequest = 1 }
+    let database = follower.database
+    await #expect { try await follower.pull() } throws: { ($0 as? CairnError)?.code == .auth }
+    #expect(try database.sequence == "p2")
+    #expect(try await follower.pull().documents == 3)
+    #expect(try database.sequence == "p5")
+    var state = try #require(try database.state)
+    state.since = "p3"
+    try database.keep(state)
+    // A place that the server never gave, it says, behind one page: all pages come again.
+    refusals.withLock { $0["p4"] = 400 }
+    let report = try await follower.pull()
+    #expect(report.wasRecreated && report.documents == 0 && report.unchanged == 6)
+    #expect(try database.sequence == "p5")
+    #expect(try database.ids() == ids)
+    try store.datastore.close()
+  }
+
   @Test func `changes that were taken back while they were pulled are noticed`() async throws {
     let (world, memory) = try await world()
     let store = try world.store()

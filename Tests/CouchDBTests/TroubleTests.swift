@@ -273,12 +273,12 @@ import Testing
     try store.datastore.close()
   }
 
-  private static func changes(_ ids: [String]) -> Reply {
+  static func changes(_ ids: [String], next: String = "x") -> Reply {
     let rows = ids.map { id in
       "{\"id\":\(JSONString.quoted(id)),\"changes\":[{\"rev\":\"1-\(id.utf8.count)\"}]}"
     }
     return .text(
-      200, "{\"results\":[\(rows.joined(separator: ","))],\"last_seq\":\"x\"}",
+      200, "{\"results\":[\(rows.joined(separator: ","))],\"last_seq\":\"\(next)\"}",
       type: MemoryCouch.json)
   }
 
@@ -403,6 +403,35 @@ import Testing
     try await follower.pull()
     #expect(try follower.database.ids() == ["a", "b", "c"])
     #expect(try follower.database.state?.isRecreated == false)
+    try store.datastore.close()
+  }
+
+  @Test func `changes that begin anew with each page end, and what came of them is kept`()
+    async throws
+  {
+    let (world, memory) = try await world()
+    let pages = Lock(0)
+    memory.set { asked in
+      if asked.path.hasSuffix("_all_docs") { return Self.documents(["a", "b"]) }
+      guard asked.path.hasSuffix("_changes") else { return nil }
+      let count = pages.withLock {
+        $0 += 1
+        return $0
+      }
+      // Who does not notice would ask for ever.
+      return count > 20 ? .answer(500) : Self.changes(["a", "b"])
+    }
+    let store = try world.store()
+    let follower = try world.follower(store) { $0.changesPerRequest = 2 }
+    let error = await #expect(throws: CairnError.self) { try await follower.pull() }
+    #expect(error?.code == .response && error?.message.contains("since") == true)
+    #expect(pages.withLock { $0 } == 2)
+    #expect(try follower.database.sequence == "x")
+    #expect(try follower.database.ids() == ["a", "b"])
+    memory.heal()
+    let report = try await follower.pull()
+    #expect(report.wasRecreated && report.documents == 3)
+    #expect(try follower.database.ids() == ["a", "b", "c"])
     try store.datastore.close()
   }
 

@@ -123,6 +123,30 @@ import Testing
     #expect(try scratch.succeed("tables") == "t  111 records\n")
   }
 
+  @Test func `an import that grows beyond the limit and shrinks again leaves no trace`() throws {
+    func rows(_ name: String, _ numbers: Range<Int>, _ size: Int) -> String {
+      let text = String(repeating: "x", count: size)
+      return numbers.map { "{\"$id\":\"\(name)\($0)\",\"text\":\"\(text)\"}\n" }.joined()
+    }
+    let first = try scratch.write(
+      "first.jsonl",
+      rows("other", 0..<45, 100_000) + rows("big", 0..<40, 90_000) + rows("small", 0..<40, 1))
+    try scratch.succeed("import", "t", first)
+    let before = try scratch.succeed("export", "t")
+    // 26 of them have room: enough for a commit of their own, were they not counted before.
+    let second = try scratch.write(
+      "second.jsonl", rows("small", 0..<40, 90_000) + rows("big", 0..<40, 1))
+    let outcome = try scratch.cairn("import", "t", second)
+    #expect(outcome.status == 1)
+    #expect(outcome.errors.contains("its limit is 10485760: nothing was imported"))
+    let isAsBefore = try scratch.succeed("export", "t") == before
+    #expect(isAsBefore)
+    // The other way round each row has room.
+    let third = try scratch.write(
+      "third.jsonl", rows("big", 0..<40, 1) + rows("small", 0..<40, 90_000))
+    #expect(try scratch.succeed("import", "t", third).contains("0 inserted, 80 updated"))
+  }
+
   @Test func `a record beyond the limit is refused with its line`() throws {
     let text = String(repeating: "x", count: 110_000)
     let file = try scratch.write("in.csv", "k,a\n1,x\n2,\(text)\n")

@@ -179,6 +179,13 @@ import Testing
     let file = try scratch.write("in.jsonl", "{\"$id\":\"x\",\"t\":\"\\u001b[2J\u{9B}\u{7F}\"}\n")
     try scratch.succeed("import", "t", file)
     #expect(try scratch.succeed("get", "t", "x") == "t=\"\\u001b[2J\\u009b\\u007f\"\n")
+    #expect(try scratch.succeed("title", "\u{1B}[2J") == "\\u001b[2J\n")
+    #expect(try scratch.succeed("title") == "\\u001b[2J\n")
+    let empty = try scratch.write("\u{1B}[2J.csv", "")
+    let outcome = try scratch.cairn("import", "t", empty, "--key", "k")
+    #expect(outcome.status == 1)
+    #expect(outcome.errors.contains("/\\u001b[2J.csv:1:1: "))
+    #expect(!outcome.errors.contains("\u{1B}"))
   }
 
   @Test func `settings that can't be read are an error`() throws {

@@ -47,13 +47,14 @@ struct Importer {
       }
       bytes += after - before
       records += record == nil ? 1 : 0
+      if after > before { try checkTotals(bytes: bytes, records: records) }
     }
-    try checkTotals(bytes: bytes, records: records)
   }
 
+  /// The datastore refuses what makes it grow beyond a limit, whatever rows behind it make smaller.
   private func checkTotals(bytes: Int, records: Int) throws {
     let advice = "nothing was imported; --limits large makes room, on every device"
-    if bytes > max(limits.datastoreBytes, table.datastore.size) {
+    if bytes > limits.datastoreBytes {
       throw ToolError(
         .failure, "sizeLimit",
         "the datastore would hold \(bytes) bytes, its limit is \(limits.datastoreBytes): \(advice)")

@@ -10,7 +10,7 @@ extension AccountManager {
     /// Managers of accounts that are linked no more.
     var closing: [DatastoreManager] = []
     /// Managers of accounts whose organisation may be another one now.
-    var renamed: [(DatastoreManager, String?)] = []
+    var renamed: [(manager: DatastoreManager, account: UInt64)] = []
   }
 
   /// Takes over a list that was read or written.
@@ -42,7 +42,7 @@ extension AccountManager {
         state.changes.append(.infoChanged(account))
         news.changed.append(account)
         if let manager = state.managers[entry.id] {
-          news.renamed.append((manager, entry.info?.orgName))
+          news.renamed.append((manager, entry.id))
         }
       }
       state.file = file
@@ -57,7 +57,12 @@ extension AccountManager {
       // What its datastores had to say is not wanted any more.
       do throws(CairnError) { try manager.shutDown() } catch {}
     }
-    for (manager, organization) in news.renamed { manager.setOrganization(organization) }
+    for (manager, account) in news.renamed {
+      // Whoever comes last says what holds then, whatever it was told before.
+      naming.withLock { _ in
+        manager.setOrganization(state.withLock { $0.file.entry(account)?.info?.orgName })
+      }
+    }
     if news.hasChanges { announce() }
     for account in news.changed { account.announce() }
     if !news.closing.isEmpty {

@@ -16,6 +16,8 @@ public final class AccountManager: Sendable {
   let credentialStore: any CredentialStore
   /// What was last read of the list. Held over reading and writing it, never over a callback.
   private let turn = Lock(Known())
+  /// Held while managers are told their organisation.
+  let naming = Lock(())
   /// Unlinked accounts of which files are left. Held over their removal, never over
   /// a callback of an observer.
   let removal = Lock<Set<UInt64>>([])
@@ -102,9 +104,11 @@ public final class AccountManager: Sendable {
   /// All accounts, from the least to the most recently linked one. Reads the list again.
   public var linkedAccounts: [LinkedAccount] {
     get throws(CairnError) {
-      let file = try refresh()
+      try refresh()
+      // The list as it is now: a handler that was called meanwhile may have unlinked one.
       return state.withLock { state in
-        file.entries.map { account($0, &state) }
+        let entries = state.file.entries
+        return entries.map { account($0, &state) }
       }
     }
   }

@@ -78,6 +78,7 @@ extension BlobExchange {
       let path = directory + "/" + copy.entry.name
       let isThere = try await folder.read(path, from: 0) { bytes throws(CairnError) in
         found.update(bytes)
+        try BlobExchange.checkLength(found.count, atMost: copy.entry.size)
       }
       return .success(isThere ? found : nil)
     } catch { return .failure(error) }

@@ -212,10 +212,24 @@ extension BlobExchange {
     where copy.entry.isPresent {
       var found = SHA256()
       let path = directory + "/" + copy.entry.name
-      _ = try await folder.read(path, from: 0) { bytes throws(CairnError) in found.update(bytes) }
+      do throws(CairnError) {
+        _ = try await folder.read(path, from: 0) { bytes throws(CairnError) in
+          found.update(bytes)
+          try BlobExchange.checkLength(found.count, atMost: reference.length)
+        }
+      } catch {
+        // What goes on behind its end is another content, and says nothing of the next copy.
+        guard found.count > reference.length else { throw error }
+      }
       if found.count == reference.length, found.digest() == reference.hash { return true }
     }
     return false
+  }
+
+  /// Ends the reading of what is longer than it should be: it may have no end.
+  static func checkLength(_ count: UInt64, atMost length: UInt64) throws(CairnError) {
+    if count <= length { return }
+    throw CairnError(.corrupt, "it goes on behind the \(length) bytes that it should have")
   }
 
   // MARK: by policy

@@ -60,6 +60,8 @@ final class BlobExchange: Sendable {
     var hasReferences = false
     /// Whether `known` has everything that records refer to.
     var isScanned = false
+    /// How often something has come that a scan under way may not have seen.
+    var arrivals: UInt64 = 0
     /// What records refer to, and what is to be done about it.
     var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
     /// Contents that are here and that the folder lacks: how many listings. nil: what an earlier
@@ -78,6 +80,12 @@ final class BlobExchange: Sendable {
     /// Looks in a row that did not find what is wanted, and when there is another one.
     var absences = 0
     var absent = Retry(version: "")
+
+    /// Something may be referred to that nobody has looked at.
+    mutating func noteUnread() {
+      (isScanned, mustLook) = (false, true)
+      arrivals &+= 1
+    }
   }
 
   init(
@@ -153,13 +161,15 @@ final class BlobExchange: Sendable {
   /// Looks at everything for what records refer to.
   @discardableResult
   func scan() throws(CairnError) -> BlobCollector.Reach {
+    let before = memory.withLock { $0.arrivals }
     let collector = BlobCollector(store: store, home: home, grace: options.graceMilliseconds)
     let reach = try collector.reach()
     try home.noteUsed(reach.hashes)
     var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
     for use in reach.uses { note(use, in: &known) }
     let found = known
-    memory.withLock { ($0.known, $0.isScanned) = (found, true) }
+    // Else the next round scans again: whatever came meanwhile has made it look.
+    memory.withLock { ($0.known, $0.isScanned) = (found, $0.arrivals == before) }
     if !found.isEmpty, !home.isInUse { try home.begin() }
     return reach
   }
@@ -192,14 +202,17 @@ final class BlobExchange: Sendable {
   /// is looked for in the next round.
   func note(_ changed: [SyncOutcome.Changed]) {
     do throws(CairnError) { try take(changed) } catch {
-      memory.withLock { ($0.isScanned, $0.mustLook) = (false, true) }
+      memory.withLock { $0.noteUnread() }
     }
   }
 
   private func take(_ changed: [SyncOutcome.Changed]) throws(CairnError) {
     if !home.isInUse { try home.begin() }
     guard memory.withLock({ $0.isScanned }) else {
-      memory.withLock { ($0.mustLook, $0.hasReferences) = (true, true) }
+      memory.withLock { memory in
+        (memory.mustLook, memory.hasReferences) = (true, true)
+        memory.arrivals &+= 1
+      }
       return
     }
     var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
@@ -213,6 +226,7 @@ final class BlobExchange: Sendable {
     let found = known
     memory.withLock { memory in
       memory.mustLook = true
+      memory.arrivals &+= 1
       memory.known.merge(found) { $0.merged(with: $1) }
     }
   }
@@ -226,7 +240,7 @@ final class BlobExchange: Sendable {
     } catch {
       // This process looks all the same.
     }
-    memory.withLock { ($0.isScanned, $0.mustLook) = (false, true) }
+    memory.withLock { $0.noteUnread() }
   }
 
   // MARK: publishing
@@ -243,7 +257,7 @@ final class BlobExchange: Sendable {
         guard memory.known[reference] == nil else { return }
         memory.known[reference] = .onDemand
         // What the policy says of one that is not here takes a look at its record.
-        if file == nil { (memory.isScanned, memory.mustLook) = (false, true) }
+        if file == nil { memory.noteUnread() }
       }
       if let file {
         try await publish(reference, file, &report)

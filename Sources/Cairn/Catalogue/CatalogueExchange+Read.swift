@@ -344,7 +344,8 @@ extension CatalogueExchange {
 
   /// Reads the files that have changed.
   func readOthers(
-    _ known: InstallationFile, _ entries: [FolderEntry], _ report: inout CatalogueReport
+    _ known: InstallationFile, _ entries: [FolderEntry], _ identity: UInt128?,
+    _ report: inout CatalogueReport
   ) async throws(CairnError) -> [UInt64: InstallationFile.Other] {
     var result: [UInt64: InstallationFile.Other] = [:]
     for entry in entries where !entry.isElsewhere {
@@ -368,7 +369,7 @@ extension CatalogueExchange {
       }
       guard let bytes = try await bytes(of: entry, &report) else { continue }
       do throws(LogError) {
-        let file = try check(bytes, entry, number, known)
+        let file = try check(bytes, entry, number, known, identity)
         forgive(entry.name)
         report.fetchedFiles += 1
         result[file.installation] = InstallationFile.Other(version: entry.version, file: file)
@@ -411,7 +412,8 @@ extension CatalogueExchange {
   }
 
   private func check(
-    _ bytes: [UInt8], _ entry: FolderEntry, _ number: UInt64?, _ known: InstallationFile
+    _ bytes: [UInt8], _ entry: FolderEntry, _ number: UInt64?, _ known: InstallationFile,
+    _ identity: UInt128?
   ) throws(LogError) -> CatalogueFile {
     let file = try CatalogueFile(bytes, name: entry.name)
     guard let number, file.installation == number else {
@@ -424,7 +426,7 @@ extension CatalogueExchange {
       }
       throw LogError(.foreign, entry.name, at: 32, "it belongs under another name")
     }
-    if let identity = memory.withLock({ $0.folderIdentity }), file.folder != identity {
+    if let identity, file.folder != identity {
       // Or else ours is the wrong one: looked at before the next round.
       memory.withLock { $0.folderIdentity = nil }
       throw LogError(.foreign, entry.name, at: 16, "it was written for another shared folder")

@@ -119,7 +119,9 @@ final class CatalogueExchange: Sendable {
     let entries = try await folder.list(FileName.catalogue)
     if wasKnown { try await checkFounding(manager, entries, &report) }
     let mayPublish = try await checkOwn(manager, entries, &report)
-    var found = try await readOthers(try installation.read(), entries, &report)
+    // A file of another folder makes the next round look again; this one goes by what it found.
+    let identity = memory.withLock { $0.folderIdentity }
+    var found = try await readOthers(try installation.read(), entries, identity, &report)
     let views = try publishedViews(manager)
     let before = try installation.read()
     let limit = allowsMassDelete ? nil : manager.options.massDeleteLimit
@@ -139,7 +141,7 @@ final class CatalogueExchange: Sendable {
     // Before anything that the folder may refuse: what was heard is so all the same.
     let after = try installation.read()
     if !report.isIdle || before != after { manager.noteList() }
-    if mayPublish { try await publish(installation, &report) }
+    if mayPublish { try await publish(installation, identity, &report) }
     if report.hasPublished { manager.noteList() }
     try await removeDeadFiles(installation, &report)
     return report
@@ -178,9 +180,8 @@ final class CatalogueExchange: Sendable {
   // MARK: writing
 
   private func publish(
-    _ installation: Installation, _ report: inout CatalogueReport
+    _ installation: Installation, _ identity: UInt128?, _ report: inout CatalogueReport
   ) async throws(CairnError) {
-    let identity = memory.withLock { $0.folderIdentity }
     let seen = memory.withLock { $0.own }
     let own: CatalogueFile? = try installation.update { (file: inout InstallationFile) in
       if let identity, file.folder != identity {

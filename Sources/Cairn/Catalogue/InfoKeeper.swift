@@ -12,13 +12,25 @@ final class InfoKeeper: Sendable {
 
   private struct State {
     var info: InfoFile
+    /// How often the store had been put together anew when that was so.
+    var rejoinings: UInt64
     /// What the file says.
     var saved: InfoFile?
     /// The title that the list knows of.
     var toldTitle: String?
 
-    init(info: InfoFile, saved: InfoFile?) {
+    init(info: InfoFile, saved: InfoFile?, rejoinings: UInt64) {
       (self.info, self.saved, toldTitle) = (info, saved, info.view.title)
+      self.rejoinings = rejoinings
+    }
+
+    /// A store that was put together anew may have fewer deltas than before.
+    var age: (UInt64, UInt64) { (rejoinings, info.view.deltas) }
+
+    mutating func take(_ summary: StoreSummary) {
+      rejoinings = summary.rejoinings
+      info = InfoFile(
+        view: CatalogueView(summary), ownDeltas: summary.ownDeltas, published: info.published)
     }
 
     mutating func notePublished(_ published: UInt64) {
@@ -37,10 +49,10 @@ final class InfoKeeper: Sendable {
       let summary = try wrapped { () throws(StoreError) in try store.summary() }
       let info = InfoFile(
         view: CatalogueView(summary), ownDeltas: summary.ownDeltas, published: saved?.published)
-      state = Lock(State(info: info, saved: saved))
+      state = Lock(State(info: info, saved: saved, rejoinings: summary.rejoinings))
       return
     }
-    state = Lock(State(info: known, saved: saved))
+    state = Lock(State(info: known, saved: saved, rejoinings: store.rejoinings))
   }
 
   var info: InfoFile {
@@ -52,12 +64,7 @@ final class InfoKeeper: Sendable {
   /// one by one: they are asked for when somebody looks, and before the file is written.
   private func catchUp() {
     guard let summary = store.committed else { return }
-    let view = CatalogueView(summary)
-    state.withLock { state in
-      if state.info.view.deltas >= summary.deltas { return }
-      state.info = InfoFile(
-        view: view, ownDeltas: summary.ownDeltas, published: state.info.published)
-    }
+    state.withLock { if $0.age < summary.age { $0.take(summary) } }
   }
 
   /// After a sync. `published` is how many own deltas are in the folder. Returns whether the title
@@ -65,13 +72,11 @@ final class InfoKeeper: Sendable {
   func note(_ summary: StoreSummary, published: UInt64?) -> Bool {
     let hasNewTitle = state.withLock { state in
       // Of two syncs at once the later one may be noted first.
-      let isOld = state.info.view.deltas > summary.deltas
-      let view = isOld ? state.info.view : CatalogueView(summary)
-      let hasNewTitle = state.toldTitle != view.title
-      state.toldTitle = view.title
+      let isOld = state.age > summary.age
+      if !isOld { state.take(summary) }
+      let hasNewTitle = state.toldTitle != state.info.view.title
+      state.toldTitle = state.info.view.title
       if isOld { return hasNewTitle }
-      state.info = InfoFile(
-        view: view, ownDeltas: summary.ownDeltas, published: state.info.published)
       if let published { state.notePublished(published) }
       return hasNewTitle
     }
@@ -98,4 +103,8 @@ final class InfoKeeper: Sendable {
       } catch {}
     }
   }
+}
+
+extension StoreSummary {
+  fileprivate var age: (UInt64, UInt64) { (rejoinings, deltas) }
 }

@@ -59,9 +59,18 @@ final class Installation: Sendable {
     while file.installation == 0 { file.installation = machine.random.next() }
     file.own.installation = file.installation
     file.own.folder = file.folder
+    let bytes = file.encoded()
+    // Written, it could not be read again, and nothing would open any more.
+    guard bytes.count <= InstallationFile.bytesMax else {
+      throw CairnError(
+        .sizeLimit,
+        "the list of datastores would have \(bytes.count) bytes, \(InstallationFile.bytesMax) at "
+          + "most can be kept: see which files in the folder's \(FileName.catalogue) belong there",
+        file: path)
+    }
     do throws(LogError) {
       try DurableFile.replace(
-        directory: root, name: FileName.installation, bytes: file.encoded(), machine: machine)
+        directory: root, name: FileName.installation, bytes: bytes, machine: machine)
     } catch {
       // A disk that refuses a write may refuse to remove the half of it, too.
       hasSwept.store(false, ordering: .relaxed)

@@ -50,7 +50,7 @@ extension Exchange {
     case .fork:
       plan = Rejoining(
         staged: staging.exchange.store, device: store.device,
-        common: CommonBranch(store.device, through: memory.withLock { $0.own.last }))
+        common: CommonBranch(store.device, through: resumed(memory.withLock { $0.own }).last))
     case .cutOff(let cut):
       plan = try await cutOffPlan(staging, cut, listing, &report)
     }

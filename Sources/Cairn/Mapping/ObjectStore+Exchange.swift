@@ -153,7 +153,14 @@ extension ObjectStore {
 
   /// Ends what `startExchanging` began. A round that is under way ends by itself; requests of it to
   /// a server are cancelled.
-  public nonisolated func stopExchanging() { background.withLock { $0.stop() } }
+  public nonisolated func stopExchanging() {
+    // What the handler holds goes after this, not under the lock.
+    let ended = background.withLock { running in
+      defer { running = ObjectRounds() }
+      return running
+    }
+    ended.stop()
+  }
 
   /// There may be something to upload.
   nonisolated func hint() { background.withLock { $0.hint() } }
@@ -181,8 +188,5 @@ struct ObjectRounds: Sendable {
 
   func hint() { for round in rounds { round.hint() } }
 
-  mutating func stop() {
-    for round in rounds { round.stop() }
-    (rounds, reports) = ([], nil)
-  }
+  func stop() { for round in rounds { round.stop() } }
 }

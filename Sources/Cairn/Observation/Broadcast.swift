@@ -135,7 +135,8 @@ final class Broadcast<Value: Sendable>: Sendable {
       if state.mailboxes.isEmpty { onActivity(false) }
       return removed
     }
-    removed?.cancel()
+    // Also after the broadcast's end, when it is in no list any more.
+    (removed ?? mailbox).cancel()
   }
 
   /// Ends all subscriptions, and all to come; what waits can still be read.

@@ -19,6 +19,10 @@ final class Mailbox<Value: Sendable>: Sendable {
     var readers: [CheckedContinuation<Value?, Never>] = []
     /// The handler is scheduled, or runs.
     var isScheduled = false
+    /// The scheduler was called and has not returned.
+    var isHandingOver = false
+    /// It is to be called again when it has.
+    var mustHandOver = false
     /// Nothing more will come.
     var isFinished = false
     /// Nobody wants what waits any more.
@@ -124,13 +128,28 @@ final class Mailbox<Value: Sendable>: Sendable {
 
   // MARK: the handler
 
-  private func scheduleHandler() { schedule? { self.runHandler() } }
+  private func scheduleHandler() {
+    guard let schedule else { return }
+    var isAgain = true
+    while isAgain {
+      state.withLock { $0.isHandingOver = true }
+      schedule { self.runHandler() }
+      isAgain = state.withLock { state in
+        state.isHandingOver = false
+        defer { state.mustHandOver = false }
+        return state.mustHandOver
+      }
+    }
+  }
 
   private func runHandler() {
     if let value = state.withLock({ take(&$0) }) { handler(value) }
     let isAgain = state.withLock { state in
       state.isScheduled = hasNews(&state)
-      return state.isScheduled
+      // A scheduler that calls there and then is called again when it has returned, and not from
+      // within: each call would stand on the one before.
+      state.mustHandOver = state.isScheduled && state.isHandingOver
+      return state.isScheduled && !state.isHandingOver
     }
     // Anew rather than in a loop: others may wait for the queue, too.
     if isAgain { scheduleHandler() }

@@ -94,7 +94,7 @@ struct DatastoreRepair {
   private mutating func merge(_ salvage: StoreSalvage, into store: Store) throws(CairnError) {
     do throws(StoreError) {
       // Deltas of others that the log has as they came: they need no folder.
-      if !salvage.packs.isEmpty, !manager.isLocal { _ = try store.sync(packs: salvage.packs) }
+      if !manager.isLocal { try take(salvage.packs, into: store) }
       if store.isBlank {
         var merge = MigrationMerge(id: id, source: salvage.store, target: store)
         try merge.run()
@@ -106,6 +106,26 @@ struct DatastoreRepair {
         report.losses += merge.losses.map { RepairReport.Loss($0) }
       }
     } catch { throw CairnError(error) }
+  }
+
+  /// A frame of the log has room for some packs only. Those that wait for another one are tried
+  /// again once all were.
+  private func take(_ packs: [[UInt8]], into store: Store) throws(StoreError) {
+    var hasProgress = true
+    while hasProgress {
+      hasProgress = false
+      var rest = packs[...]
+      while let first = rest.popFirst() {
+        var batch = [first]
+        var bytes = first.count
+        while let next = rest.first, bytes + next.count <= Exchange.batchBytes {
+          bytes += next.count
+          batch.append(next)
+          rest.removeFirst()
+        }
+        if try store.sync(packs: batch).appliedCount > 0 { hasProgress = true }
+      }
+    }
   }
 
   /// The contents of attachments: those that the damaged copy has, whatever became of its records.

@@ -61,7 +61,9 @@ struct RepairMerge {
   private func unpublished() -> [TouchedRecord] {
     var places: [Key: Int] = [:]
     var result: [TouchedRecord] = []
-    for record in salvage.touched where !known.contains(record.dot) {
+    // Cuts are about the deltas that they were made with: whoever wants one has to ask anew.
+    for record in salvage.touched
+    where record.table != Cut.table && !known.contains(record.dot) {
       let key = Key(table: record.table, id: record.id)
       guard let place = places[key] else {
         places[key] = result.count

@@ -60,7 +60,8 @@ enum FieldDiff {
       // Lists that several devices begin by editing are one list; of those that are set, one wins.
       if new.isEmpty || !model.lists.contains(field) { return nil }
       return RecordUpdate.List(
-        field: field, operations: [.insertAll(new, at: 0)], sizes: (0, Sizes.field(value)))
+        field: field, operations: [.insertAll(new, at: 0)], sizes: (0, Sizes.field(value)),
+        items: new)
     }
     guard case .list(let items) = old else { return nil }
     var shown = items
@@ -71,7 +72,7 @@ enum FieldDiff {
     let result = ListStep.applying(steps, to: items)
     return RecordUpdate.List(
       field: field, operations: steps.map(operation),
-      sizes: (FieldValue.list(items).size, FieldValue.list(result).size))
+      sizes: (FieldValue.list(items).size, FieldValue.list(result).size), items: result)
   }
 
   private static func operation(_ step: ListStep<FieldValue>) -> ListOperation {

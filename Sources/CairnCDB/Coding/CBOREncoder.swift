@@ -83,6 +83,8 @@ final class CBOREncoder: Encoder {
     let place = Place()
     var members: [String: Place] = [:]
     if case .map(let known) = self.place.content { members = known }
+    // Let go of first, or each member copies all that are there.
+    self.place.content = nil
     members[key.stringValue] = place
     self.place.content = .map(members)
     return CBOREncoder(codingPath + [key], place)

@@ -79,6 +79,9 @@ struct PullRound {
 
   private mutating func pullChanges() async throws(CairnError) {
     var hasStartedAnew = false
+    // Where pages of this pull have begun and ended: none that has one behind it ends there again.
+    var places: Set<String> = []
+    var last: [ChangesPage.Row] = []
     while true {
       let page: ChangesPage
       do throws(HTTPFailure) {
@@ -90,16 +93,26 @@ struct PullRound {
         }
         hasStartedAnew = true
         try startAnew()
+        places = []
         continue
       }
       // The place behind nothing is none: it says no more than the one before.
       if page.rows.isEmpty { return }
       board.set { $0.documents.total = $0.documents.done + page.rows.count + page.pending }
       try await pull(page.rows)
+      if let since = state.since { places.insert(since) }
       var next = try current()
       next.since = page.next
       try commit(next)
       if page.rows.count < max(1, options.changesPerRequest), page.pending == 0 { return }
+      // Where each answer names the same place otherwise, the rows tell.
+      guard places.insert(page.next).inserted, page.rows != last else {
+        throw CairnError(
+          .response,
+          "the server's changes begin anew with each page: is there a cache or a proxy before it "
+            + "that drops \"since\" from requests?")
+      }
+      last = page.rows
     }
   }
 

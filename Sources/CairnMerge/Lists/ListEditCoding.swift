@@ -132,7 +132,9 @@ package enum ListEditCoding {
   ) throws(DecodeError) {
     var total: UInt64 = 0
     var moved: UInt64 = 0
-    for _ in 0..<(try names.reader.count(minimumSize: 4)) {
+    let chainCount = try names.reader.count(minimumSize: 4)
+    var places: Set<ListEdit.Chain> = []
+    for _ in 0..<chainCount {
       let head = try names.reader.varint()
       let count = head >> 2
       total += count
@@ -149,6 +151,11 @@ package enum ListEditCoding {
           next += 1
           moved += 1
         }
+      }
+      // What one delta puts at one place is one chain: the tree orders siblings by their deltas.
+      if chainCount > 1, !chain.isNowhere {
+        let place = ListEdit.Chain(parent: chain.parent, side: side, count: 0)
+        guard places.insert(place).inserted else { throw .malformed("two chains at one place") }
       }
       edit.chains.append(chain)
     }

@@ -66,21 +66,9 @@ extension ListState {
     }
     roots.sort { authors.stamp(of: $0) < authors.stamp(of: $1) }
     fillChildren()
-    for root in roots { walk(root) }
-  }
-
-  private mutating func walk(_ root: UInt32) {
-    // What is to be written when the subtrees before it are.
-    var stack: [(slot: UInt32, isOpened: Bool)] = [(root, false)]
-    while let (slot, isOpened) = stack.popLast() {
-      if isOpened {
-        rope.insert(slot..<slot + 1, after: rope.last, visible: false)
-        continue
-      }
-      for child in siblings(slot, .right).reversed() { stack.append((child, false)) }
-      stack.append((slot, true))
-      for child in siblings(slot, .left).reversed() { stack.append((child, false)) }
-    }
+    var order: [UInt32] = []
+    for root in roots { walk(root) { order.append($0) } }
+    for slot in order { rope.insert(slot..<slot + 1, after: rope.last, visible: false) }
   }
 
   private mutating func adopt(

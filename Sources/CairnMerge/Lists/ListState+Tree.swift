@@ -60,6 +60,36 @@ extension ListState {
     return first
   }
 
+  /// The nodes under a root in their order.
+  func walk(_ root: UInt32, _ body: (UInt32) -> Void) {
+    // What comes when the subtrees before it have.
+    var stack: [(slot: UInt32, isOpened: Bool)] = [(root, false)]
+    while let (slot, isOpened) = stack.popLast() {
+      if isOpened {
+        body(slot)
+        continue
+      }
+      for child in siblings(slot, .right).reversed() { stack.append((child, false)) }
+      stack.append((slot, true))
+      for child in siblings(slot, .left).reversed() { stack.append((child, false)) }
+    }
+  }
+
+  /// Whether the nodes are in the order of the walk. Joins and removals of roots go by that; of a
+  /// list that was read from a file of others it has to be asked. Takes as long as reading it.
+  package var isInTreeOrder: Bool {
+    if isPlain { return true }
+    var next = rope.first
+    var isSame = true
+    for root in roots {
+      walk(root) { slot in
+        isSame = isSame && next == slot
+        if isSame { next = rope.next(slot) }
+      }
+    }
+    return isSame && next == nil
+  }
+
   /// Adds consecutive slots to the tree and to the order, the first as a child of a node, each
   /// other one to the right of the one before it. `isPlaced`: they are in the order already.
   mutating func attach(

@@ -54,7 +54,14 @@ extension VersionVector {
 
   package init(_ reader: inout ByteReader) throws(DecodeError) {
     self.init()
-    for _ in 0..<(try reader.count(minimumSize: 9)) { insert(try Dot(&reader)) }
+    for _ in 0..<(try reader.count(minimumSize: 9)) {
+      let dot = try Dot(&reader)
+      // In any other order each would move those that are there: a million of them take an hour.
+      if let last = entries.last, last.device >= dot.device {
+        throw .malformed("a vector whose devices are out of order")
+      }
+      insert(dot)
+    }
   }
 
   /// Exactly these bytes.

@@ -115,10 +115,14 @@ struct SegmentLoot {
   ) throws(DecodeError) {
     var reader = ByteReader(payload)
     let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
-    var copy = decoder
-    try copy.decode(&reader, dot: dot, into: &delta)
-    guard reader.isAtEnd else { throw .malformed("bytes after a delta's end") }
-    decoder = copy
+    let mark = decoder.mark
+    do throws(DecodeError) {
+      try decoder.decode(&reader, dot: dot, into: &delta)
+      guard reader.isAtEnd else { throw .malformed("bytes after a delta's end") }
+    } catch {
+      decoder.goBack(to: mark)
+      throw error
+    }
     for section in delta.sections { tables.insert(section.table) }
     TouchedRecord.add(of: delta, names: decoder.records, to: &touched)
     deltas += 1

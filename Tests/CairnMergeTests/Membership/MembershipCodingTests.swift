@@ -26,6 +26,22 @@ struct MembershipCodingTests {
     }
   }
 
+  @Test func `a vector's devices are in order, and each is there once`() throws {
+    let vector = VersionVector([dot, Dot(device: DeviceID(rawValue: 10), sequence: 1)])
+    let cut = Cut(dot: dot, context: vector, members: [device], line: [dot]).encoded
+    // A version, a count, two dots of nine bytes, and the rest.
+    let (first, second, rest) = (Array(cut[2..<11]), Array(cut[11..<20]), Array(cut[20...]))
+    #expect(try VersionVector(bytes: [2] + first + second) == vector)
+    for dots in [second + first, first + first, second + second] {
+      #expect(throws: DecodeError.malformed("a vector whose devices are out of order")) {
+        try VersionVector(bytes: [2] + dots)
+      }
+      #expect(throws: DecodeError.malformed("a vector whose devices are out of order")) {
+        try Cut(dot, [1, 2] + dots + rest)
+      }
+    }
+  }
+
   @Test func `a cut has itself among what it has seen, its line and its members`() throws {
     let cut = Cut(dot: dot, context: VersionVector([dot]), members: [device], line: [dot])
     #expect(try Cut(dot, cut.encoded) == cut)
