@@ -16,10 +16,11 @@ final class BackgroundRounds: Sendable {
     /// There is nothing to do any more.
     case stop
 
-    /// Of a round that failed. `tell` hears of what is not an end.
-    init(of error: CairnError, tell: (CairnError) -> Void) {
+    /// Of a round that failed. `isOver`: what says that it is closed, deleted or shut down is what
+    /// the rounds are of. `tell` hears of what is not an end.
+    init(of error: CairnError, isOver: Bool = true, tell: (CairnError) -> Void) {
       switch error.code {
-      case .closed, .shutdown, .deleted: self = .stop
+      case .closed where isOver, .shutdown where isOver, .deleted where isOver: self = .stop
       // Of what was asked to end nobody wants to hear.
       case .cancelled where Task.isCancelled: self = .stop
       default:

@@ -8,7 +8,14 @@ extension DatastoreManager {
   /// A convenient place for the app's manager; nil until the app puts one there.
   public static var shared: DatastoreManager? {
     get { sharedSlot.withLock { $0 } }
-    set { sharedSlot.withLock { $0 = newValue } }
+    set {
+      // The old one, and what it holds of the app's, goes after this, not under the lock.
+      let old = sharedSlot.withLock { slot in
+        defer { slot = newValue }
+        return slot
+      }
+      withExtendedLifetime(old) {}
+    }
   }
 
   /// The manager of an account's datastores: the only one until it is shut down.

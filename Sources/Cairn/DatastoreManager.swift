@@ -185,6 +185,8 @@ public final class DatastoreManager: Sendable {
       datastore.store.end(ending)
       do throws(CairnError) { try datastore.close() } catch { failure = error }
     }
+    // Closing what others have deleted may have to say so.
+    installation.end()
     if let failure { throw failure }
   }
 

@@ -183,7 +183,7 @@ extension Exchange {
         try inbox.add(
           Inbox.Item(
             name: name, device: head.device, first: segment.first, last: segment.last,
-            deletes: deletes), bytes)
+            deletes: deletes, mayHaveCuts: published.floor >= FormatVersion.cuts), bytes)
       }
       memory.withLock { $0.histories.note(head.device, first: segment.first, chains) }
     } catch {
@@ -286,6 +286,7 @@ extension Exchange {
     try joinSnapshots(allowing: allowing, &parts)
     // A device that has just begun has nothing to lose.
     let judged = try judgeDeletes(allowing: allowing || isNew)
+    try hearOfCuts(in: judged)
     var hasProgress = true
     while hasProgress {
       hasProgress = false
@@ -374,6 +375,16 @@ extension Exchange {
       result.append(Array(items[start..<min(start + 4096, items.count)]))
     }
     return result
+  }
+
+  /// All is taken in parts, and what an earlier one has may be kept out by a cut in a later one.
+  private func hearOfCuts(in judged: Set<String>) throws(CairnError) {
+    dropSeen()
+    let items = batches(of: judged).joined()
+    guard items.contains(where: \.mayHaveCuts) else { return }
+    for item in items {
+      if let pack = try packOrForget(item) { store.hear(of: pack) }
+    }
   }
 
   private func incorporate(

@@ -19,6 +19,7 @@ extension Exchange {
     try checkOpen()
     let before = memory.withLock { $0.own }
     var head = resumed(before)
+    let isWithdrawn = withdrawSnapshot(from: &head)
     let mayRemove = memory.withLock { $0.removals.isDue() }
     let isLost = isHeadLost(listing, head)
     let losses = losses(of: head, isRolledBack: isLost, audit)
@@ -27,7 +28,7 @@ extension Exchange {
       || !head.superseded.isEmpty || isSnapshotDue(head)
     // What a head that may have arrived names is never told otherwise: it goes up even then.
     let isInDoubt = head.last > before.last
-    guard isLost || isInDoubt || !losses.isEmpty || hasNews && !onlyMends else {
+    guard isLost || isInDoubt || isWithdrawn || !losses.isEmpty || hasNews && !onlyMends else {
       try dropPublished(found, before)
       return try await remove(mayRemove ? replacedFiles(found, before) : [], &report)
     }
@@ -50,6 +51,17 @@ extension Exchange {
     if head != before || isLost { try await write(&head, &report) }
     if let failure { throw failure }
     try await remove(mayRemove ? expired + replacedFiles(found, head) : [], &report)
+  }
+
+  /// A snapshot that may be of a history which has lost is nobody's to begin with. It goes before
+  /// the store is another one: what is only in memory then would be there again after a restart.
+  private func withdrawSnapshot(from head: inout Head) -> Bool {
+    guard let snapshot = head.snapshot, head.gaps.isEmpty,
+      memory.withLock({ !$0.forked.isEmpty })
+    else { return false }
+    head.superseded.append(Head.Superseded(name: snapshot.name, time: machine.clock.now()))
+    head.snapshot = nil
+    return true
   }
 
   /// What others can do without for a while. The head fits after each step of it, so what ends it

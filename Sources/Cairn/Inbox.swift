@@ -14,6 +14,8 @@ struct Inbox: Sendable {
     var last: UInt64
     /// How many deletes its deltas state; nil until they were counted.
     var deletes: Int?
+    /// Something in it may be about cuts: not known of what an earlier process has fetched.
+    var mayHaveCuts = true
   }
 
   /// A whole state to start from, in the store's snapshot directory.

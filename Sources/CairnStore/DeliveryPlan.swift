@@ -44,15 +44,34 @@ struct DeliveryPlan {
   private var packs: [Pending] = []
   private(set) var failures: [Int: DecodeError] = [:]
 
-  private struct Pending {
+  /// A pack, decoded, and how far it was applied.
+  struct Pending {
     var index: Int
     var device: DeviceID
-    var steps: [Step]
+    var steps: [Step] = []
     var deletes: [PlannedDelete] = []
     var next = 0
     var last: UInt64 = 0
     var held: Cut?
     var refused: String?
+
+    init(_ bytes: [UInt8], _ index: Int) throws(DecodeError) {
+      var reader = try PackReader(bytes)
+      (self.index, device) = (index, reader.header.device)
+      var delta = Delta()
+      while try reader.next(into: &delta) {
+        // Positions mean nothing where others write, too.
+        guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
+        var step = Step(dot: delta.dot, dependencies: delta.dependencies)
+        if delta.sections.contains(where: { $0.table == CutTable.name }) {
+          let news = CutTable.News(delta, heap: reader.heap, names: reader.records)
+          if let failure = news.failure { throw failure }
+          step.news = news
+        }
+        steps.append(step)
+        PlannedDelete.add(of: delta, names: reader.records, to: &deletes)
+      }
+    }
   }
 
   private let before: VersionVector
@@ -64,26 +83,9 @@ struct DeliveryPlan {
 
   mutating func add(_ bytes: [UInt8], _ index: Int) {
     do throws(DecodeError) {
-      var reader = try PackReader(bytes)
-      var steps: [Step] = []
-      var deletes: [PlannedDelete] = []
-      var delta = Delta()
-      while try reader.next(into: &delta) {
-        // Positions mean nothing where others write, too.
-        guard delta.splices.isEmpty else { throw .malformed("positions in a shared list") }
-        var step = Step(dot: delta.dot, dependencies: delta.dependencies)
-        if delta.sections.contains(where: { $0.table == CutTable.name }) {
-          let news = CutTable.News(delta, heap: reader.heap, names: reader.records)
-          if let failure = news.failure { throw failure }
-          step.news = news
-          gate.note(news)
-        }
-        steps.append(step)
-        PlannedDelete.add(of: delta, names: reader.records, to: &deletes)
-      }
-      packs.append(
-        Pending(
-          index: index, device: reader.header.device, steps: steps, deletes: deletes))
+      let pack = try Pending(bytes, index)
+      for news in pack.steps.compactMap(\.news) { gate.note(news) }
+      packs.append(pack)
     } catch { failures[index] = error }
   }
 

@@ -58,6 +58,8 @@ extension Store {
   ) throws(StoreError) -> SyncOutcome? {
     var isRefused = false
     defer { if !isRefused { remove(temporary) } }
+    // Who is told may compact or close: not in the turn.
+    defer { tell() }
     let outcome = try withTurn { () throws(StoreError) -> SyncOutcome? in
       if let ending { throw ending }
       guard isLinked else { throw StoreError(.invalidOperation, Store.aloneMessage) }
@@ -136,7 +138,7 @@ extension Store {
     let target: LogPosition?
     do throws(StoreError) {
       let base = try openBase(number, path)
-      target = try withState { guarded throws(StoreError) in
+      target = try withState(tells: false) { guarded throws(StoreError) in
         // The rows that a roll-back would go back to are about to go. Without a cut: one made now
         // would name what was seen before the join. Whoever has asked for it gets it with the next
         // commit.

@@ -58,8 +58,10 @@ extension Store {
   package func rejoin(
     _ plan: Rejoining, committed: (Dot) -> Void = { _ in }, keep: ([[UInt8]]) -> Void
   ) throws(StoreError) -> SyncOutcome? {
-    try withTurn { () throws(StoreError) -> SyncOutcome? in
-      let switched = try withState { guarded throws(StoreError) in
+    // Who is told may compact or close: not in the turn.
+    defer { tell() }
+    return try withTurn { () throws(StoreError) -> SyncOutcome? in
+      let switched = try withState(tells: false) { guarded throws(StoreError) in
         try switchOver(plan, committed: committed, keep: keep, &guarded)
       }
       guard let switched else { return nil }

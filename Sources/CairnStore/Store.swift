@@ -122,13 +122,14 @@ package final class Store: Sendable {
     return Store(opened, options: options, machine: machine)
   }
 
-  /// Runs `body` on the state of an open store, and tells those who watch if it changed something.
+  /// Runs `body` on the state of an open store, and tells those who watch if it changed something,
+  /// unless that is left to the caller.
   @inline(__always)
   func withState<R>(
-    _ body: (inout Guarded) throws(StoreError) -> R
+    tells: Bool = true, _ body: (inout Guarded) throws(StoreError) -> R
   ) throws(StoreError) -> R {
     var hasNews = false
-    defer { if hasNews { tell() } }
+    defer { if hasNews, tells { tell() } }
     return try state.withLock { guarded throws(StoreError) in
       guard guarded.isOpen else { throw guarded.ending ?? Store.closedError }
       let before = guarded.store.journal.localCount
@@ -186,7 +187,10 @@ package final class Store: Sendable {
       try checkPoison()
       let (file, end) = tailPosition()
       // A sealed segment was synced when it was sealed.
-      guard let file, end.segment == target.segment else { return target }
+      guard let file, end.segment == target.segment else {
+        if options.durability == .none, isClosed { throw Store.closedError }
+        return target
+      }
       do throws(DiskError) { try file.sync() } catch {
         try checkPoison()
         // Whoever closed it meanwhile had synced it, unless that was for nobody. It is of no use

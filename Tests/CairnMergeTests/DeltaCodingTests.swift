@@ -98,6 +98,46 @@ struct DeltaCodingTests {
     }
   }
 
+  @Test(arguments: 400..<405 as Range<UInt64>)
+  func `what a delta that can't be read has named is forgotten again`(seed: UInt64) throws {
+    var sample = DeltaSample(seed: seed)
+    var encoder = DeltaEncoder()
+    var decoder = DeltaDecoder()
+    var delta = Delta()
+    for _ in 0..<4 {
+      let mark = decoder.mark
+      var (lost, lostEncoder) = (sample, encoder)
+      let unread = lost.next(records: 3)
+      var broken: [UInt8] = []
+      lostEncoder.encode(unread, heap: lost.heap, into: &broken)
+      // Whole, but for a byte too many: it has named all that it could.
+      var whole = ByteReader(broken + [0])
+      try decoder.decode(&whole, dot: unread.dot, into: &delta)
+      #expect(!whole.isAtEnd && decoder.records == lost.names)
+      decoder.goBack(to: mark)
+      for length in stride(from: 0, to: broken.count, by: 7) {
+        var reader = ByteReader(broken, 0..<length)
+        #expect(throws: DecodeError.self, "\(length) of \(broken.count)") {
+          try decoder.decode(&reader, dot: unread.dot, into: &delta)
+        }
+        decoder.goBack(to: mark)
+      }
+      #expect(decoder.records == sample.names)
+
+      let good = sample.next(records: 3)
+      var resumed = DeltaEncoder(resuming: decoder)
+      var (bytes, again): ([UInt8], [UInt8]) = ([], [])
+      encoder.encode(good, heap: sample.heap, into: &bytes)
+      resumed.encode(good, heap: sample.heap, into: &again)
+      #expect(again == bytes)
+      var reader = ByteReader(bytes)
+      try decoder.decode(&reader, dot: good.dot, into: &delta)
+      #expect(reader.isAtEnd && decoder.records == sample.names)
+      let content = DeltaContent(good, heap: sample.heap, names: sample.names)
+      #expect(DeltaContent(delta, heap: bytes, names: decoder.records) == content)
+    }
+  }
+
   /// Cells take at least a bit each, records a byte.
   private func isBounded(_ delta: Delta, _ bytes: Int) -> Bool {
     delta.records.count <= bytes && delta.tags.count <= 8 * bytes

@@ -86,6 +86,7 @@ struct ListSimulation {
       }
       for list in state.register(field).lists where !list.isRightSize { note("a size is wrong") }
     }
+    if state.reloaded?.isInTreeOrder != true { note("a list reads back in another order") }
   }
 
   // MARK: commits

@@ -91,6 +91,8 @@ extension RecordState {
     let bytes = encoded
     return try? RecordStateCoding.decode(bytes, 0..<bytes.count)
   }
+
+  var isInTreeOrder: Bool { fields.values.allSatisfy { $0.lists.allSatisfy(\.isInTreeOrder) } }
 }
 
 extension ListState {

@@ -66,6 +66,51 @@ struct RecordStateCodingTests {
     }
   }
 
+  @Test func `what is said to be of a delta that can't be is refused`() {
+    let good = Stamp(dot: Dot(device: DeviceID(rawValue: 7), sequence: 1), time: 5)
+    let nobody = Dot(device: DeviceID(rawValue: 0), sequence: 1)
+    let never = Dot(device: good.dot.device, sequence: 0)
+    func refusal(_ state: RecordState) -> DecodeError? {
+      let bytes = encoded(state)
+      do {
+        _ = try RecordStateCoding.decode(bytes, 0..<bytes.count)
+        return nil
+      } catch { return error }
+    }
+    func check(_ dot: Dot, _ expected: DecodeError?) {
+      let tombstone = Tombstone(dot: dot, context: VersionVector([good.dot]))
+      #expect(refusal(RecordState(tombstones: [tombstone])) == expected)
+      let presence = Presence(stamp: good, born: [dot])
+      #expect(refusal(RecordState(presences: [presence])) == expected)
+      let register = Register(.int(1), stamp: good, born: [dot])
+      #expect(refusal(RecordState(fields: ["f": register])) == expected)
+    }
+    check(good.dot, nil)
+    for dot in [nobody, never, Stamp.settled.dot] {
+      check(dot, .malformed("a dot of no delta"))
+    }
+    let tombstone = Tombstone(dot: good.dot, context: VersionVector([nobody]))
+    #expect(refusal(RecordState(tombstones: [tombstone])) == .malformed("a dot of no delta"))
+    for dot in [nobody, never] {
+      let stamp = Stamp(dot: dot, time: 5)
+      let presence = Presence(stamp: stamp, born: [])
+      #expect(
+        refusal(RecordState(presences: [presence])) == .malformed("a stamp of no delta"))
+      #expect(
+        refusal(RecordState(fields: ["f": Register(.int(1), stamp: stamp)]))
+          == .malformed("a stamp of no delta"))
+    }
+    // Only what everybody has seen is of no delta.
+    #expect(refusal(RecordState(fields: ["f": Register(.int(1))])) == nil)
+    for (device, expected) in [(7, nil), (0, .malformed("a total of no device"))]
+      as [(UInt64, DecodeError?)]
+    {
+      let total = RunningTotal(device: DeviceID(rawValue: device), last: 1, total: .int(1))
+      let base = Base(stamp: good, born: [], value: .int(1), covered: [total])
+      #expect(refusal(RecordState(fields: ["f": Register(bases: [base])])) == expected)
+    }
+  }
+
   @Test func `fields are written in order`() {
     var state = RecordState()
     for name in ["b", "a", "_", "Z", "z"].shuffled() { state.fields[name] = Register(.int(1)) }

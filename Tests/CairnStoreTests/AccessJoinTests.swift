@@ -1,3 +1,5 @@
+import CairnDisk
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
@@ -42,6 +44,32 @@ struct AccessJoinTests {
     #expect(guest.store.accessLevel == .viewer)
     #expect(refusal { try guest.store.insert("no") } != nil)
     #expect(try guest.store.get("yes") == ["n": 2] && guest.store.get("r") == ["n": 1])
+  }
+
+  @Test func `a list that can't be read just now leaves a role as it was`() throws {
+    let owner = try StoreDevice(1)
+    // One block alone is kept.
+    let guest = try StoreDevice(2) { $0.cacheBytes = 0 }
+    try owner.store.limitAccess(policy("uowner"))
+    try owner.store.claim()
+    try owner.store.sync()
+    try owner.store.setAccess(.viewer, of: RecordName("uguest"))
+    for number in 0..<100 { try owner.store.insert("r\(number)", ["n": 1]) }
+    try owner.store.sync()
+    try take(owner, into: guest, isFirst: true)
+    try guest.store.limitAccess(policy("uguest"))
+    #expect(guest.store.accessLevel == .viewer)
+    // This one's block takes the place of the list's.
+    #expect(try guest.store.get("r0") == ["n": 1])
+    let next = guest.disk.reads + 1
+    guest.disk.failAt(read: next, reason: .io(errno: 5), forever: true)
+    let error = #expect(throws: StoreError.self) {
+      try guest.store.limitAccess(policy("uguest"))
+    }
+    guest.disk.heal()
+    #expect(error?.log?.path.contains("/snap/") == true)
+    #expect(guest.store.accessLevel == .viewer)
+    #expect(refusal { try guest.store.insert("no") } == .disallowed)
   }
 
   @Test func `what is followed is written to by nobody, whatever is joined`() throws {

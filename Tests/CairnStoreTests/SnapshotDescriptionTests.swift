@@ -57,6 +57,49 @@ struct SnapshotDescriptionTests {
     #expect(throws: DecodeError.self) { try SnapshotDescription(other.encoded(), blockCount: 4) }
   }
 
+  @Test func `vectors name devices, in order and each once`() throws {
+    let (one, two) = (stamp(1, 3).dot, stamp(2, 4).dot)
+    // A device's number and a sequence take nine bytes.
+    func bytes(_ dots: [Dot]) -> [UInt8] {
+      var out: [UInt8] = []
+      out.putVarint(dots.count)
+      for dot in dots {
+        out.put(dot.device.rawValue)
+        out.putVarint(dot.sequence)
+      }
+      return out
+    }
+    /// The vector, the fence, or a context is this one, and all else is nothing.
+    func descriptions(_ dots: [Dot], of device: Dot) -> [[UInt8]] {
+      let (vector, name) = (bytes(dots), Array(bytes([device])[..<9]))
+      let (none, end): ([UInt8], [UInt8]) = ([0], [0, 0, 0, 0])
+      return [
+        Array([vector, none, none, end].joined()), Array([none, vector, none, end].joined()),
+        Array([none, none, name, vector, end].joined()),
+      ]
+    }
+    let right = VersionVector([one, two])
+    let read = try descriptions([one, two], of: one).map {
+      try SnapshotDescription($0, blockCount: 0)
+    }
+    #expect(read.map(\.vector) == [right, VersionVector(), VersionVector()])
+    #expect(read.map(\.fence) == [VersionVector(), right, VersionVector()])
+    let contexts: [DeviceContexts] = [[:], [:], [one.device: right]]
+    #expect(read.map(\.contexts) == contexts)
+    func expectRefusal(_ bytes: [UInt8], _ error: DecodeError) {
+      #expect(throws: error) { try SnapshotDescription(bytes, blockCount: 0) }
+    }
+    for dots in [[two, one], [one, one]] {
+      for bytes in descriptions(dots, of: one) {
+        expectRefusal(bytes, .malformed("a vector whose devices are out of order"))
+      }
+    }
+    let nobody = stamp(0, 1).dot
+    for bytes in descriptions([nobody, one], of: one) + [descriptions([one], of: nobody)[2]] {
+      expectRefusal(bytes, .malformed("a device's number"))
+    }
+  }
+
   @Test func `a shared name depends on the vectors alone`() {
     var other = sample
     other.size = 0

@@ -178,6 +178,43 @@ struct StoreDoubtTests {
     #expect(unsettled > 0)
   }
 
+  /// Which of two the next process finds, the store that failed does not know.
+  @Test func `no outbox goes that the next opening may need`() throws {
+    var inDoubt = 0
+    for step in 1...200 {
+      let setting = try Setting(.rejoin)
+      let device = setting.device
+      try device.store.insert("before")
+      try device.store.sync()
+      try setting.act(.rejoin)
+      try device.disk.removeTree(StoreDevice.directory + "/rejoin")
+      try device.store.insert("more")
+      try device.store.sync()
+      let content = try StoreContent(device.store)
+      var hasSwitched = false
+      let isOver = !end(device, .failedOnce, at: step) {
+        defer { device.store.dropOutboxes() }
+        try setting.act(.rejoin)
+        hasSwitched = true
+      }
+      if isOver { break }
+      let rejoinings = try current(device).rejoinings
+      #expect(rejoinings == 2 || !hasSwitched && rejoinings == 1, "step \(step)")
+      if rejoinings == 2, !hasSwitched { inDoubt += 1 }
+      try device.open()
+      let last = device.store.vector[device.id]
+      #expect(last == 2, "step \(step)")
+      #expect(throws: Never.self, "step \(step)") {
+        try device.store.checkOwnDeltas(after: 0, through: last)
+      }
+      let pack = try? device.store.ownPack(after: 0, through: last, limit: 1 << 20)
+      #expect(pack?.last == last, "step \(step)")
+      #expect(try StoreContent(device.store).differences(from: content) == [], "step \(step)")
+      try device.store.close()
+    }
+    #expect(inDoubt > 0)
+  }
+
   @Test func `a device that takes another name may leave a segment with nothing in it`() throws {
     let setting = try Setting(.rejoin)
     let device = setting.device

@@ -26,14 +26,14 @@ struct StoredNumberTests {
     #expect(notKept == .max)
   }
 
-  /// A whole snapshot, but for how many rows its description says that the first table has.
-  private func forged(_ path: String, rows: Int, _ device: StoreDevice) throws -> [UInt8] {
+  /// A whole snapshot, but for what its description says.
+  private func forged(
+    _ path: String, _ device: StoreDevice, _ change: (inout SnapshotDescription) -> Void
+  ) throws -> [UInt8] {
     let reader = try SnapshotReader(path, disk: device.disk, isOwn: true)
     var description = try SnapshotDescription(
       reader.description, blockCount: reader.blockCount)
-    let first = description.tables[0]
-    description.tables[0] = SnapshotDescription.Table(
-      name: first.name, firstBlock: first.firstBlock, blockCount: first.blockCount, rowCount: rows)
+    change(&description)
     let file = try device.disk.open("/forged", .create)
     defer { file.close() }
     let writer = SnapshotWriter(file: file, datastore: StoreDevice.datastore)
@@ -52,15 +52,28 @@ struct StoredNumberTests {
     return bytes
   }
 
-  @Test(arguments: [1, 2, 4, Int(UInt32.max)])
-  func `a table of more or fewer rows than the file has is damage`(rows: Int) throws {
+  /// A device with three records in its snapshot, and the path of that.
+  private func compacted() throws -> (device: StoreDevice, path: String) {
     let device = try StoreDevice(1)
     for number in 0..<3 { try device.store.insert("r\(number)", ["x": .int(Int64(number))]) }
     try device.store.sync()
     _ = try device.store.compact()
-    let path = try #require(device.store.snapshotFile()?.path)
-    let whole = try forged(path, rows: 3, device)
-    let bytes = try forged(path, rows: rows, device)
+    return (device, try #require(device.store.snapshotFile()?.path))
+  }
+
+  @Test(arguments: [1, 2, 4, Int(UInt32.max)])
+  func `a table of more or fewer rows than the file has is damage`(rows: Int) throws {
+    let (device, path) = try compacted()
+    func forged(rows: Int) throws -> [UInt8] {
+      try self.forged(path, device) { description in
+        let first = description.tables[0]
+        description.tables[0] = SnapshotDescription.Table(
+          name: first.name, firstBlock: first.firstBlock, blockCount: first.blockCount,
+          rowCount: rows)
+      }
+    }
+    let whole = try forged(rows: 3)
+    let bytes = try forged(rows: rows)
     try device.store.close()
     try device.disk.setBytes(path, bytes)
     let error = #expect(throws: StoreError.self) { try device.open() }
@@ -68,5 +81,23 @@ struct StoredNumberTests {
     try device.disk.setBytes(path, whole)
     try device.open()
     #expect(try device.store.count(table: "t") == 3)
+  }
+
+  @Test func `less than nothing that is left of what a snapshot has counted is nothing`() throws {
+    let (device, path) = try compacted()
+    let bytes = try forged(path, device) { ($0.size, $0.recordCount) = (0, 0) }
+    let other = try StoreDevice(2)
+    let incoming = other.store.temporarySnapshotPath()
+    try other.disk.setBytes(incoming, bytes)
+    try other.store.adopt(snapshot: incoming)
+    try other.store.delete("r0")
+    try other.store.sync()
+    _ = try other.store.compact()
+    try other.reopen()
+    #expect(other.store.replayBytes == 0, "all is in the snapshot")
+    #expect(other.store.totals.size == 0 && other.store.totals.records == 0)
+    #expect(try other.store.get("r0") == nil)
+    #expect(try other.store.get("r1") == ["x": 1] && other.store.get("r2") == ["x": 2])
+    #expect(try other.store.count(table: "t") == 2)
   }
 }

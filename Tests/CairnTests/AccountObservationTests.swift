@@ -145,6 +145,23 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  @Test func `an account that a handler unlinks is not among those that were asked for`() throws {
+    // Its disk can't be watched: only asking brings what the other manager did.
+    let bench = try AccountWorkbench()
+    let (here, there) = (try bench.manager(1), try bench.manager(2))
+    let old = try here.link(bench.account)
+    let atOnce: Scheduler = { $0() }
+    let observation = here.onAccountChange(on: atOnce) { changes in
+      guard changes.contains(where: { $0.account.userId == "bob" }) else { return }
+      do { try old.unlink() } catch { Issue.record(error) }
+    }
+    _ = try there.link(Account(user: "bob", folder: bench.account.folder))
+    let linked = try here.linkedAccounts
+    #expect(linked.map(\.userId) == ["bob"])
+    #expect(linked.allSatisfy(\.isLinked) && !old.isLinked)
+    withExtendedLifetime(observation) {}
+  }
+
   #if os(Linux)
     @Test func `what another process does is told without asking`() async throws {
       let (here, elsewhere) = (try manager(), try manager())

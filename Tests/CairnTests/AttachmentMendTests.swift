@@ -343,6 +343,38 @@ import Testing
     #expect(again.checkedFiles == repair.checkedFiles + 1)
   }
 
+  @Test func `what a sync brings while records are looked through is fetched, too`() async throws {
+    let (a, before) = (try bench.open("a"), try bench.open("b"))
+    try a.addPhoto("r1", sample(1))
+    try await a.exchange()
+    try await before.pullAll()
+    #expect(try before.content(of: "r1") == sample(1))
+    try before.close()
+    try a.addPhoto("r2", sample(2))
+    try await a.exchange()
+    let syncing = Shared<Datastore?>(nil)
+    let errors = Told<String>()
+    let b = try bench.open(
+      "b",
+      AttachmentPolicy { _ in
+        // Once: in the middle of the first look.
+        if let device = syncing.exchange(nil) {
+          do { try Threads.run(1) { _ in _ = try device.sync() } } catch { errors.add("\(error)") }
+        }
+        return .always(priority: 0)
+      })
+    _ = syncing.exchange(b)
+    let first = try await b.exchange()
+    #expect(first.fetchedDeltas == 1 && first.fetchedAttachments == 0)
+    #expect(errors.all == [])
+    #expect(try b.ids() == ["r1", "r2"], "the sync came in the middle")
+    #expect(try b.photo("r2").state == .remote)
+    let rounds = [try await b.exchange(), try await b.exchange()]
+    #expect(rounds.map(\.fetchedAttachments).reduce(0, +) == 1)
+    #expect(try b.photo("r2").state == .here)
+    #expect(try b.content(of: "r2") == sample(2))
+  }
+
   @Test func `contents are there again before the deltas that are published again`() async throws {
     let hook = HookedFolder.Switch()
     let a = try bench.open("a", hook)

@@ -216,6 +216,38 @@ import Testing
     subscription.end()
   }
 
+  @Test func `a scheduler that calls at once is not called from within itself`() {
+    let (values, depths, depth) = (Values(), Told<Int>(), Shared(0))
+    let schedule: Scheduler = { body in
+      depth.withLock { $0 += 1 }
+      depths.add(depth.withLock { $0 })
+      body()
+      depth.withLock { $0 -= 1 }
+    }
+    let subscription = sums.subscribe(on: schedule) { [sums] value in
+      values.add(value)
+      if value < 5 { sums.send { value + 1 } }
+    }
+    sums.send { 1 }
+    #expect(values.all == [1, 2, 3, 4, 5])
+    #expect(depths.all == [1, 1, 1, 1, 1])
+    subscription.end()
+  }
+
+  @Test func `a handler whose subscription ended after the broadcast is not called`() {
+    let (queue, kept, ended) = (Queue(), Values(), Values())
+    let one = sums.subscribe(on: { queue.add($0) }) { kept.add($0) }
+    let two = sums.subscribe(on: { queue.add($0) }) { ended.add($0) }
+    sums.send { 1 }
+    sums.finish()
+    two.end()
+    #expect(one.pendingCount == 1 && two.pendingCount == 0 && queue.count == 2)
+    while queue.count > 0 { queue.runOne() }
+    #expect(kept.all == [1], "what waits at the end still comes")
+    #expect(ended.all == [])
+    one.end()
+  }
+
   @Test func `an observation ends when it is dropped`() {
     let values = Values()
     var observation: Observation? = Observation(

@@ -238,6 +238,25 @@ import Testing
     try datastore.close()
   }
 
+  @Test func `a handler that is cancelled after the end is not called with what waits`() throws {
+    let datastore = try local()
+    let work = Shared<[@Sendable () -> Void]>([])
+    let (kept, cancelled) = (Told<DatastoreChange>(), Told<DatastoreChange>())
+    func observe(_ told: Told<DatastoreChange>) -> Observation {
+      datastore.observe(on: { body in work.withLock { $0.append(body) } }) { told.add($0) }
+    }
+    let (one, two) = (observe(kept), observe(cancelled))
+    try datastore.table("t").insert(["a": 1], id: "r")
+    try datastore.close()
+    two.cancel()
+    let waiting = work.exchange([])
+    #expect(waiting.count == 2)
+    for run in waiting { run() }
+    #expect(kept.all == [.local(["t": ["r"]])])
+    #expect(cancelled.all == [])
+    one.cancel()
+  }
+
   @Test func `nothing is noted while nobody listens`() async throws {
     let datastore = try local()
     try datastore.table("t").insert(["a": 1], id: "before")

@@ -132,6 +132,63 @@ import Testing
     }
   }
 
+  @Test func `what is enumerated goes up in sets that can be uploaded`() async throws {
+    let bench = MappingBench()
+    bench.options.limits.deltaBytes = 8000
+    var device = try await bench.open("a", [.local(Note.self)])
+    let text = String(repeating: "x", count: 3000)
+    let ids = (0..<6).map { RecordID("n\($0)") }
+    for id in ids { try await device.insert(Note(text: text), id) }
+    try await device.close()
+    device = try await bench.open("a", [MappingBench.note], version: MappingVersion("2"))
+    #expect(try await device.queue() == ids.map { ["+\($0)"] })
+    _ = try await device.exchange()
+    for id in ids { #expect(try device.record(id)?["text"] == .string(text)) }
+    #expect(device.store.outbox == OutboxStatus())
+  }
+
+  @Test func `new fields of records that have changed go up in sets that can be uploaded`()
+    async throws
+  {
+    let bench = MappingBench()
+    bench.options.limits.deltaBytes = 8000
+    var device = try await bench.open("a", [mapping(1)])
+    let ids = (0..<4).map { RecordID("n\($0)") }
+    for id in ids { try await device.insert(Note(text: String(repeating: "x", count: 3000)), id) }
+    _ = try await device.exchange()
+    try await device.close()
+    // The app syncs by itself before it opens its objects: all records are looked at then.
+    let main = try bench.remote("a")
+    for id in ids { try main.table("notes")[id].set("color", "red") }
+    try main.sync()
+    try main.close()
+    device = try await bench.open("a", [mapping(2)], version: MappingVersion("2"))
+    #expect(try await device.queue() == ids.map { ["\($0).shout"] })
+    _ = try await device.exchange()
+    let shout = Value.string(String(repeating: "X", count: 3000))
+    for id in ids { #expect(try device.record(id)?["shout"] == shout) }
+    #expect(device.store.outbox == OutboxStatus())
+  }
+
+  @Test(arguments: [false, true])
+  func `an empty list that a record does not have is nothing new`(isChanged: Bool) async throws {
+    let bench = MappingBench()
+    var device = try await bench.open("a")
+    try await device.insert(Note(text: "x"), "n")
+    _ = try await device.exchange()
+    #expect(try device.record("n") == ["text": "x", "stars": 0])
+    try await device.close()
+    if isChanged {
+      let main = try bench.remote("a")
+      try main.table("notes")["n"].set("stars", 2)
+      try main.sync()
+      try main.close()
+    }
+    device = try await bench.open("a", version: MappingVersion("2"))
+    #expect(try await device.queue().isEmpty)
+    #expect(try device.note("n") == Note(text: "x", stars: isChanged ? 2 : 0))
+  }
+
   @Test func `fields that no record has yet are not lost with a new version of the mappings`()
     async throws
   {

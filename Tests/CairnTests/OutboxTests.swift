@@ -55,7 +55,7 @@ import Testing
     try await device.delete("x")
     #expect(try await device.queue() == [["-n"]])
     let change = try #require(try await device.store.pendingChangeSets().first?.changes.first)
-    #expect(change.originals == ["text": "old", "stars": 0, "tags": []])
+    #expect(change.originals == ["text": "old", "stars": 0])
     // There again: it has only changed.
     try await device.insert(Note(text: "again"), "n")
     #expect(try await device.queue() == [["n.text"]])

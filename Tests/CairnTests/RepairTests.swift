@@ -384,6 +384,82 @@ import Testing
     try repaired.close()
   }
 
+  // MARK: what devices agree on
+
+  enum Wish: CaseIterable { case askedAlone, asked, sealed, retired }
+
+  /// Another device that has written something, which the first one has.
+  private func joined(_ name: String, _ a: Datastore) async throws -> Datastore {
+    let other = try bench.linked(name).openOrCreateDatastore("notes")
+    try await other.pull()
+    try other.add("of-\(name)")
+    try await other.exchange()
+    try await a.pull()
+    return other
+  }
+
+  /// Lets the first device say with its next delta, at the latest, what others have to agree on, or
+  /// that they have. Returns the others.
+  private func ask(_ wish: Wish, _ a: Datastore) async throws -> [Datastore] {
+    var others: [Datastore] = []
+    if wish != .askedAlone { others.append(try await joined("b", a)) }
+    if wish == .retired {
+      let lost = try await joined("c", a)
+      try lost.close()
+      try a.retireDevice(lost.device)
+      return others + [lost]
+    }
+    try a.askToForget()
+    if wish == .sealed {
+      try a.sync()
+      try await a.exchange()
+      try await others[0].pull()
+      try await others[0].exchange()
+      try await a.pull()
+    }
+    return others
+  }
+
+  @Test(arguments: Wish.allCases)
+  func `what was said of agreements and not published is left out`(wish: Wish) async throws {
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 60)
+    try await a.exchange()
+    let others = try await ask(wish, a)
+    try a.add("only-here")
+    let isAgreed = wish == .askedAlone || wish == .sealed
+    let agreement: Datastore.Agreement = isAgreed ? .agreed : .waiting([others[0].device])
+    #expect(a.agreement == agreement)
+    let before = try content(a)
+    let (old, manager) = (a.device, a.manager)
+    try a.close()
+    let snap = bench.directory(manager.root) + "/snap"
+    try bench.spoil(try #require(bench.files(snap, ".snap").first), at: 500)
+    #expect(try await repair(manager).reinserted == 1)
+
+    let repaired = try manager.openDatastore("notes")
+    #expect(try content(repaired) == before)
+    // That it was asked for was published before it was sealed.
+    let left: Datastore.Agreement = wish == .sealed ? .waiting([]) : .none
+    #expect(repaired.agreement == left)
+    try repaired.add("later")
+    try await repaired.exchange()
+    let b = try others.first ?? bench.linked("b").openOrCreateDatastore("notes")
+    try await b.pull()
+    #expect(try content(b) == content(repaired))
+    try b.add("later-of-b")
+    let report = try await b.exchange()
+    #expect(report.problems.isEmpty && report.held.isEmpty)
+    try await repaired.pull()
+    #expect(try content(repaired) == content(b))
+
+    // Whoever still wants it asks anew.
+    for device in [old] + others.dropFirst().map(\.device) { try repaired.retireDevice(device) }
+    try await bench.bench.meet(repaired, b)
+    #expect(repaired.agreement == .agreed && b.agreement == .agreed)
+    try repaired.close()
+  }
+
   @Test func `the original can be had back from the trash`() async throws {
     _ = try makeLocal(40)
     try bench.spoil(snapshot(), at: 500, count: 40)

@@ -37,6 +37,19 @@ import Testing
     #expect(parts.appliedCount == 4)
   }
 
+  /// A snapshot of others may say that it has any number of them.
+  @Test func `more deltas than can be counted are as many as can be`() {
+    var parts = SyncParts(SyncOutcome())
+    for count in [Int.max, 1] {
+      var part = outcome(["a"])
+      part.appliedCount = count
+      parts.add(part)
+    }
+    #expect(parts.appliedCount == .max)
+    #expect(SyncOutcome.share(of: .max) == 1 << 48)
+    #expect(SyncOutcome.share(of: 7) == 7)
+  }
+
   @Test func `a part by itself is told as it is`() {
     var parts = SyncParts(SyncOutcome())
     parts.add(outcome(["b", "a-", "c"]))

@@ -406,9 +406,11 @@ import Testing
     try store.datastore.close()
   }
 
-  @Test func `changes that begin anew with each page end, and what came of them is kept`()
-    async throws
-  {
+  /// Also where each answer names the place at its end by another text.
+  @Test(arguments: [true, false])
+  func `changes that begin anew with each page end, and what came of them is kept`(
+    namesSamePlace: Bool
+  ) async throws {
     let (world, memory) = try await world()
     let pages = Lock(0)
     memory.set { asked in
@@ -419,14 +421,15 @@ import Testing
         return $0
       }
       // Who does not notice would ask for ever.
-      return count > 20 ? .answer(500) : Self.changes(["a", "b"])
+      if count > 20 { return .answer(500) }
+      return Self.changes(["a", "b"], next: namesSamePlace ? "x" : "x\(count)")
     }
     let store = try world.store()
     let follower = try world.follower(store) { $0.changesPerRequest = 2 }
     let error = await #expect(throws: CairnError.self) { try await follower.pull() }
     #expect(error?.code == .response && error?.message.contains("since") == true)
     #expect(pages.withLock { $0 } == 2)
-    #expect(try follower.database.sequence == "x")
+    #expect(try follower.database.sequence == (namesSamePlace ? "x" : "x2"))
     #expect(try follower.database.ids() == ["a", "b"])
     memory.heal()
     let report = try await follower.pull()

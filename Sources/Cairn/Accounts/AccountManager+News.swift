@@ -80,6 +80,6 @@ extension AccountManager {
       }
     }
     // Whoever comes later has missed what there was before.
-    if !broadcast.isActive { state.withLock { $0.changes = [] } }
+    state.withLock { if !broadcast.isActive { $0.changes = [] } }
   }
 }

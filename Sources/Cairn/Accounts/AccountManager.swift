@@ -93,7 +93,14 @@ public final class AccountManager: Sendable {
   /// A convenient place for the app's account manager; nil until the app puts one there.
   public static var shared: AccountManager? {
     get { sharedSlot.withLock { $0 } }
-    set { sharedSlot.withLock { $0 = newValue } }
+    set {
+      // The old one, and what it holds of the app's, goes after this, not under the lock.
+      let old = sharedSlot.withLock { slot in
+        defer { slot = newValue }
+        return slot
+      }
+      withExtendedLifetime(old) {}
+    }
   }
 
   /// The most recently linked account, nil if there is none. Reads the list again.

@@ -168,7 +168,7 @@ final class BlobExchange: Sendable {
     var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
     for use in reach.uses { note(use, in: &known) }
     let found = known
-    // Else the next round scans again: whatever came meanwhile has made it look.
+    // Else what it replaces here may be lost: the next look scans again.
     memory.withLock { ($0.known, $0.isScanned) = (found, $0.arrivals == before) }
     if !found.isEmpty, !home.isInUse { try home.begin() }
     return reach
@@ -256,6 +256,7 @@ final class BlobExchange: Sendable {
       memory.withLock { memory in
         guard memory.known[reference] == nil else { return }
         memory.known[reference] = .onDemand
+        memory.arrivals &+= 1
         // What the policy says of one that is not here takes a look at its record.
         if file == nil { memory.noteUnread() }
       }

@@ -67,6 +67,7 @@ final class CatalogueExchange: Sendable {
   ) async throws(CairnError) -> CatalogueReport {
     let result = await turn.run { () async -> Result<CatalogueReport, CairnError> in
       do throws(CairnError) {
+        try manager.installation.checkInUse()
         let lock = try await self.takeLock()
         defer { lock.unlock() }
         self.sweepOnce()

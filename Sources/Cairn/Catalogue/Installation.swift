@@ -10,6 +10,8 @@ final class Installation: Sendable {
   private let cache = Lock<Cached?>(nil)
   /// What a crash left in the root was looked for.
   private let hasSwept = Atomic<Bool>(false)
+  /// Nothing is written any more: the root may be gone, and would be made anew.
+  private let isOver = Atomic<Bool>(false)
 
   private struct Cached {
     var info: FileInfo
@@ -22,6 +24,13 @@ final class Installation: Sendable {
   }
 
   private var path: String { root + "/" + FileName.installation }
+
+  /// The manager was shut down.
+  func end() { isOver.store(true, ordering: .releasing) }
+
+  func checkInUse() throws(CairnError) {
+    if isOver.load(ordering: .acquiring) { throw DatastoreManager.shutDownError }
+  }
 
   /// What the file says now; that nothing is known if there is none.
   func read() throws(CairnError) -> InstallationFile {
@@ -49,6 +58,7 @@ final class Installation: Sendable {
   func update<R>(
     _ body: (inout InstallationFile) throws(CairnError) -> R
   ) throws(CairnError) -> R {
+    try checkInUse()
     let lock = try takeLock()
     defer { lock.unlock() }
     sweepOnce()
@@ -68,6 +78,7 @@ final class Installation: Sendable {
           + "most can be kept: see which files in the folder's \(FileName.catalogue) belong there",
         file: path)
     }
+    try checkInUse()
     do throws(LogError) {
       try DurableFile.replace(
         directory: root, name: FileName.installation, bytes: bytes, machine: machine)

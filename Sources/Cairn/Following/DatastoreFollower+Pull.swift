@@ -111,7 +111,7 @@ extension DatastoreFollower {
         return report.fetchedFiles + report.fetchedAttachments > 0 ? .moved : .idle
       } catch {
         // Of what was asked to end nobody wants to hear.
-        if error.code == .cancelled || !isFollowing(number) {
+        if !isFollowing(number) {
           end.finish()
           return .stop
         }

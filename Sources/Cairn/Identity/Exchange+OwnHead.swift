@@ -181,27 +181,34 @@ extension Exchange {
       memory.past.rounds += 1
       return (memory.past.rounds, memory.mayPublish)
     }
-    let name = FileName.head(device: store.device.rawValue)
     // What may have to be written to find out more waits for a round that writes.
     guard rounds >= Exchange.patience, mayPublish, !reach.isAmbiguous,
       missing.allSatisfy(\.isPresent)
     else {
-      report.waiting.append(
-        ExchangeReport.Waiting(
-          name: missing.first?.name ?? name, bytes: missing.first?.size ?? 0,
-          reason: "under this device's name more was published than this copy of it knows, "
-            + "and the head does not say so; until it does, nothing is published"))
+      report.waiting.append(waitingForPast(missing.first))
       return .unseen
     }
     let mustWrite = reach.head.last > own.last || !seen.isWhole && !isDisowned
-    // Nothing of it is there any more.
-    if isDisowned, !mustWrite { return nil }
+    if isDisowned, !mustWrite {
+      // Nothing of it is there any more: the numbers are free, unless others have deltas of them.
+      if word == nil { return nil }
+      report.waiting.append(waitingForPast(nil))
+      return .unseen
+    }
     let head = try await givenBack(reach.head, listing, &report)
     guard mustWrite else {
       return .lost(head, reason: word ?? "files of this device's name have deltas behind it")
     }
     try await publishHead(head, listing, &report)
     return .unseen
+  }
+
+  private func waitingForPast(_ missing: FolderEntry?) -> ExchangeReport.Waiting {
+    ExchangeReport.Waiting(
+      name: missing?.name ?? FileName.head(device: store.device.rawValue),
+      bytes: missing?.size ?? 0,
+      reason: "under this device's name more was published than this copy of it knows, "
+        + "and the head does not say so; until it does, nothing is published")
   }
 
   /// What is to be compared has to be there: own files that the folder has lost, from the log.

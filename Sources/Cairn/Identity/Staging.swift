@@ -244,8 +244,9 @@ extension Exchange {
         new.publication = memory.publication
         new.isOwnVerified = memory.isOwnVerified
         new.versions[name] = memory.versions[name]
-        if let snapshot = new.own.snapshot {
-          // Made of the other history.
+        if let snapshot = new.own.snapshot, new.own.gaps.isEmpty {
+          // Made of the other history. One that has what no file has any more stays until the next
+          // one has it, too: without it the head could not be read.
           new.own.superseded.append(Head.Superseded(name: snapshot.name, time: now))
           new.own.snapshot = nil
         }

@@ -58,4 +58,15 @@ struct ShapedObject: Sendable {
     known = Set(encoded.fields.map(\.field))
     form = encoded
   }
+
+  /// What the record's type reads of a field with this value: an absent list is an empty one.
+  func read(_ field: String, _ value: FieldValue?) -> FieldValue? {
+    if let value { return value }
+    return form.lists.contains(field) ? FieldValue.list([]) : nil
+  }
+
+  /// Whether two values of a field come to the same.
+  func isSame(_ field: String, _ a: FieldValue?, _ b: FieldValue?) -> Bool {
+    read(field, a) == read(field, b)
+  }
 }

@@ -6,6 +6,9 @@ internal import CairnMerge
 /// A mapping is a pure description. Its functions may be called at any time, more often than
 /// objects change, and have to give the same answer for the same arguments: a queue that survives
 /// the app asks them again. They run inside of the object store and must not wait for it.
+///
+/// Arrays and sets without items are left out of records that are inserted, as by
+/// `TypedTable.insert`, and an absent one reads as empty.
 public struct ObjectMapping: Sendable {
   /// Decides what is still to be uploaded when another device's change meets pending ones.
   public typealias MergeHandler = @Sendable (inout ObjectMerge) -> Void

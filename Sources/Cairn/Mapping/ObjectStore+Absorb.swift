@@ -81,7 +81,9 @@ extension ObjectStore {
     if book.version != version.tag { addNew(&pending, remote, shaped) }
     var outcome = decide(meeting, remote, shaped, originals, pending)
     let isMerge =
-      !pending.isEmpty && (meeting.isNews || pending.keys.contains { remote[$0] != originals[$0] })
+      !pending.isEmpty
+      && (meeting.isNews
+        || pending.keys.contains { !shaped.isSame($0, remote[$0], originals[$0]) })
     var losses = Losses()
     var isAsked = false
     if let handler = meeting.mapping.resolve {
@@ -102,7 +104,7 @@ extension ObjectStore {
       }
     }
     // What comes to the same needs no upload.
-    outcome.still = outcome.still.filter { $0.value != remote[$0.key] }
+    outcome.still = outcome.still.filter { !shaped.isSame($0.key, $0.value, remote[$0.key]) }
     var result = remote
     for (field, value) in outcome.still { result[field] = value }
     let fields = try meeting.mapping.absorb(result, meeting.object, meeting.objectPlace)
@@ -117,6 +119,7 @@ extension ObjectStore {
     book.outbox.take(Set(losses.values.keys), from: losses.sent)
     if meeting.isMoved { move(meeting, to: after?.route) }
     if !meeting.queued.isEmpty || !outcome.still.isEmpty {
+      if !outcome.still.isEmpty { sets.makeRoom(for: outcome.still.values, upTo: partMax) }
       let batch = sets.number(meeting.place.route, &book.outbox)
       book.outbox.rebase(meeting.target, still: Set(outcome.still.keys), in: batch)
     }
@@ -140,7 +143,8 @@ extension ObjectStore {
   private func addNew(
     _ pending: inout PendingFields, _ remote: ObjectFields, _ shaped: ShapedObject
   ) {
-    for (field, value) in shaped.fields where remote[field] == nil && pending[field] == nil {
+    for (field, value) in shaped.fields
+    where remote[field] == nil && pending[field] == nil && !shaped.isSame(field, value, nil) {
       pending.updateValue(value, forKey: field)
     }
   }
@@ -164,7 +168,8 @@ extension ObjectStore {
     let table = meeting.place.table
     for (field, value) in pending {
       let way = ThreeWay(
-        original: originals[field], remote: remote[field], pending: value,
+        original: shaped.read(field, originals[field]),
+        remote: shaped.read(field, remote[field]), pending: shaped.read(field, value),
         rule: remotes[meeting.place.route]?.store.rule(table: table, field: field) ?? .remote,
         isSet: shaped.form.sets.contains(field))
       if way.isPending { still.updateValue(way.value, forKey: field) }
@@ -257,10 +262,13 @@ extension ObjectStore {
       try put(meeting, fields, &changes)
     }
     drop(meeting)
+    sets.makeRoom(for: result.values.map { Optional($0) }, upTo: partMax)
     let batch = sets.number(meeting.place.route, &book.outbox)
     var target = meeting.target
     target.base = nil
-    book.outbox.save(target, [], now: result, known: Set(result.keys), in: batch)
+    var kept = shaped
+    (kept.fields, kept.known) = (result, Set(result.keys))
+    book.outbox.save(target, [], now: kept, in: batch)
     try setHome(nil, of: meeting.key)
   }
 
@@ -291,6 +299,7 @@ extension ObjectStore {
     for (field, value) in still { result[field] = value }
     let made = try make(meeting, result, &changes)
     still = still.filter { $0.value == nil || made?.fields[$0.key] != nil }
+    if let made { still = still.filter { !made.isSame($0.key, $0.value, remote[$0.key]) } }
     book.outbox.remove(delete)
     drop(meeting)
     if !still.isEmpty {

@@ -147,7 +147,9 @@ extension ObjectStore {
       let isIdle = report.exchanges.values.allSatisfy(\.isIdle) && report.changes.isEmpty
       return isIdle ? .idle : .moved
     } catch {
-      return BackgroundRounds.Outcome(of: error) { reports.tell(.failure($0)) }
+      // A mapping's function may say of anything that it is closed or deleted.
+      let isOver = !local.isOpen || remotes[route]?.store.ending != nil
+      return BackgroundRounds.Outcome(of: error, isOver: isOver) { reports.tell(.failure($0)) }
     }
   }
 

@@ -152,10 +152,16 @@ extension ObjectStore {
   /// Whether it is time to commit, lest the next change break the limit.
   func isFull() throws(CairnError) -> Bool {
     try wrapped { () throws(StoreError) in try book.store(in: local.store) }
+    return local.unsyncedChangesSize > partMax
+  }
+
+  /// What is done in parts takes no more of a delta, here or when it is uploaded; one record that
+  /// is larger stands alone.
+  var partMax: Int {
     let limit = remotes.values.reduce(local.manager.options.limits.deltaBytes) { least, remote in
       min(least, remote.manager.options.limits.deltaBytes)
     }
-    return local.unsyncedChangesSize > limit / 4
+    return limit / 4
   }
 
   private func take(

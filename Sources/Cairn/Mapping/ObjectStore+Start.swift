@@ -122,10 +122,15 @@ extension ObjectStore {
     let place = RecordPlace(
       route: shaped.route, table: table, record: book.place(key).record)
     let base = try record(place.route, table, place.record)
+    let queued = book.outbox.queued(key, place)
     // What is pending is so anyway.
-    let pending = Set(book.outbox.queued(key, place).flatMap(\.fields))
-    let changed = shaped.known.subtracting(pending)
-      .filter { base?[$0] != shaped.fields[$0] }
+    let changed = shaped.known.subtracting(Set(queued.flatMap(\.fields)))
+      .filter { !shaped.isSame($0, base?[$0], shaped.fields[$0]) }
+    let isNew = base == nil && !queued.contains { $0.kind == .insert }
+    if isNew || !changed.isEmpty {
+      let written = isNew ? Set(shaped.fields.keys) : changed
+      sets.makeRoom(for: written.map { shaped.fields[$0] }, upTo: partMax)
+    }
     try save(shaped, key, table, shaped.route, &sets, changed: changed)
   }
 }

@@ -36,6 +36,8 @@ extension ObjectStore {
       throw error
     }
     let after = remote.store.vector
+    // One that was closed since answers as an empty one would. The note in it tells the next time.
+    try remote.checkOpen()
     // Otherwise somebody else has written there, too, and the next round looks at all of it.
     let isKnown =
       book.followed[batch.route]?.vector == before && before[own] + 1 == after[own]
@@ -155,8 +157,10 @@ extension ObjectStore {
     let changes = entry.fields.sorted().map { (field: $0, value: shaped.fields[$0]) }
     guard let now else {
       guard entry.kind == .insert else { return }
+      // As a whole, an empty list would beat what others put into theirs.
+      let filled = changes.filter { !shaped.form.isAsGoodAsAbsent($0.field, $0.value) }
       return try wrapped { () throws(StoreError) in
-        try remote.store.insert(table: table, id: id, changes)
+        try remote.store.insert(table: table, id: id, filled)
       }
     }
     guard entry.kind == .update, try isOwn(entry, batch) else { return }
@@ -173,8 +177,13 @@ extension ObjectStore {
     }
     let update = FieldDiff.update(different, from: now, as: shaped.form)
     if update.fields.isEmpty, update.lists.isEmpty { return }
-    let isDone = try wrapped { () throws(StoreError) in
-      try remote.store.update(table: table, id: id, update, ifStill: now)
+    let isDone: Bool
+    do throws(StoreError) {
+      isDone = try remote.store.update(table: table, id: id, update, ifStill: now)
+    } catch {
+      // The record, and not the datastore.
+      if error.kind == .deleted, remote.store.ending == nil { throw changedMeanwhile(entry) }
+      throw CairnError(error)
     }
     if !isDone { throw changedMeanwhile(entry) }
   }
@@ -193,16 +202,19 @@ extension ObjectStore {
     guard let remote = remotes[route] else { return [] }
     let inFlight = book.outbox.list(route) { !$0.isQueued && !$0.isPublished }
     if inFlight.isEmpty { return [] }
+    let (device, published) = (remote.store.device, remote.store.published)
+    let last = remote.store.vector[device]
+    try remote.checkOpen()
     return try changing { () throws(CairnError) in
       var arrived: [RecordID] = []
       for var batch in inFlight {
         if batch.device != remote.device {
           // The device has another name by now, and what it had committed is under that one.
           batch.device = remote.device
-          batch.sequence = remote.store.vector[remote.store.device]
+          batch.sequence = last
           book.outbox.put(batch)
         }
-        if remote.store.published < batch.sequence { continue }
+        if published < batch.sequence { continue }
         batch.isPublished = true
         book.outbox.put(batch)
         arrived.append(batch.id)
@@ -263,10 +275,11 @@ extension ObjectStore {
     let note = try record(route, MappingBook.Place.sent, book.installation) ?? [:]
     let sent = book.outbox.list(route) { $0.isQueued && note[$0.id.description] != nil }
     if sent.isEmpty { return }
+    let last = remote.store.vector[remote.store.device]
+    try remote.checkOpen()
     try changing { () throws(CairnError) in
       for batch in sent {
-        book.outbox.noteCommitted(
-          batch, device: remote.device, sequence: remote.store.vector[remote.store.device])
+        book.outbox.noteCommitted(batch, device: remote.device, sequence: last)
         try noteHomes(batch)
       }
       try commit()

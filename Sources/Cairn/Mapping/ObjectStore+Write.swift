@@ -45,6 +45,16 @@ extension ObjectStore {
   /// The sets of one commit, made when they are needed.
   struct BatchNames {
     private var numbers: [String: UInt64] = [:]
+    /// What they take when they are uploaded, as far as it was counted, on all routes together.
+    private var size = 0
+
+    /// Before values are queued that the objects had already: the local delta has only the names of
+    /// their fields then. Other sets begin where these would grow too large to be uploaded.
+    mutating func makeRoom(for values: some Sequence<FieldValue?>, upTo most: Int) {
+      let more = values.reduce(Sizes.change) { $0 + Sizes.field($1) }
+      if size > 0, size + more > most { self = BatchNames() }
+      size += more
+    }
 
     mutating func number(_ route: String, _ outbox: inout OutboxBook) -> UInt64 {
       // One that nothing came into is dropped when the book is stored.
@@ -111,7 +121,7 @@ extension ObjectStore {
       base: try self.record(route, table, record))
     let batch = sets.number(route, &book.outbox)
     if let new {
-      book.outbox.save(target, changed, now: new.fields, known: new.known, in: batch)
+      book.outbox.save(target, changed, now: new, in: batch)
       // One that is to be inserted is not there before that is committed.
       try setHome(target.base == nil ? nil : target.place, of: key)
     } else {
@@ -176,7 +186,7 @@ extension ObjectStore {
         .notFound, "there is no object \(key.id) of the table \(key.table) that could be a record",
         id: key.id.description)
     }
-    let changed = new.known.filter { base?[$0] != new.fields[$0] }
+    let changed = new.known.filter { !new.isSame($0, base?[$0], new.fields[$0]) }
     try save(new, key, table, route, &sets, changed: changed)
   }
 

@@ -14,11 +14,10 @@ extension OutboxBook {
     var place: RecordPlace { RecordPlace(route: route, table: table, record: record) }
   }
 
-  /// An object's record is to have other values in some fields. `now`: all that it is to be;
-  /// `known`: the fields that the object has a say in. `batch`: the set that it goes into.
+  /// An object's record is to have other values in some fields. `now`: all that it is to be.
+  /// `batch`: the set that it goes into.
   mutating func save(
-    _ target: Target, _ changed: Set<String>, now: ObjectFields, known: Set<String>,
-    in batch: UInt64
+    _ target: Target, _ changed: Set<String>, now: ShapedObject, in batch: UInt64
   ) {
     var queued = queued(target)
     var changed = changed
@@ -26,12 +25,12 @@ extension OutboxBook {
       // Deleted and there again: it has only become what it is now.
       remove(deleted)
       queued.removeAll { $0.kind == .delete }
-      changed = ObjectFields.differences(deleted.originals, now).intersection(known)
+      changed = now.known.filter { !now.isSame($0, deleted.originals[$0], now.fields[$0]) }
       if target.base != nil, changed.isEmpty { return }
     }
     let isInserted = queued.contains { $0.kind == .insert }
     let isNew = target.base == nil && !isInserted
-    if isNew { changed = Set(now.keys) }
+    if isNew { changed = Set(now.fields.keys) }
     guard isNew || !changed.isEmpty else { return }
     var originals: ObjectFields = [:]
     for field in changed {

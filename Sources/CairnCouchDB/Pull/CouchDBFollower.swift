@@ -110,7 +110,8 @@ public final class CouchDBFollower: Sendable {
           continue
         }
       } catch {
-        if error.code == .cancelled { return }
+        // Credentials that somebody does not give may say so, too.
+        if error.code == .cancelled, Task.isCancelled || aborts != self.aborts { return }
         onPull(.failure(error))
         guard CouchDBFollower.passes(error) else { throw error }
         pause = min(60, pause * 2)

@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnDisk
 package import CairnMerge
 import Synchronization
@@ -20,6 +21,18 @@ extension Store {
   /// apply, and has not, is never sealed.
   package func expectToLeave(_ device: DeviceID) {
     state.withLock { _ = $0.rumours.left.insert(device) }
+  }
+
+  /// Takes note of the cuts and seals of a pack of which nothing is applied yet. A pack that can't
+  /// be read says nothing.
+  package func hear(of pack: [UInt8]) {
+    let steps: [DeliveryPlan.Step]
+    do throws(DecodeError) { steps = try DeliveryPlan.Pending(pack, 0).steps } catch { return }
+    state.withLock { guarded in
+      var gate = DeliveryGate(guarded.store, words: guarded.words, rumours: guarded.rumours)
+      gate.noteCuts(steps)
+      guarded.rumours = gate.rumours
+    }
   }
 
   /// A cut that was fetched, and is applied as soon as what it builds on is here: not any more once
