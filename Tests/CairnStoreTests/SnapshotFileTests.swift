@@ -29,7 +29,8 @@ struct SnapshotFileTests {
       case 0: .packed(random.next(), random.next())
       case 1: packed(index)
       // No id has more than 64 bytes.
-      default: .text(String(("\(index)-" + String(repeating: "n", count: 60 - index % 50)).prefix(64)))
+      default:
+        .text(String(("\(index)-" + String(repeating: "n", count: 60 - index % 50)).prefix(64)))
       }
     }.sorted()
   }
