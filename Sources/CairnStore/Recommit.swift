@@ -12,19 +12,12 @@ import CairnMerge
 struct Recommit {
   /// The author's additions so far, by field: to know how much each one added.
   private var totals: [FieldName: Delta.Addition] = [:]
-  /// Items that lists of the author have got before their own ones.
-  private var shifts: [ListName: UInt32] = [:]
   private(set) var conflicts: [SyncOutcome.Conflict] = []
 
   private struct FieldName: Hashable {
     var table: String
     var record: RecordName
     var field: String
-  }
-
-  private struct ListName: Hashable {
-    var dot: Dot
-    var field: FieldName
   }
 
   /// Rewrites the cells of one delta; `heap` grows by values that it did not have.
@@ -106,20 +99,28 @@ struct Recommit {
       var cell = Cell(tag: delta.tags[index], word: delta.words[index])
       let change: Change
       if let edit = delta.edits[index] {
-        let shifted = edit.shifted { shifts[ListName(dot: $0, field: name)] ?? 0 }
-          .renamed(dots: { state.cuts.presentName(of: $0, seen: state.vector) })
-        guard let homed = register.homed(shifted, rule) else {
-          if !edit.inserted.values.isEmpty {
-            report(.list(edit.inserted.values), delta, section.table, name.record, column.field)
+        let named = edit.renamed(dots: { state.cuts.presentName(of: $0, seen: state.vector) })
+        guard let homed = register.homed(named, rule) else {
+          let items = edit.newItems
+          if !items.isEmpty {
+            report(.list(items), delta, section.table, name.record, column.field)
           }
           continue
         }
         change = .edit(homed)
-      } else if let written = write(index, delta, name, register, rule, &cell, &heap) {
-        change = written
+      } else if cell.tag == CellTag.createdList, case .list(let items) = cell.value(heap),
+        case .list(let there) = register.visible(rule)
+      {
+        // An edit, and no value for all of it: others may be editing what is there.
+        guard ListCoding.fits(there + items), let edit = register.appending(items, rule) else {
+          report(.list(items), delta, section.table, name.record, column.field)
+          continue
+        }
+        if edit.isEmpty { continue }
+        cell = Cell.none
+        change = .edit(edit)
       } else {
-        report(cell.value(heap), delta, section.table, name.record, column.field)
-        continue
+        change = write(index, delta, name, register, rule, &cell, &heap)
       }
       cells[change.operation, default: []].append((row, cell, change))
     }
@@ -157,11 +158,10 @@ struct Recommit {
     }
   }
 
-  /// Nil for the items of a list that is longer together with them than any delta can say.
   private mutating func write(
     _ index: Int, _ delta: Delta, _ name: FieldName, _ register: Register, _ rule: Rule,
     _ cell: inout Cell, _ heap: inout [UInt8]
-  ) -> Change? {
+  ) -> Change {
     var value = cell.value(heap)
     if let addition = delta.totals[index] {
       let before = totals[name].flatMap { $0.since == addition.since ? $0.total : nil }
@@ -172,14 +172,6 @@ struct Recommit {
         value = visible.adding(amount).value
         cell = Cell(value, heap: &heap)
       }
-    }
-    if cell.tag == CellTag.createdList, case .list(let items) = value,
-      case .list(let there) = register.visible(rule)
-    {
-      guard ListCoding.fits(there + items) else { return nil }
-      shifts[ListName(dot: delta.dot, field: name)] = UInt32(there.count)
-      cell = Cell(created: there + items, heap: &heap)
-      value = .list(there + items)
     }
     let asWritten = delta.totals[index] == nil ? Rule.remote : rule
     switch register.write(value, rule: asWritten, dot: delta.dot) {
@@ -199,7 +191,7 @@ struct Recommit {
     for column in delta.columns[section.columns] {
       for index in column.cells where delta.rows[index] == row {
         let cell = Cell(tag: delta.tags[index], word: delta.words[index])
-        let value = delta.edits[index].map { FieldValue.list($0.inserted.values) }
+        let value = delta.edits[index].map { FieldValue.list($0.newItems) }
           ?? cell.value(heap)
         report(value, delta, section.table, name, column.field)
       }

@@ -93,6 +93,7 @@ extension Store {
     if isInDoubt { return }
     // Or the next opening finds one whose writing failed here, with an outbox that is not known.
     do throws(StoreError) { try checkPoison() } catch { return }
+    if ending != nil { return }
     do throws(DiskError) {
       for entry in try machine.disk.list(directory) {
         guard let number = FileName.outboxNumber(entry.name) else { continue }

@@ -73,4 +73,30 @@ struct ListHomingTests {
     #expect(Register().homed(edit, .remote) == nil)
     #expect(Register(.int(1), stamp: Stamp(dot: root, time: 1)).homed(edit, .remote) == nil)
   }
+
+  @Test func `items of a list that was begun apart go behind, and keep their names`() throws {
+    var list = register(ints(1, 2))
+    let edit = try #require(list.appending(ints(5, 6), .remote))
+    #expect(edit.newItems == ints(5, 6))
+    var bytes: [UInt8] = []
+    let devices = ListEditCoding.encode(edit, dot: new.dot, into: &bytes)
+    let read = try ListEditCoding.decode(
+      bytes, 0..<bytes.count, dot: new.dot, devices: devices)
+    #expect(read == edit)
+    list.apply(edit, stamp: new, context: VersionVector([root, new.dot]))
+    #expect(list.visible(.remote) == .list(ints(1, 2, 5, 6)))
+    var later = self.edit([chain(new.dot, 0), chain(new.dot, 2), chain(new.dot, 1)], ints(7, 8, 9))
+    later.deleted = [ListEdit.Span(first: NodeID(new.dot, 1), count: 1)]
+    // The root of that list is no node: what hangs on it goes to the end.
+    let homed = try #require(list.homed(later, .remote))
+    #expect(homed.chains == [chain(new.dot, 2, .right, 2), chain(new.dot, 1)])
+    #expect(homed.deleted == later.deleted)
+  }
+
+  @Test func `nothing goes behind nothing, or where there is no list`() {
+    #expect(register(ints(1)).appending([], .remote) == ListEdit())
+    #expect(Register().appending(ints(5), .remote) == nil)
+    let number = Register(.int(1), stamp: Stamp(dot: root, time: 1))
+    #expect(number.appending(ints(5), .remote) == nil)
+  }
 }

@@ -39,6 +39,39 @@ struct CutOrderTests {
     #expect(group[1].cuts == group[0].cuts)
   }
 
+  /// What waits is delivered in parts, and the cut is in a later one.
+  @Test(arguments: [false, true])
+  func `what a cut keeps out is held in an earlier part, if the cut was heard of before`(
+    isHeard: Bool
+  ) throws {
+    let (author, other) = (try StoreDevice(1), try StoreDevice(2))
+    let (reader, stranger) = (try StoreDevice(3), try StoreDevice(4))
+    for (device, id) in [(author, "a"), (other, "o"), (stranger, "s")] {
+      try device.store.insert(id, ["n": 1])
+      try device.store.sync()
+    }
+    try reader.store.sync(packs: [try author.store.pack()])
+    try author.store.sync(packs: [try other.store.pack()])
+    author.store.requestCut()
+    try author.store.sync()
+    let cut = try #require(author.store.cuts.cuts.first)
+    let pack = try author.store.pack()
+    // Half of it says nothing.
+    reader.store.hear(of: [UInt8](pack.prefix(pack.count / 2)))
+    #expect(reader.store.cutAhead(of: reader.id) == nil)
+    if isHeard { reader.store.hear(of: pack) }
+    #expect(reader.store.cutAhead(of: reader.id)?.dot == (isHeard ? cut.dot : nil))
+    #expect(reader.store.vector[author.id] == 1 && reader.store.cuts.isEmpty, "it is not applied")
+    let early = try reader.store.sync(packs: [try stranger.store.pack()])
+    #expect(early.held[0]?.dot == (isHeard ? cut.dot : nil))
+    #expect(early.appliedCount == (isHeard ? 0 : 1))
+    try reader.store.sync(packs: [try other.store.pack(), pack])
+    #expect(reader.store.cuts.cuts.map(\.dot) == (isHeard ? [cut.dot] : []))
+    #expect(reader.store.vector[author.id] == (isHeard ? cut.dot.sequence : 1))
+    #expect(try (reader.store.get("s") == nil) == isHeard)
+    #expect(try reader.store.get("o") == ["n": 1])
+  }
+
   /// A cut was fetched that could not be applied, and the folder has another history by now.
   @Test func `what was heard of a cut before a store was put together anew holds nothing`() throws {
     let (author, other) = (try StoreDevice(1), try StoreDevice(2))

@@ -1,6 +1,7 @@
 import CairnDisk
 import CairnLog
 import CairnMerge
+import Synchronization
 import TestSupport
 import Testing
 
@@ -204,6 +205,29 @@ struct StoreJoinTests {
     }
     _ = try twin.store.compact()
     #expect(a.snapshotBytes() == twin.snapshotBytes())
+  }
+
+  /// What was set to what it is comes to nothing when it is committed, and that is told.
+  @Test(arguments: [false, true])
+  func `who is told in the middle of a join may compact or close`(closes: Bool) throws {
+    let (a, b, bytes) = try pair()
+    let store = a.store
+    try store.set("a1", ["text": "mine"])
+    store.watch(true, records: true)
+    let told = Lock(0)
+    store.onChange {
+      told.withLock { $0 += 1 }
+      do { if closes { try store.close() } else { _ = try store.compact() } } catch {
+        Issue.record(error)
+      }
+    }
+    let outcome = try join(bytes, into: a)
+    #expect(told.withLock { $0 } == 1)
+    #expect(outcome?.appliedCount == 7 && outcome?.committed == nil && store.isOpen != closes)
+    try a.reopen()
+    let twin = try StoreDevice(9)
+    try twin.store.sync(packs: [try b.store.pack(), try a.store.pack()])
+    #expect(try StoreContent(a.store) == StoreContent(twin.store))
   }
 
   @Test func `a join that would delete too much is not done`() throws {

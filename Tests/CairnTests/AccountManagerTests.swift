@@ -160,7 +160,7 @@ import Testing
   }
 }
 
-/// One test for each place of the whole process, so that nobody else uses it meanwhile.
+/// The places of the whole process: nobody else uses them meanwhile.
 @Suite(.serialized) struct AccountSharedTests {
   @Test func `the app's managers have a convenient place`() throws {
     let place = try TemporaryDirectory()
@@ -172,5 +172,44 @@ import Testing
     AccountManager.shared = nil
     DatastoreManager.shared = nil
     #expect(AccountManager.shared === nil && DatastoreManager.shared === nil)
+  }
+
+  /// What an app has put into the options of a manager; looks around as it goes.
+  private final class Held: Sendable {
+    private let look: @Sendable () -> Void
+
+    init(_ look: @escaping @Sendable () -> Void) { self.look = look }
+    deinit { look() }
+
+    func open() throws(CairnError) -> any Folder { throw CairnError(.noConnection, "nowhere") }
+
+    static func options(_ look: @escaping @Sendable () -> Void) -> Options {
+      let held = Held(look)
+      var options = Options()
+      options.folderKinds = [
+        FolderKind(schemes: ["held"]) { (_, _) throws(CairnError) in try held.open() }
+      ]
+      return options
+    }
+  }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `what the one before holds may ask for the one that takes its place`() throws {
+    let place = try TemporaryDirectory()
+    let seen = Told<String>()
+    defer { (AccountManager.shared, DatastoreManager.shared) = (nil, nil) }
+    AccountManager.shared = try AccountManager(
+      directory: place.path("one"),
+      options: Held.options { seen.add(AccountManager.shared?.directory ?? "none") })
+    DatastoreManager.shared = try DatastoreManager(
+      root: place.path("two"),
+      options: Held.options { seen.add(DatastoreManager.shared?.root ?? "none") })
+    #expect(seen.all == [])
+    let accounts = try AccountManager(directory: place.path("three"))
+    let local = try DatastoreManager(root: place.path("four"))
+    AccountManager.shared = accounts
+    #expect(seen.all == [accounts.directory])
+    DatastoreManager.shared = local
+    #expect(seen.all == [accounts.directory, local.root])
   }
 }

@@ -185,6 +185,59 @@ import Testing
     #expect(AccountWorkbench.files(bench.disk) == [])
   }
 
+  /// An account behind a hook, with a datastore that is open, and a list that is in the folder.
+  private func listed(
+    _ bench: AccountWorkbench, _ hook: HookedFolder.Switch
+  ) async throws -> (LinkedAccount, DatastoreManager) {
+    let accounts = try bench.manager(hook)
+    let linked = try accounts.link(bench.hookedAccount)
+    let datastore = try accounts.openDefaultDatastore(for: linked)
+    try datastore.add("r")
+    try await datastore.exchange()
+    try await datastore.manager.refresh()
+    #expect(bench.disk.bytes(linked.root + "/CATALOGUE") != nil)
+    let catalogue = AccountWorkbench.folder + "/catalogue/"
+    #expect(AccountWorkbench.folderFiles(bench.disk).keys.count { $0.hasPrefix(catalogue) } == 1)
+    return (linked, datastore.manager)
+  }
+
+  @Test func `an account that is unlinked while its list is exchanged does not come back`()
+    async throws
+  {
+    let bench = try AccountWorkbench()
+    let hook = HookedFolder.Switch()
+    let (linked, manager) = try await listed(bench, hook)
+    let folder = AccountWorkbench.folderFiles(bench.disk)
+    hook.set { request, path throws(CairnError) in
+      if request == .list, path == "catalogue" { try linked.unlink() }
+    }
+    #expect(await manager.refreshError()?.code == .shutdown)
+    #expect(!linked.isLinked && manager.isShutDown)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    #expect(AccountWorkbench.folderFiles(bench.disk) == folder)
+    #expect(bench.disk.heldLocks == 0 && bench.disk.openFiles == 0)
+  }
+
+  /// One that waited for its turn, for example.
+  @Test func `a round with the list that begins after the account has gone makes no root`()
+    async throws
+  {
+    let bench = try AccountWorkbench()
+    let (linked, manager) = try await listed(bench, HookedFolder.Switch())
+    let folder = AccountWorkbench.folderFiles(bench.disk)
+    try linked.unlink()
+    let catalogue = try #require(manager.catalogue)
+    let error = await #expect(throws: CairnError.self) {
+      _ = try await catalogue.run(manager, allowingMassDelete: false)
+    }
+    #expect(error?.code == .shutdown)
+    #expect(code { try manager.installation.update { $0.installation = 7 } } == .shutdown)
+    #expect(await manager.refreshError()?.code == .shutdown)
+    #expect(try bench.disk.info(linked.root) == nil)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    #expect(AccountWorkbench.folderFiles(bench.disk) == folder)
+  }
+
   @Test func `another process may unlink another account in the middle`() async throws {
     let bench = try AccountWorkbench()
     let secrets = HookedCredentials()

@@ -183,6 +183,32 @@ import Testing
     try await cancelled.value
   }
 
+  /// A folder, or who is asked for credentials, may say so of itself.
+  @Test(.timeLimit(.minutes(20)))
+  func `what nobody here has cancelled is told, and ends following with an error`() async throws {
+    let a = try await bench.publisher("a")
+    let hook = HookedFolder.Switch()
+    let follower = try await bench.follow("follower", FollowPolicy(), hook)
+    try await follower.pull()
+    hook.fail([.list, .read], .cancelled)
+    let codes = Told<CairnError.Code?>()
+    let error = await #expect(throws: CairnError.self) {
+      try await follower.follow { result in
+        switch result {
+        case .success: codes.add(nil)
+        case .failure(let error): codes.add(error.code)
+        }
+      }
+    }
+    #expect(error?.code == .cancelled)
+    #expect(codes.all == [.cancelled])
+    hook.set(nil)
+    try a.add("more")
+    try await a.exchange()
+    try await follower.follow { _ in follower.abort() }
+    #expect(try follower.datastore.ids() == ["a", "more"])
+  }
+
   // MARK: what is followed goes away
 
   @Test func `a datastore that is deleted stays here, and says so`() async throws {

@@ -3,6 +3,7 @@ import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
+import Synchronization
 import Testing
 
 @testable import Cairn
@@ -18,8 +19,9 @@ import Testing
     var readers: [Datastore] = []
     var all: [Datastore] { [a, b] + readers }
 
-    init(_ seed: UInt64 = 1) async throws {
+    init(_ seed: UInt64 = 1, smallFileBytes: UInt64 = Tuning().smallFileBytes) async throws {
       bench = IdentityBench(seed: seed)
+      bench.options.tuning.smallFileBytes = smallFileBytes
       var readers: [Datastore] = []
       let a = try bench.open("a")
       try a.table("t").setRule(.sum, field: "n")
@@ -57,6 +59,12 @@ import Testing
       b = try bench.open("b")
       readers = [try bench.open("c"), try bench.open("d")]
     }
+  }
+
+  /// The head that a view of the folder has of a device.
+  private func head(of device: Datastore, in view: MemoryDisk) throws -> Head {
+    let path = "/folder/p-notes/\(device.device).head"
+    return try Head(try #require(view.bytes(path)), name: path, datastore: nil)
   }
 
   private func work(_ device: Datastore, _ name: String, count: Int) async throws {
@@ -111,20 +119,73 @@ import Testing
     #expect(try scene.a.ids().isSuperset(of: ["a0", "a1", "b0", "b1", "of-c", "of-d"]))
   }
 
-  @Test func `a snapshot of the branch that lost is withdrawn`() async throws {
-    let scene = try await Scene()
+  /// What only memory knows of the head would be there again after a restart.
+  @Test func `a snapshot of the branch that lost is withdrawn in the folder, and stays so`()
+    async throws
+  {
+    let scene = try await Scene(smallFileBytes: 0)
+    let bench = scene.bench
     try await work(scene.a, "a", count: 1)
-    try await work(scene.b, "b", count: 1)
+    try await work(scene.b, "b", count: 2)
     for reader in scene.readers {
       try await reader.pull()
       try reader.compact()
       try await reader.exchange()
     }
+    let published = try head(of: scene.readers[1], in: bench.disk("folder two"))
+    let snapshot = try #require(published.snapshot)
     try scene.merge(winner: "one")
-    #expect(try await scene.bench.settle(scene.all))
-    let late = try scene.bench.open("late")
-    #expect(try await scene.bench.settle(scene.all + [late]))
-    try scene.bench.expectEqual(scene.all + [late])
+    try #require(bench.folder.bytes("/folder/p-notes/\(snapshot.name)") != nil)
+    let lost = scene.readers[1]
+    #expect(try await lost.pull().isRejoining)
+    #expect(try head(of: lost, in: bench.folder).snapshot == nil)
+    try lost.close()
+    scene.readers[1] = try bench.open("d")
+    let late = try bench.open("late")
+    try await late.pull()
+    #expect(try late.ids() == ["a0", "common", "r"])
+    #expect(try await bench.settle(scene.all + [late]), "\(bench.unrest)")
+    try bench.expectEqual(scene.all + [late])
+    #expect(try late.ids() == ["a0", "b0", "b1", "common", "r"])
+  }
+
+  /// Without it the head could not be read, and the datastore could not be opened.
+  @Test func `a snapshot that has what no file has any more stays in the head`() async throws {
+    let scene = try await Scene(smallFileBytes: 0)
+    let (bench, script) = (scene.bench, ScriptedFolder.Script())
+    let view = bench.disk("folder one")
+    try await work(scene.a, "a", count: 1)
+    try await work(scene.b, "b", count: 1)
+    var c = scene.readers[0]
+    try await c.pull()
+    try c.add("of-c")
+    try await c.exchange()
+    try c.compact()
+    #expect(try await c.exchange().publishedSnapshot)
+    let files = view.paths().filter { $0.contains("/\(c.device)-") && $0.hasSuffix(".seg") }
+    try #require(files.count == 1)
+    try view.remove(files[0])
+    for _ in 0..<4 { try await c.exchange() }
+    #expect(try head(of: c, in: view).gaps == [1...1])
+    // No new one is due by itself.
+    bench.options.tuning.smallFileBytes = Tuning().smallFileBytes
+    bench.scripts["c"] = script
+    try scene.merge(winner: "two")
+    c = scene.readers[0]
+    let exchange = try #require(c.exchanger)
+    #expect(try await c.pull().isRejoining)
+    // The folder may have to get the newer head back first.
+    for _ in 0..<4 where exchange.isRejoining { try await c.pull() }
+    try #require(!exchange.isRejoining)
+    try #require(exchange.memory.withLock { $0.forked.isEmpty })
+    // Nor can one be put there now.
+    script.write { path, _ in path.hasSuffix(".snap") ? .lost : .whole }
+    script.hide(".snap")
+    try await c.exchange()
+    try c.close()
+    c = try bench.open("c")
+    let left = try head(of: c, in: bench.folder)
+    #expect(left.gaps == [1...1] && left.snapshot?.vector[c.store.device] == 1)
   }
 
   /// Its file is in the folder, and others may have read the head.

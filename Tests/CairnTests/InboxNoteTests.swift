@@ -1,7 +1,9 @@
 import CairnDisk
 import CairnLog
 import CairnMerge
+import CairnStore
 import TestSupport
+import Synchronization
 import Testing
 
 @testable import Cairn
@@ -75,5 +77,32 @@ import Testing
     next.forgetHeldSnapshot()
     #expect(next.heldBefore.isEmpty && next.heldContents.isEmpty)
     #expect(try inbox().heldBefore.isEmpty)
+  }
+
+  private func mayHaveCuts(_ device: Datastore) throws -> [Bool] {
+    try #require(device.exchanger).inbox.withLock { $0.items.map(\.mayHaveCuts) }
+  }
+
+  /// A sync reads them twice only where a cut may be among them.
+  @Test func `of a file without cuts that is known until the datastore is opened again`()
+    async throws
+  {
+    let bench = IdentityBench()
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.add("r")
+    try await a.exchange()
+    try await b.exchange()
+    #expect(try mayHaveCuts(b) == [false])
+    try a.askToForget()
+    try a.sync()
+    try await a.exchange()
+    try await b.exchange()
+    #expect(try mayHaveCuts(b) == [false, true])
+    try b.close()
+    let again = try bench.open("b")
+    #expect(try mayHaveCuts(again) == [true, true])
+    try again.sync()
+    #expect(try mayHaveCuts(again) == [] && again.ids() == ["r"])
+    #expect(again.store.cuts.cuts.map(\.isSealed) == [true])
   }
 }

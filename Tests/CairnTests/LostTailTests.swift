@@ -20,6 +20,13 @@ import Testing
     return a
   }
 
+  /// The folder has nothing of the device any more.
+  private func loseFiles(_ bench: IdentityBench, of device: String) throws {
+    let files = bench.folder.paths().filter { $0.contains("/\(device)") }
+    try #require(files.contains { $0.hasSuffix(".head") } && files.count > 1)
+    for path in files { try bench.folder.remove(path) }
+  }
+
   /// As many commits as were lost, one less, and more: then the numbers are the same again.
   @Test(arguments: 0...4, [false, true])
   func `what the newest segment held comes back from the folder, whatever was committed since`(
@@ -87,6 +94,46 @@ import Testing
     #expect(!left.isEmpty && left.count < 6)
     try again.add("later")
     try await again.exchange()
+    let late = try bench.open("late")
+    try await late.pull()
+    #expect(try late.ids() == left.union(["later"]))
+  }
+
+  /// They would take it for another copy's history, and give up what they have for it.
+  @Test func `numbers that others have deltas of are not published anew`() async throws {
+    let bench = IdentityBench()
+    let a = try device(bench)
+    let device = a.device
+    try await a.exchange()
+    let c = try bench.open("c")
+    try await c.pull()
+    try await c.exchange()
+    let again = try loseTail(bench, a)
+    try loseFiles(bench, of: device)
+    try again.add("later")
+    for _ in 0..<5 {
+      let report = try await again.pull()
+      #expect(report.publishedFiles == 0 && !report.isRejoining)
+      let reason = "under this device's name more was published than this copy of it knows"
+      #expect(report.waiting.contains { $0.reason.hasPrefix(reason) })
+    }
+    for _ in 0..<5 { try await c.pull() }
+    #expect(try c.ids() == ["a0", "a1", "a2", "a3", "a4", "a5"])
+    #expect(!bench.folder.paths().contains { $0.contains("/\(device)") })
+    #expect(again.device == device)
+  }
+
+  @Test func `numbers of which nobody has anything any more are used again`() async throws {
+    let bench = IdentityBench()
+    let a = try device(bench)
+    let device = a.device
+    try await a.exchange()
+    let again = try loseTail(bench, a)
+    try loseFiles(bench, of: device)
+    let left = try again.ids()
+    try again.add("later")
+    for _ in 0..<5 { try await again.pull() }
+    #expect(again.device == device)
     let late = try bench.open("late")
     try await late.pull()
     #expect(try late.ids() == left.union(["later"]))

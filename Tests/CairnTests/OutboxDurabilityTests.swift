@@ -1,4 +1,5 @@
 import Cairn
+import CairnDisk
 import TestSupport
 import Testing
 
@@ -8,13 +9,16 @@ import Testing
 
   /// The objects are as durable as can be, their records are not: as an app may choose it, since
   /// records can be fetched again.
-  private func open(_ bench: MappingBench) async throws -> MappingDevice {
-    bench.options.durability = .periodic(seconds: 1e6)
+  private func open(
+    _ bench: MappingBench, _ durability: Options.Durability = .periodic(seconds: 1e6),
+    onFailure: ObjectStore.FailureHandler? = nil
+  ) async throws -> MappingDevice {
+    bench.options.durability = durability
     let remotes = ["main": try bench.remote("a")]
     bench.options.durability = .full
     let store = try await ObjectStore.open(
       in: bench.local("a"), remotes: remotes, mappings: [MappingBench.note, MappingBench.draft],
-      version: MappingVersion("1"))
+      version: MappingVersion("1"), onFailure: onFailure)
     return MappingDevice(bench: bench, name: "a", store: store, remotes: remotes)
   }
 
@@ -50,5 +54,42 @@ import Testing
     #expect(try await bench.settle([again, b]))
     #expect(try b.notes() == again.notes())
     #expect(try b.notes().mapValues(\.text) == ["n": "late", "m": "new"])
+  }
+
+  @Test func `a set whose datastore is closed while it becomes durable there has not arrived`()
+    async throws
+  {
+    let bench = MappingBench()
+    let told = Told<UploadFailure>()
+    let a = try await open(bench, .none) { told.add($0) }
+    try await a.insert(Note(text: "old"), "n")
+    _ = try await a.exchange()
+    try await a.update("n") { $0.text = "new" }
+    let set = try #require(try await a.store.pendingChangeSets().first?.id)
+    let (main, isClosed) = (try a.main, Shared(false))
+    bench.disk("a").intercept { step in
+      // Asked only before: while it closes the datastore must not be looked at from here.
+      guard step.verb == "sync", step.path.hasPrefix("/main/"), step.path.hasSuffix(".seg"),
+        !isClosed.withLock({ $0 }), (try? main.table("notes").record("n")?.string("text")) == "new"
+      else { return nil }
+      isClosed.withLock { $0 = true }
+      do { try main.close() } catch { Issue.record(error) }
+      return nil
+    }
+    let error = await #expect(throws: CairnError.self) { _ = try await a.exchange() }
+    bench.disk("a").intercept(nil)
+    #expect(isClosed.withLock { $0 } && !main.isOpen && error?.code == .closed)
+    #expect(told.all.map(\.arrived) == [[]] && told.all.map(\.changeSet) == [set])
+    #expect(a.store.outbox.queued == 1 && a.store.outbox.inFlight == 0)
+    try await a.close()
+
+    let again = try await bench.open("a")
+    _ = try await again.store.sync()
+    #expect(again.store.outbox.queued == 0 && again.store.outbox.inFlight == 1)
+    #expect(try await again.exchange().arrived == [set])
+    #expect(again.store.outbox == OutboxStatus())
+    let b = try await bench.open("b")
+    #expect(try await bench.settle([again, b]))
+    #expect(try b.notes().mapValues(\.text) == ["n": "new"])
   }
 }

@@ -181,6 +181,51 @@ import Testing
     #expect(writes > 2)
   }
 
+  @Test(arguments: [false, true])
+  func `a record that goes between any two steps of an upload can be merged by the next one`(
+    keeps: Bool
+  ) async throws {
+    var strikes = 0
+    for step in 1...100 {
+      let hooks = Hooks()
+      let merge: ObjectMapping.MergeHandler = { merge in merge.isDeleted = false }
+      let device = try await device(MappingBench(), [hooks.notes(keeps ? merge : nil)])
+      try await device.update("n") { $0.text = "new" }
+      let table = try device.main.table("notes")
+      let asked = Shared(0)
+      hooks.mapping.withLock {
+        $0 = { _ throws(CairnError) in
+          let isNow = asked.withLock { asked in
+            asked += 1
+            return asked == step
+          }
+          guard isNow, let record = try table.record("n") else { return }
+          try record.delete()
+          try table.datastore.sync()
+        }
+      }
+      var code: CairnError.Code?
+      do { _ = try await device.exchange() } catch { code = (error as? CairnError)?.code }
+      #expect(code == nil || code == .retryLater, "step \(step)")
+      hooks.mapping.withLock { $0 = nil }
+      if asked.withLock({ $0 }) < step { break }
+      if code != nil {
+        strikes += 1
+        #expect(device.store.outbox.queued == 1 && device.store.outbox.suspendCount == 1)
+        device.store.resume()
+      }
+      _ = try await device.exchange()
+      #expect(device.store.outbox == OutboxStatus())
+      #expect(try device.note("m")?.text == "old")
+      // The handler is asked only of what is still pending.
+      if keeps, code == nil { continue }
+      let text: String? = keeps ? "new" : nil
+      #expect(try device.record("n")?["text"] == text.map(Value.string), "step \(step)")
+      #expect(try device.note("n")?.text == text, "step \(step)")
+    }
+    #expect(strikes > 0)
+  }
+
   // MARK: functions that throw
 
   private static func refuse(_ text: String) -> @Sendable (Note) throws(CairnError) -> Void {
@@ -227,6 +272,38 @@ import Testing
     #expect(try await device.exchange().arrived == Array(sets[1...]))
     #expect(try device.record("n")?["text"] == "bad")
     #expect(try device.record("m")?["stars"] == 4)
+  }
+
+  /// Nothing watches this folder, and the next look at it is an hour away.
+  @Test(.timeLimit(.minutes(20)))
+  func `a mapping that says that something is deleted does not end the background`() async throws {
+    let bench = MappingBench()
+    bench.options.pollSeconds = 3600...3600
+    let hooks = Hooks()
+    let device = try await device(bench, [hooks.notes])
+    device.store.suspend()
+    try await device.update("n") { $0.text = "new" }
+    let (reports, told) = AsyncStream.makeStream(of: Int.self)
+    var rounds = reports.makeAsyncIterator()
+    let codes = Told<CairnError.Code>()
+    try await device.store.startExchanging { result in
+      if case .failure(let error) = result { codes.add(error.code) }
+      told.yield((try? result.get().arrived.count) ?? -1)
+    }
+    let first = await rounds.next()
+    #expect(first == 0)
+    hooks.mapping.withLock {
+      $0 = { _ throws(CairnError) in throw CairnError(.deleted, "it is gone") }
+    }
+    device.store.resume()
+    let second = await rounds.next()
+    #expect(second == -1 && codes.all == [.deleted])
+    hooks.mapping.withLock { $0 = nil }
+    device.store.resume()
+    let third = await rounds.next()
+    #expect(third == 1 && device.store.outbox == OutboxStatus())
+    device.store.stopExchanging()
+    try await device.close()
   }
 
   @Test func `an update that throws leaves the record for the next round`() async throws {

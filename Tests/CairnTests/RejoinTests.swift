@@ -208,6 +208,35 @@ import Testing
     #expect(try b.table("t").record("r")?.int("x") == 3)
   }
 
+  /// What was set to what it is comes to nothing when it is committed, and that is told.
+  @Test(arguments: [false, true])
+  func `who is told in the middle of it may compact or close`(closes: Bool) async throws {
+    let (a, b) = try await twins {
+      try $0.table("t").insert(["x": 1], id: "r")
+    } clone: {
+      try $0.table("t").insert(["x": 2], id: "new")
+    }
+    try await a.exchange()
+    try a.table("t").record("r")?.set("x", 1)
+    let told = Told<Bool>()
+    let observation = a.observe(on: { $0() }) { change in
+      told.add(change.isLocal)
+      do {
+        if closes { try a.close() } else { try a.compact() }
+      } catch { Issue.record(error) }
+    }
+    let result = try a.sync()
+    observation.cancel()
+    #expect(told.all == (closes ? [true] : [true, false]))
+    #expect(!result.committed && a.isOpen != closes)
+    if closes { #expect(bench.disk("a").heldLocks == 0) }
+    let device = closes ? try bench.open("a") : a
+    #expect(device.device == result.newDevice)
+    #expect(try device.ids() == ["r", "new"])
+    #expect(try await bench.settle([device, b]))
+    try bench.expectEqual([device, b])
+  }
+
   @Test func `one that was renamed can be cloned before it has published`() async throws {
     let (a, b) = try await twins {
       try $0.add("common")

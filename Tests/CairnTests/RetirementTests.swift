@@ -78,6 +78,37 @@ struct RetirementTests {
     #expect(!report.isRejoining)
   }
 
+  /// As it is put together anew its own files come first, and the cut that keeps out what is in
+  /// them comes parts later.
+  @Test func `a device returns past more than one part of a sync has`() async throws {
+    bench.options.durability = .none
+    // A snapshot would do instead of all that.
+    bench.options.compactsAutomatically = false
+    let (a, c) = (try await bench.publisher("a"), try await bench.publisher("c"))
+    try await bench.meet(a, c)
+    let (gone, other) = a.device < c.device ? (a, c) : (c, a)
+    let (old, name) = (gone.device, gone === a ? "a" : "c")
+    try gone.close()
+    var bytes = SeededRandom(3).bytes(90_000)
+    try #require(200 * bytes.count > Exchange.batchBytes)
+    for index in 0..<200 {
+      bytes[index] ^= 0xFF
+      try other.table("t").record("a")?.set("raw", .bytes(bytes))
+      try other.sync()
+    }
+    try await other.exchange()
+    try other.retireDevice(old)
+    try await bench.meet(other)
+    #expect(other.store.cuts.cuts.map(\.isSealed) == [true])
+    let away = try bench.open(name)
+    try away.add("mine")
+    for _ in 0..<2 { try await bench.meet(away, other) }
+    #expect(away.device != old)
+    for device in [away, other] { #expect(try device.ids() == ["a", "c", "mine"]) }
+    #expect(try content(away) == content(other))
+    #expect(away.store.vector == other.store.vector)
+  }
+
   @Test func `nobody waits for what a device has left behind with its name`() async throws {
     let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
     let away = try await bench.publisher("c")

@@ -6,9 +6,11 @@ import Testing
 /// What ends rounds in the background, and what does not.
 @Suite struct RoundEndTests {
   /// What a round that failed like that means, and how often it was told.
-  private func end(with code: CairnError.Code) -> (outcome: BackgroundRounds.Outcome, told: Int) {
+  private func end(
+    with code: CairnError.Code, isOver: Bool = true
+  ) -> (outcome: BackgroundRounds.Outcome, told: Int) {
     var told = 0
-    let outcome = BackgroundRounds.Outcome(of: CairnError(code, "no")) { error in
+    let outcome = BackgroundRounds.Outcome(of: CairnError(code, "no"), isOver: isOver) { error in
       if error.code == code { told += 1 }
     }
     return (outcome, told)
@@ -20,6 +22,14 @@ import Testing
   ) {
     let (outcome, told) = end(with: code)
     #expect(outcome == .stop && told == 0)
+  }
+
+  @Test(arguments: [CairnError.Code.closed, .shutdown, .deleted])
+  func `where something else says that it is gone they go on, and the app is told of it`(
+    code: CairnError.Code
+  ) {
+    let (outcome, told) = end(with: code, isOver: false)
+    #expect(outcome == .idle && told == 1)
   }
 
   /// Cancelled by whoever has cancelled something else: nobody has asked this one to end.

@@ -83,6 +83,28 @@ import Testing
       try await code(world) { ($0.usesSession, $0.server.credentials) = (true, token) } == .auth)
   }
 
+  @Test(.timeLimit(.minutes(20)))
+  func `credentials that somebody does not give end following with an error`() async throws {
+    let (world, _) = try await world()
+    let store = try world.store()
+    let follower = try world.follower(store) {
+      $0.server.credentials = .closure { () async throws(CairnError) -> Credentials? in
+        throw CairnError(.cancelled, "not now")
+      }
+    }
+    let codes = Lock<[CairnError.Code]>([])
+    var end: CairnError.Code?
+    do throws(CairnError) {
+      try await follower.follow { result in
+        if case .failure(let error) = result { codes.withLock { $0.append(error.code) } }
+      }
+    } catch { end = error.code }
+    #expect(end == .cancelled)
+    #expect(codes.withLock { $0 } == [.cancelled])
+    #expect(try follower.database.ids() == [])
+    try store.datastore.close()
+  }
+
   @Test(arguments: [429, 503]) func `a busy server is believed`(_ status: Int) async throws {
     let (world, memory) = try await world()
     let pauses = Lock<[Double]>([])

@@ -156,7 +156,11 @@ extension ObjectStore {
     }
     let changes = entry.fields.sorted().map { (field: $0, value: shaped.fields[$0]) }
     guard let now else {
-      guard entry.kind == .insert else { return }
+      guard entry.kind == .insert else {
+        // It went since it was merged: the merge handler is to be asked.
+        if try isOwn(entry, batch) { throw changedMeanwhile(entry) }
+        return
+      }
       // As a whole, an empty list would beat what others put into theirs.
       let filled = changes.filter { !shaped.form.isAsGoodAsAbsent($0.field, $0.value) }
       return try wrapped { () throws(StoreError) in

@@ -172,11 +172,6 @@ package struct Reauthoring: Sendable {
 }
 
 extension ListEdit {
-  /// With other numbers for the items of lists that began with these deltas.
-  package func shifted(_ by: (Dot) -> UInt32) -> ListEdit {
-    renamed { $0.index == 0 ? $0 : NodeID($0.dot, $0.index + by($0.dot)) }
-  }
-
   /// With the names that deltas have now: their devices may have left the ones that they had.
   package func renamed(dots name: (Dot) -> Dot) -> ListEdit {
     renamed { NodeID(name($0.dot), $0.index) }

@@ -29,8 +29,8 @@ extension ListState {
 
   /// The node after which a new child comes in the list; nil if it comes first of all.
   ///
-  /// Children of a node on one side are always concurrent to one another, so commit order decides
-  /// between their subtrees.
+  /// Children of a node on one side are concurrent to one another (or came with a list that went
+  /// behind another one, as a whole), so commit order decides between their subtrees.
   func anchor(_ parent: UInt32, _ side: ListEdit.Side, _ stamp: Stamp) -> UInt32? {
     let siblings = siblings(parent, side)
     if let before = siblings.last(where: { authors.stamp(of: $0) < stamp }) {

@@ -9,9 +9,29 @@ extension Register {
     guard let index = register.openNamed(edit) ?? register.openVisible(rule) else { return nil }
     return register.lists[index].homed(edit)
   }
+
+  /// The edit that puts the items of a list which was begun apart behind those of the visible one.
+  /// Nil if what is visible is none.
+  package func appending(_ items: [FieldValue], _ rule: Rule) -> ListEdit? {
+    var register = self
+    guard let index = register.openVisible(rule) else { return nil }
+    return register.lists[index].appending(items)
+  }
 }
 
 extension ListState {
+  fileprivate func appending(_ items: [FieldValue]) -> ListEdit {
+    var edit = ListEdit()
+    guard !items.isEmpty, let last = rope.last else { return edit }
+    edit.chains = [
+      ListEdit.Chain(parent: authors.id(of: last), side: .right, count: UInt32(items.count))
+    ]
+    edit.inserted = ListItems(items)
+    // Number 0 was that list's root: without it the items have the names that later edits know.
+    edit.numberOn(from: 1, root: firstRoot)
+    return edit
+  }
+
   fileprivate func homed(_ edit: ListEdit) -> ListEdit {
     guard edit.chains.contains(where: { !hasHome($0) }), let last = rope.last else { return edit }
     let end = authors.id(of: last)
@@ -38,5 +58,13 @@ extension ListState {
     if chain.isNowhere { return true }
     guard let parent = slot(chain.parent) else { return false }
     return chain.side == .right || parents[Int(parent)] != ListState.rootParent
+  }
+}
+
+extension ListEdit {
+  /// The items that it puts in; not what only counts.
+  package var newItems: [FieldValue] {
+    let counted = isNumberedOn ? Int(chains[0].count) : 0
+    return Array(inserted.values.dropFirst(counted))
   }
 }

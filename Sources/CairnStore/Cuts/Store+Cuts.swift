@@ -30,6 +30,7 @@ extension Store {
     do throws(DecodeError) { steps = try DeliveryPlan.Pending(pack, 0).steps } catch { return }
     state.withLock { guarded in
       var gate = DeliveryGate(guarded.store, words: guarded.words, rumours: guarded.rumours)
+      for news in steps.compactMap(\.news) { gate.note(news) }
       gate.noteCuts(steps)
       guarded.rumours = gate.rumours
     }

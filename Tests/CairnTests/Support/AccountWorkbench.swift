@@ -26,6 +26,24 @@ struct AccountWorkbench {
       machine: Machine(disk: disk, clock: ManualClock(), random: SeededRandom(seed)))
   }
 
+  /// For a manager whose folders are behind a hook.
+  var hookedAccount: Account {
+    Account(user: "ann", folder: .server(ServerFolder("hooked://bench/folder")))
+  }
+
+  /// One that opens that folder, which is the same directory.
+  func manager(_ hook: HookedFolder.Switch) throws -> AccountManager {
+    let machine = Machine(disk: disk, clock: ManualClock(), random: SeededRandom(1))
+    var options = Options()
+    options.folderKinds = [
+      FolderKind(schemes: ["hooked"]) { (_, _) throws(CairnError) in
+        HookedFolder(base: DirectoryFolder(Self.folder, machine: machine), hook: hook)
+      }
+    ]
+    return try AccountManager(
+      directory: Self.directory, options: options, credentialStore: nil, machine: machine)
+  }
+
   /// What lies in the directory of the accounts, besides the list and the lock.
   static func files(_ disk: MemoryDisk) -> [String] {
     disk.paths().filter {
