@@ -40,8 +40,6 @@ public final class Datastore: Sendable {
   /// For a local datastore, which transfers nothing.
   private let idleGauge = TransferGauge()
   var gauge: TransferGauge { exchanger?.transfers.gauge ?? idleGauge }
-  /// The object store that uses it.
-  let objectClaim = Lock(ObjectClaim.Memo())
 
   init(
     id: String, generation: UInt32, manager: DatastoreManager, directory: String
@@ -149,9 +147,9 @@ public final class Datastore: Sendable {
     }
   }
 
-  /// Size by the accounting of `Limits`: 1000, and the sizes of all records.
+  /// Size by the accounting of `Limits`: 1000, and the sizes of the records in `recordCount`.
   public var size: Int { store.totals.size }
-  /// Records of all tables, the library's own `:info` among them.
+  /// Records of all tables but the library's `:rules` and `:cuts`; its `:info` and `:acl` count.
   public var recordCount: Int { store.totals.records }
   /// What the changes since the last sync count with; 0 if there are none.
   public var unsyncedChangesSize: Int { store.totals.pending }

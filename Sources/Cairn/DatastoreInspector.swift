@@ -98,7 +98,9 @@ public final class DatastoreInspector {
     public var isFetched: Bool
   }
 
-  /// The deltas behind the snapshot, in the order in which they became visible here.
+  /// The deltas of the log, in the order in which they became visible here: those behind the
+  /// snapshot, and before them those that are folded into it, as long as their file is kept
+  /// (`Segment.isFolded`).
   public func deltas() throws(CairnError) -> [Delta] {
     var result: [Delta] = []
     try wrapped { () throws(StoreError) in
@@ -116,7 +118,7 @@ public final class DatastoreInspector {
     return result
   }
 
-  /// What a check of every byte found.
+  /// What a check of the files found.
   public struct VerifyReport: Hashable, Sendable {
     /// Something that is wrong.
     public struct Problem: Hashable, Sendable {
@@ -145,8 +147,11 @@ public final class DatastoreInspector {
     public var problems: [Problem] = []
   }
 
-  /// Checks every byte: lengths, checksums, structure, and that the index finds every record.
-  /// `progress` is called now and then with bytes done and bytes in all.
+  /// Reads the snapshot, the log, the trash, attachments, PUBLISHED, own deltas that wait outside
+  /// of the log to be published, and what was fetched and waits to be merged, to the last byte:
+  /// lengths, checksums, structure, and that the index finds every record. Other files, such as
+  /// INFO and CHAINS, are not looked into. `progress` is called now and then with bytes done and
+  /// bytes in all.
   public func verify(
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(CairnError) -> VerifyReport {
@@ -215,22 +220,31 @@ public final class DatastoreInspector {
 
   private func verifyOtherFiles(_ report: inout VerifyReport) throws(CairnError) {
     let files = try wrapped { () throws(StoreError) in try inspection.otherFiles() }
-    for (path, bytes) in files {
+    let current = inspection.current
+    var published: UInt64 = 0
+    for file in files {
       report.files += 1
-      report.bytes += UInt64(bytes.count)
+      report.bytes += UInt64(file.bytes.count)
+      var isDamage = true
       do throws(LogError) {
-        if path.hasSuffix(FileName.publication) {
-          let publication = try PublicationFile(bytes, path: path)
-          _ = try Head(
-            publication.head, name: path, datastore: inspection.current.datastore)
-        } else {
-          let datastore = inspection.current.datastore
-          let segment = try PublishedSegment(bytes, name: path, datastore: datastore)
-          try Exchange.verify(segment, path)
+        switch file.kind {
+        case .publication:
+          let publication = try PublicationFile(file.bytes, path: file.path)
+          let head = try Head(
+            publication.head, name: file.path, datastore: current.datastore)
+          if head.device.rawValue == current.device { published = head.last }
+        case .own(let last):
+          // What the folder has is not needed here any more.
+          isDamage = last > published
+          _ = try PublishedSegment(file.bytes, name: file.path, datastore: current.datastore)
+        case .fetched:
+          // What waits in the inbox was never synced: a power cut may take any of it.
+          isDamage = false
+          let segment = try PublishedSegment(
+            file.bytes, name: file.path, datastore: current.datastore)
+          try Exchange.verify(segment, file.path)
         }
       } catch {
-        // What waits in the inbox was never synced: a power cut may take any of it.
-        let isDamage = path.hasSuffix(FileName.publication)
         report.problems.append(VerifyReport.Problem(StoreError(error), isDamage: isDamage))
       }
     }

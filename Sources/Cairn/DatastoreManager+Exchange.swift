@@ -7,8 +7,8 @@ extension DatastoreManager {
   /// deleted elsewhere go; what was created elsewhere is in `listDatastores()` then. Contents are
   /// the business of each open datastore's `exchange()`.
   ///
-  /// If nothing has changed it takes one request of the folder. Datastores of devices that never
-  /// took part in the list, because their version knew none, are not found.
+  /// If nothing has changed it takes one request of the folder, now and then two. Datastores of
+  /// devices that never took part in the list, because their version knew none, are not found.
   ///
   /// If more datastores were deleted elsewhere at once than `Options.massDeleteLimit` says, they
   /// stay, and `heldDeletes` names them.

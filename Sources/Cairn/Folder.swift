@@ -10,9 +10,9 @@ public protocol Folder: Sendable {
   /// The files in a directory (not those in directories below it); empty if there is none.
   func list(_ directory: String) async throws(CairnError) -> [FolderEntry]
 
-  /// A whole file, nil if it is not there. One of more than `limit` bytes, or of more than the
-  /// folder can give in one piece, is a `sizeLimit`: that is a problem of this file, and the others
-  /// are gone on with.
+  /// A whole file, nil if it is not there. One of more than `limit` bytes is a `corrupt` or a
+  /// `fileIO`, one of more than the folder can give in one piece a `sizeLimit`: each is a problem
+  /// of this file, and the others are gone on with.
   func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]?
 
   /// Puts a whole file in place, so that no reader of this folder sees a part of it if the folder

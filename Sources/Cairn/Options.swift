@@ -7,8 +7,10 @@ public struct Options: Sendable {
   public enum Durability: Hashable, Sendable {
     /// When `sync()` returns: one sync of the disk a commit.
     case full
-    /// At the latest at the first `sync()` after so many seconds, and at close. What a power cut
-    /// takes are the newest commits, whole ones.
+    /// With the first `sync()` that comes so many seconds after the last one that was safe, and
+    /// all before it as well; at close; and before it is published. Nothing runs by itself when the
+    /// time has passed: the last commit before a quiet hour waits for one of these. What a power
+    /// cut takes are the newest commits, whole ones.
     case periodic(seconds: Double)
     /// When the operating system likes; for data that can be made again.
     case none
@@ -25,7 +27,7 @@ public struct Options: Sendable {
   // What speed and memory depend on:
   /// Unpacked data of a snapshot that is kept in memory, in bytes. Default 64 MiB.
   public var cacheBytes = 64 << 20
-  /// A log file is closed at this size, in bytes. Default 8 MiB.
+  /// A log file is closed at this size, in bytes: 64 KiB to 256 MiB. Default 8 MiB.
   public var segmentBytes = 8 << 20
 
   // What the exchange with a folder depends on:
@@ -41,7 +43,7 @@ public struct Options: Sendable {
   /// How long records stay in `Datastore.trash` that other devices have deleted, in days; 0: none
   /// are kept. Default 30.
   public var trashDays: Double = 30
-  /// So many bytes of them are kept; the oldest go first. Default 64 MiB.
+  /// So many bytes of them are kept, at most 1 GiB; the oldest go first. Default 64 MiB.
   public var trashBytes = 64 << 20
 
   // Contents of attachments:

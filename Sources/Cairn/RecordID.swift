@@ -1,6 +1,7 @@
 internal import CairnMerge
 
-/// The id of a record within its table: 1 to 64 characters of `A–Z a–z 0–9 - . _ + / =`.
+/// The id of a record within its table: 1 to 64 characters of `A–Z a–z 0–9 - . _ + / =`, or a colon
+/// and up to 63 of these.
 ///
 /// Any text can be made into one; whether it is a valid id is checked where it is used. Generated
 /// ids are 22 characters that stand for 128 random bits, and are kept as those.
@@ -28,8 +29,8 @@ public struct RecordID: Hashable, Sendable {
     if case .text(let text) = name, !Identifier.isValidRecord(text) {
       throw CairnError(
         .illegalArgument,
-        "\"\(text)\" can't be a record id: 1 to 64 of the characters A-Z a-z 0-9 - . _ + / = ",
-        id: text)
+        "\"\(text)\" can't be a record id: 1 to 64 of the characters A-Z a-z 0-9 - . _ + / =, or a "
+          + "colon and up to 63 of these", id: text)
     }
   }
 }

@@ -70,6 +70,25 @@ package struct HTTPRequest: Sendable {
       .joined(separator: "&")
   }
 
+  /// Goes to another path of the same server, and so does what names its target there (MOVE): what
+  /// the two paths end with alike is called the same, and what stands before that otherwise.
+  mutating func follow(to target: String) {
+    var old = path.split(separator: "/", omittingEmptySubsequences: false)
+    var new = target.split(separator: "/", omittingEmptySubsequences: false)
+    while let name = old.last, name == new.last {
+      old.removeLast()
+      new.removeLast()
+    }
+    let before = origin + old.joined(separator: "/")
+    let after = origin + new.joined(separator: "/")
+    for index in headers.indices where headers[index].name == "Destination" {
+      let value = headers[index].value
+      guard value.hasPrefix(before + "/") else { continue }
+      headers[index].value = after + String(value.dropFirst(before.count))
+    }
+    path = target
+  }
+
   /// How errors call it: no query, no header, nothing secret.
   package var label: String { "\(method) \(origin)\(path)" }
 }

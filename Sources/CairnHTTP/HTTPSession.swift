@@ -200,15 +200,27 @@ package final class HTTPSession: Sendable {
       return false
     }
     if target.hasPrefix("/"), !target.hasPrefix("//") {
-      request.path = target
+      request.follow(to: target)
       return true
     }
     guard target.hasPrefix(request.origin + "/") else { return false }
-    request.path = String(target.dropFirst(request.origin.count))
+    request.follow(to: String(target.dropFirst(request.origin.count)))
     return true
   }
 
   // MARK: credentials
+
+  /// What the source of credentials says, for whoever sends them otherwise than in headers.
+  ///
+  /// - Parameter number: That of the answer that was refused, after which it is asked again; 0: any
+  ///   will do.
+  /// - Throws: `cancelled` as soon as the task is, whatever the source does meanwhile.
+  package func knownCredentials(
+    after number: Int
+  ) async throws(CairnError) -> (credentials: Credentials?, number: Int) {
+    let answer = try await credentials.answer(after: number)
+    return (answer.credentials, answer.number)
+  }
 
   /// The source is asked again, unless it has said something else since; true if there are others
   /// now than those that were refused.

@@ -175,6 +175,11 @@ extension S3Folder {
     }
   }
 
+  /// What is said of parts that will never be put together.
+  private static let partRefusals: Set<String> = [
+    "InvalidPart", "InvalidPartOrder", "EntityTooSmall",
+  ]
+
   /// Puts the parts together; false if the server does not know the upload (any more).
   private func complete(
     _ upload: S3Uploads.Upload, _ path: String
@@ -192,17 +197,18 @@ extension S3Folder {
         ("<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
           + parts.joined() + "</CompleteMultipartUpload>").utf8))
     let answer = try await session.send(request) { S3Document() }
-    if answer.reply.status == 404 {
+    // A server that finds out late that it can't says so with a success.
+    let late = answer.sink.root == "Error" ? answer.sink.values["Code"] ?? "no reason" : nil
+    if answer.reply.status == 404 || late == "NoSuchUpload" {
       // The first try may have completed it before its answer was lost; or there is still what
       // was to be replaced, which may have the same size.
       if answer.tries == 1 { return false }
       return try await isThere(path, upload)
     }
-    // A server that finds out late that it can't says so with a success.
-    if answer.sink.root == "Error" {
+    if let late {
       throw HTTPFailure(
-        .status(500), request.label,
-        "the upload was not completed: \(answer.sink.values["Code"] ?? "no reason")")
+        .status(S3Folder.partRefusals.contains(late) ? 422 : 500), request.label,
+        "the upload was not completed: \(late)")
     }
     // Until it knows it sends spaces, which may be all that comes.
     if answer.sink.root.isEmpty, try await !isThere(path, upload) {

@@ -83,13 +83,18 @@ package struct StoreInspection {
     return result
   }
 
-  /// Numbers start where CURRENT says; nil if they do.
+  /// The first segment that is missing before all others, or behind the last one of those that are
+  /// only kept; nil if none is. One that is missing between two is a problem of the second.
   package func missingFirst(of segments: [Segment]) -> LogError? {
-    let first = segments.first?.number
-    let isMissing =
-      first.map { $0 != current.firstKept } ?? (current.firstKept < current.firstSegment)
-    guard isMissing else { return nil }
-    let path = directory + "/" + FileName.log + "/" + FileName.segment(current.firstKept)
+    guard let first = segments.first, let last = segments.last else {
+      return current.firstKept < current.firstSegment ? missing(current.firstKept) : nil
+    }
+    if first.number != current.firstKept { return missing(current.firstKept) }
+    return last.number + 1 < current.firstSegment ? missing(last.number + 1) : nil
+  }
+
+  private func missing(_ number: UInt64) -> LogError {
+    let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
     return LogError(.missing, path, "the segment is missing")
   }
 
@@ -207,23 +212,55 @@ package struct StoreInspection {
       tables: delta.sections.map(\.table))
   }
 
-  /// The files that were fetched and wait, and the record of what was published.
-  package func otherFiles() throws(StoreError) -> [(name: String, bytes: [UInt8])] {
-    var result: [(name: String, bytes: [UInt8])] = []
+  /// A file besides the snapshot and the log.
+  package struct OtherFile: Sendable {
+    package enum Kind: Sendable {
+      /// The record of what was published.
+      case publication
+      /// Fetched, and waits.
+      case fetched
+      /// Own deltas up to a number that the log does not have, of this device's present name.
+      case own(last: UInt64)
+    }
+
+    package var path: String
+    package var kind: Kind
+    package var bytes: [UInt8]
+  }
+
+  /// The record of what was published, own deltas that wait for that, and files that were fetched
+  /// and wait.
+  package func otherFiles() throws(StoreError) -> [OtherFile] {
+    var result: [OtherFile] = []
     do throws(LogError) {
       let published = directory + "/" + FileName.publication
       if let bytes = try DurableFile.read(published, limit: 1 << 26, disk: machine.disk) {
-        result.append((published, bytes))
+        result.append(OtherFile(path: published, kind: .publication, bytes: bytes))
       }
-      let inbox = directory + "/" + FileName.inbox
-      for name in try names(inbox) where FileName.published(name) != nil {
-        let path = inbox + "/" + name
-        let limit = PublishedSegment.fileBytesMax
-        if let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) {
-          result.append((path, bytes))
-        }
+      let outbox = directory + "/" + FileName.outbox(current.rejoinings)
+      for file in try publishedFiles(outbox) where file.range.device == current.device {
+        let kind = OtherFile.Kind.own(last: file.range.last)
+        result.append(OtherFile(path: file.path, kind: kind, bytes: file.bytes))
+      }
+      for file in try publishedFiles(directory + "/" + FileName.inbox) {
+        result.append(OtherFile(path: file.path, kind: .fetched, bytes: file.bytes))
       }
     } catch { throw StoreError(error) }
+    return result
+  }
+
+  private func publishedFiles(
+    _ directory: String
+  ) throws(LogError) -> [(path: String, range: FileName.Published, bytes: [UInt8])] {
+    var result: [(path: String, range: FileName.Published, bytes: [UInt8])] = []
+    for name in try names(directory) {
+      guard let range = FileName.published(name) else { continue }
+      let path = directory + "/" + name
+      let limit = PublishedSegment.fileBytesMax
+      if let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) {
+        result.append((path, range, bytes))
+      }
+    }
     return result
   }
 

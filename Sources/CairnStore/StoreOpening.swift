@@ -92,9 +92,12 @@ struct StoreOpening {
       return (current, false)
     }
     let log = try list(directory + "/" + FileName.log)
-    guard log.isEmpty else {
+    let snapshots = try list(directory + "/" + FileName.snapshots)
+    guard log.isEmpty, !snapshots.contains(where: { FileName.snapshotNumber($0.name) != nil })
+    else {
       throw LogError(
-        .missing, path, "it is missing although there is a log; restore the file, or the datastore")
+        .missing, path, "it is missing although there is a log or a snapshot; restore the file, or "
+          + "the datastore")
     }
     var device = machine.random.next()
     while device == 0 { device = machine.random.next() }
@@ -178,9 +181,11 @@ struct StoreOpening {
   ) throws(LogError) -> LogTail {
     var tail = LogTail()
     tail.nextNumber = max(current.firstSegment, (numbers.last ?? 0) + 1)
-    if numbers.isEmpty, current.firstKept < current.firstSegment {
-      throw missing(current.firstKept)
-    }
+    // Before anything is opened or cut. Nobody would miss the last one until there is another one
+    // behind it.
+    var kept = current.firstKept
+    for number in numbers where number == kept { kept += 1 }
+    if kept < current.firstSegment { throw missing(kept) }
     var expected = current.firstKept
     for number in numbers {
       let path = directory + "/" + FileName.log + "/" + FileName.segment(number)

@@ -6,7 +6,8 @@ package struct StoreOptions: Sendable {
   package enum Durability: Equatable, Sendable {
     /// When `sync` returns.
     case full
-    /// At the latest this many milliseconds after `sync` returned, if a later one comes; at close.
+    /// With the first `sync` that comes this many milliseconds after the last one that was
+    /// durable, with all before it; at close.
     case periodic(milliseconds: Int64)
     /// When the operating system likes.
     case none

@@ -78,8 +78,8 @@ extension StoreState {
     guard Identifier.isValidField(field) else {
       throw StoreError(
         .illegalArgument,
-        "\"\(field)\" can't name a field: 1 to 64 of the characters A-Z a-z 0-9 - . _ + / =",
-        id: field)
+        "\"\(field)\" can't name a field: 1 to 64 of the characters A-Z a-z 0-9 - . _ + / =, or a "
+          + "colon and up to 63 of these", id: field)
     }
     return tables[number].column(field, &ground, rules)
   }

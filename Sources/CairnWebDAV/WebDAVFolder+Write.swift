@@ -220,9 +220,23 @@ extension WebDAVFolder {
   private func make(_ request: HTTPRequest) async throws(HTTPFailure) -> Int? {
     var request = request
     request.accepted = [200, 201, 204, 301, 403, 404, 405, 409]
-    let reply = try await session.send(request).reply
+    var reply = try await session.send(request).reply
+    if reply.status == 301, WebDAVFolder.leadsElsewhere(reply, request) {
+      request.accepted.remove(301)
+      do throws(HTTPFailure) { reply = try await session.send(request).reply } catch {
+        // Where nobody follows to: what is written there is told the same.
+        guard error.kind == .redirect else { throw error }
+      }
+    }
     memory.note(reply)
     let status = reply.status
     return [200, 201, 204, 301, 405].contains(status) ? nil : status
+  }
+
+  /// Whether a redirection is to another path. By one to the same, with or without a slash at its
+  /// end, servers say that a directory is there.
+  private static func leadsElsewhere(_ reply: HTTPReply, _ request: HTTPRequest) -> Bool {
+    guard let target = reply["location"].flatMap(MultiStatus.path) else { return false }
+    return target != MultiStatus.path(request.path)
   }
 }

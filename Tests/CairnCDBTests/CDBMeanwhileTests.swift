@@ -1,6 +1,7 @@
 import Cairn
 import CairnCDB
 import CairnDisk
+import Synchronization
 import TestSupport
 import Testing
 
@@ -97,5 +98,148 @@ import Testing
     #expect(try store.count == 3)
     try store.save()
     #expect(try saved(disk) == ["a": "1", "b": "2", "d": "2"])
+  }
+
+  // MARK: objects
+
+  /// Does something once, when it is told to.
+  private final class Hook: Sendable {
+    private let body = Lock<(@Sendable () throws -> Void)?>(nil)
+
+    func set(_ body: @escaping @Sendable () throws -> Void) { self.body.withLock { $0 = body } }
+
+    /// Taken out first: what it does may get here again.
+    func run() {
+      let body = self.body.withLock { body in
+        defer { body = nil }
+        return body
+      }
+      do { try body?() } catch { Issue.record(error) }
+    }
+
+    var isDone: Bool { body.withLock { $0 == nil } }
+  }
+
+  private func counters(
+    _ disk: MemoryDisk, decoding: Hook = Hook(), encodingKey: Hook = Hook()
+  ) throws -> CDBStore<Int, Counter> {
+    let keys = CDBKeyCoding<Int>(
+      encode: { key throws(CairnError) in
+        encodingKey.run()
+        return Array("\(key)".utf8)
+      },
+      decode: { bytes throws(CairnError) in
+        guard let key = Int(String(decoding: bytes, as: UTF8.self)) else {
+          throw CairnError(.badType, "a key that is no number")
+        }
+        return key
+      })
+    let values = CDBValueCoding<Counter>(
+      encode: { counter throws(CairnError) in
+        try CDBTaggedBytes(tag: 40, bytes: Array("\(counter.value)".utf8))
+      },
+      decode: { value throws(CairnError) in
+        decoding.run()
+        guard let number = Int(String(decoding: value.bytes, as: UTF8.self)) else {
+          throw value.unknown(expected: "a counter")
+        }
+        return Counter(number)
+      })
+    let store = CDBStore<Int, Counter>(
+      "/s", keys: keys, values: values, machine: CDBSample.machine(disk),
+      delay: ManualDelay().delay)
+    try store.open()
+    return store
+  }
+
+  /// A file in which the key 1 has a counter that says 1.
+  private func diskWithCounter() throws -> MemoryDisk {
+    let disk = MemoryDisk()
+    let store = try counters(disk)
+    try store.set(Counter(1), for: 1)
+    try store.close()
+    return disk
+  }
+
+  private func savedCounters(_ disk: MemoryDisk) throws -> [Int: Int] {
+    try counters(disk).dictionary().mapValues(\.value)
+  }
+
+  @Test func `an object that is decoded while a save ends is the one that is marked`() throws {
+    let (disk, decoding) = (try diskWithCounter(), Hook())
+    let store = try counters(disk, decoding: decoding)
+    decoding.set {
+      try store.set(Counter(9), for: 2)
+      try store.save()
+    }
+    let object = try #require(try store[1])
+    #expect(decoding.isDone)
+    #expect(try store[1] === object)
+    object.value = 5
+    try store.markChanged(1)
+    try store.save()
+    #expect(try savedCounters(disk) == [1: 5, 2: 9])
+  }
+
+  @Test func `a value that is saved anew while it is decoded is read anew`() throws {
+    let (disk, decoding) = (try diskWithCounter(), Hook())
+    let store = try counters(disk, decoding: decoding)
+    decoding.set {
+      try store.set(Counter(7), for: 1)
+      try store.save()
+      store.emptyCache()
+    }
+    let object = try #require(try store[1])
+    #expect(decoding.isDone)
+    #expect(object.value == 7)
+    #expect(try store[1] === object)
+  }
+
+  @Test func `a key that is removed while its value is decoded can not be marked`() throws {
+    let (disk, decoding) = (try diskWithCounter(), Hook())
+    let store = try counters(disk, decoding: decoding)
+    decoding.set {
+      try store.remove(1)
+      try store.save()
+    }
+    let error = #expect(throws: CairnError.self) { try store.markChanged(1) }
+    #expect(error?.code == .notFound)
+    #expect(try store.save() == false)
+    #expect(try savedCounters(disk) == [:])
+  }
+
+  /// The key is encoded once to read the value, and once more to mark it.
+  @Test func `a mark is of what a save has put there meanwhile`() throws {
+    let (disk, encoding) = (try diskWithCounter(), Hook())
+    let store = try counters(disk, encodingKey: encoding)
+    let newer = Counter(8)
+    encoding.set {
+      encoding.set {
+        try store.set(newer, for: 1)
+        try store.save()
+      }
+    }
+    try store.markChanged(1)
+    #expect(encoding.isDone)
+    #expect(try store[1] === newer)
+    newer.value = 10
+    try store.save()
+    #expect(try savedCounters(disk) == [1: 10])
+  }
+
+  @Test func `a mark does not bring back what a save has removed meanwhile`() throws {
+    let (disk, encoding) = (try diskWithCounter(), Hook())
+    let store = try counters(disk, encodingKey: encoding)
+    encoding.set {
+      encoding.set {
+        try store.remove(1)
+        try store.save()
+      }
+    }
+    let error = #expect(throws: CairnError.self) { try store.markChanged(1) }
+    #expect(encoding.isDone)
+    #expect(error?.code == .notFound)
+    #expect(try store.save() == false)
+    #expect(try savedCounters(disk) == [:])
   }
 }

@@ -193,7 +193,7 @@ import Testing
     edit.deleted = [ListEdit.Span(first: NodeID(dot, 0), count: 1)]
     var bytes: [UInt8] = []
     _ = ListEditCoding.encode(edit, dot: dot, into: &bytes)
-    #expect(throws: DecodeError.self) {
+    #expect(throws: DecodeError.malformed("a name of a delta that can't be known")) {
       try ListEditCoding.decode(bytes, 0..<bytes.count, dot: dot, devices: [])
     }
   }
@@ -211,7 +211,7 @@ import Testing
       }
       var bytes: [UInt8] = []
       let devices = ListEditCoding.encode(edit, dot: dot, into: &bytes)
-      #expect(throws: DecodeError.self) {
+      #expect(throws: DecodeError.malformed("removals from a list out of order")) {
         try ListEditCoding.decode(bytes, 0..<bytes.count, dot: dot, devices: devices)
       }
     }

@@ -39,6 +39,9 @@ struct PruneLawTests {
       return holds
     }
 
+    /// Whether anything was forgotten, or could have been.
+    var hasFence: Bool { simulation.replicas.contains { !$0.horizon.fence.isEmpty } }
+
     mutating func finish() {
       simulation.deliverEverything()
       for index in whole.indices {
@@ -49,8 +52,10 @@ struct PruneLawTests {
 
   @Test(arguments: batches)
   func `pruned and whole devices see the same and meet at the same fence`(batch: Int) {
+    var fences = 0
     SeedBatch(batch, of: Self.historiesInBatch).expect { seed in
       var twins = Twins(seed: seed)
+      defer { fences += twins.hasFence ? 1 : 0 }
       return twins.run(steps: 40) { _, replica, whole in
         var whole = whole
         let sameSight = Simulation.records.allSatisfy {
@@ -62,6 +67,7 @@ struct PruneLawTests {
         return sameSight && again.records == whole.records
       }
     }
+    #expect(fences > 20)
   }
 
   @Test(arguments: batches)

@@ -112,6 +112,39 @@ struct IndexPropertyTests {
     }
   }
 
+  @Test func `a bound that is longer than any value finds the same with an index`() throws {
+    let device = try StoreDevice(1)
+    for text in ["", "x", "xx"] {
+      try device.store.insert("r\(text)", ["s": .string(text), "b": .bytes([UInt8](text.utf8))])
+    }
+    try addIndexes(device.store)
+    let records = try records(device.store)
+    // From 16 MiB on a length has more bits than a cell's word has for it.
+    for length in [1 << 24, (1 << 24) + 1] {
+      let bytes = [UInt8](repeating: UInt8(ascii: "x"), count: length)
+      let text = String(decoding: bytes, as: UTF8.self)
+      let bounds: [(field: String, value: FieldValue)] = [
+        ("s", .string(text)), ("b", .bytes(bytes)),
+      ]
+      for (field, value) in bounds {
+        var tests: [(test: ValueTest, found: Int)] = [
+          (.equals(value), 0), (.range(ValueRange(upper: value, includesUpper: false)), 3),
+          (.range(ValueRange(lower: value)), 0),
+        ]
+        if field == "s" { tests.append((.hasPrefix(text), 0)) }
+        for (number, (test, found)) in tests.enumerated() {
+          var query = RecordQuery()
+          query.conditions = [RecordQuery.Condition(field: field, test: test)]
+          let note: Comment = "test \(number) of \(field) with \(length) bytes"
+          #expect(try device.store.count(table: "t", query) == found, note)
+          // What it says has all of the bound in it.
+          let isRight = try device.store.mistake(table: "t", query, records) == nil
+          #expect(isRight, note)
+        }
+      }
+    }
+  }
+
   @Test func `what a delete and an insert leave of the snapshot is not found`() throws {
     let device = try StoreDevice(1)
     try device.store.insert("x", ["a": 1, "n": 2])

@@ -113,6 +113,27 @@ struct KeptSegmentTests {
     } catch { #expect((error as? StoreError)?.log?.path == kept) }
   }
 
+  /// Nobody would miss it until there is another one behind it.
+  @Test func `the last one is missed, also where none is behind it`() throws {
+    let device = try sample(endsInSnapshot: true)
+    try device.store.close()
+    let log = StoreDevice.directory + "/log/"
+    let names = try device.disk.list(log).map(\.name).sorted()
+    try #require(names.count > 3)
+    let gone = log + names[names.count - 1]
+    try device.disk.remove(gone)
+    let before = device.disk.imageHash()
+    do {
+      try device.open()
+      Issue.record("it was opened")
+    } catch {
+      let found = (error as? StoreError)?.log
+      #expect(found?.reason == .missing && found?.path == gone)
+    }
+    #expect(device.disk.imageHash() == before)
+    #expect(device.disk.openFiles == 0 && device.disk.heldLocks == 0)
+  }
+
   @Test func `one of another datastore is refused`() throws {
     let device = try sample()
     let other = try StoreDevice(9) { $0.segmentBytes = 64 << 10 }

@@ -170,7 +170,10 @@ import Testing
     #expect(one != other)
     try edit(.append(20))
     try a.store.sync()
-    guard case .list(let ones) = one, case .list(let others) = other else { return }
+    guard case .list(let ones) = one, case .list(let others) = other else {
+      Issue.record("there are no two lists: \(one), \(other)")
+      return
+    }
     try check(others + [20])
     switch later {
     case 0:

@@ -1,3 +1,4 @@
+import CairnLog
 import CairnMerge
 import CairnStore
 import TestSupport
@@ -134,16 +135,20 @@ struct LocalStoreTests {
     let device = try StoreDevice(1)
     #expect(refusal { try device.open() } == .alreadyOpen)
     try device.store.close()
-    #expect(throws: StoreError.self) {
+    let another = #expect(throws: StoreError.self) {
       try Store.open(
         StoreDevice.directory, datastore: 99, isLinked: true, options: StoreOptions(),
         machine: device.machine)
     }
-    #expect(throws: StoreError.self) {
+    #expect(another?.log?.reason == .foreign)
+    #expect(another?.message.contains("it belongs to another datastore") == true)
+    let local = #expect(throws: StoreError.self) {
       try Store.open(
         StoreDevice.directory, datastore: StoreDevice.datastore, isLinked: false,
         options: StoreOptions(), machine: device.machine)
     }
+    #expect(local?.log?.reason == .foreign)
+    #expect(local?.message.contains("the datastore belongs to an account") == true)
     #expect(device.disk.heldLocks == 0 && device.disk.openFiles == 0)
     try device.open()
   }

@@ -385,6 +385,23 @@ struct StoreDamageTests {
     #expect(device.disk.bytes(Self.current) == nil)
   }
 
+  @Test func `nor is one whose log is all in the snapshot`() throws {
+    let device = try StoreDevice(1, isLinked: false)
+    try device.store.insert("r")
+    try device.store.sync()
+    _ = try device.store.compact()
+    let snapshot = try #require(device.store.snapshotFile()?.path)
+    try device.store.close()
+    #expect(try device.disk.list(StoreDevice.directory + "/log").isEmpty)
+    let bytes = try #require(device.disk.bytes(snapshot))
+    try device.disk.remove(Self.current)
+    let error = failure(device)
+    #expect(error?.reason == .missing && error?.path == Self.current)
+    #expect(device.disk.bytes(Self.current) == nil)
+    #expect(device.disk.bytes(snapshot) == bytes)
+    #expect(device.disk.heldLocks == 0)
+  }
+
   @Test func `a newer format is left alone`() throws {
     let device = try sample()
     let bytes = try #require(device.disk.bytes(Self.current))

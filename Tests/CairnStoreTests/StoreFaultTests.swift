@@ -166,6 +166,7 @@ struct StoreFaultTests {
     let pack = try peer.store.pack()
     device.disk.failAt(operation: device.disk.operations + 2, reason: .noSpace)
     #expect(throws: StoreError.self) { try device.store.sync(packs: [pack]) }
+    #expect(device.store.vector[device.id] == 2 && device.store.vector[peer.id] == 0)
     device.disk.heal()
     try device.store.sync()
     try device.crash(.nothingUnsynced)

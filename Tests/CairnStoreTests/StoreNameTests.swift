@@ -13,9 +13,10 @@ import Testing
     try device.store.sync()
     #expect(try device.store.get("Key") == ["n": 1])
     #expect(try device.store.get("\u{212A}ey") == nil)
-    #expect(throws: StoreError.self) {
+    let error = #expect(throws: StoreError.self) {
       try device.store.update(table: "t", id: other, [("n", .int(2))])
     }
+    #expect(error?.kind == .deleted)
     #expect(try device.store.get("Key") == ["n": 1])
   }
 

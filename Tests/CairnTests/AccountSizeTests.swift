@@ -37,7 +37,8 @@ import Testing
     #expect(try accounts.linkedAccounts.isEmpty)
     #expect(AccountWorkbench.files(bench.disk) == [])
     let linked = try accounts.link(bench.account, credentials: token(most))
-    #expect(code { _ = try accounts.link(bench.account, credentials: token(most + 1)) } != nil)
+    let again = code { _ = try accounts.link(bench.account, credentials: token(most + 1)) }
+    #expect(again == .sizeLimit)
     #expect(try linked.credentials() == token(most))
     #expect(try bench.manager(9).linkedAccount?.credentials() == token(most))
   }

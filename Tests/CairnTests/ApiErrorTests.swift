@@ -93,6 +93,17 @@ import Testing
     }
   }
 
+  @Test func `what can name a record or a field is said as a whole`() throws {
+    let rule = "1 to 64 of the characters A-Z a-z 0-9 - . _ + / =, or a colon and up to 63 of these"
+    let table = try manager.openDefaultDatastore().table("t")
+    let record = #expect(throws: CairnError.self) { _ = try table.record(RecordID("a b")) }
+    #expect(record?.message == "\"a b\" can't be a record id: \(rule)")
+    let query = #expect(throws: CairnError.self) { _ = try table.query(["a b": 1]) }
+    #expect(query?.message == "\"a b\" can't name a field: \(rule)")
+    let insert = #expect(throws: CairnError.self) { try table.insert(fields: ["a b": 1]) }
+    #expect(insert?.message == "\"a b\" can't name a field: \(rule)")
+  }
+
   @Test func `field names`() throws {
     let table = try manager.openDefaultDatastore().table("t")
     let record = try table.insert(["x": 1], id: "r")

@@ -141,6 +141,7 @@ import Testing
   }
 
   @Test func `a disk that fails a step says so, and goes on`() async throws {
+    var (strikes, uses) = (0, 0)
     for step in 1...24 {
       let bench = IdentityBench(seed: 3)
       let (a, b) = (try bench.open("a"), try bench.open("b"))
@@ -152,6 +153,7 @@ import Testing
         try a.addPhoto("r", bytes(1))
         try await a.exchange()
       } catch {}
+      strikes += disk.strikeCount
       disk.heal()
       var device = a
       do throws(CairnError) { try device.sync() } catch {
@@ -162,6 +164,8 @@ import Testing
       #expect(try await bench.settle([device, b]), "step \(step)")
       try await expectWhole(b, "step \(step)")
       #expect(try b.ids() == device.ids(), "step \(step)")
+      uses += try b.attachments().count
     }
+    #expect(strikes > 7 && uses > 0)
   }
 }

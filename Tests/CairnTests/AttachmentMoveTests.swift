@@ -181,13 +181,15 @@ import Testing
 
   @Test func `compaction, joining and reopening keep references and contents`() async throws {
     let bench = IdentityBench()
-    bench.options.segmentBytes = 2000
+    bench.options.tuning.segmentBytes = 300
     let (a, b) = (try bench.open("a"), try bench.open("b"))
     for index in 0..<10 {
       try a.addPhoto("a\(index)", sample(UInt64(index), 500))
       try b.addPhoto("b\(index)", sample(UInt64(100 + index), 500))
       if index % 3 == 0 { try a.compact() }
     }
+    let log = bench.disk("a").paths().filter { $0.contains("/log/") && $0.hasSuffix(".seg") }
+    try #require(log.count > 1)
     #expect(try await bench.settle([a, b]))
     try bench.expectEqual([a, b])
     for device in [a, b] { try await expectAll(device, 20) }

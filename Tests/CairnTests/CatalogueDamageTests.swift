@@ -84,14 +84,18 @@ import Testing
     for (root, path) in [("b", "/b/MIGRATION"), ("l", "/l/MIGRATION")] {
       let good = try #require(bench.disk.bytes(path))
       let killed = bench.disk.snapshot()
+      var refused = 0
       for bytes in Self.spoiled(good) {
         bench.use(killed.snapshot())
         try bench.disk.setBytes(path, bytes)
         let manager = root == "b" ? bench.manager("b") : bench.local("l")
-        _ = failure { _ = try manager.listDatastores() }
+        let error = failure { _ = try manager.listDatastores() }
+        let isRefusal = error?.code == .corrupt || error?.code == .needsNewerVersion
+        if isRefusal, error?.file == path { refused += 1 }
         let copies = ["/l/p-n/CURRENT", "/b/p-n/CURRENT"].compactMap { bench.disk.bytes($0) }
         #expect(!copies.isEmpty, "all copies are gone")
       }
+      #expect(refused > good.count * 2)
       bench.use(killed)
     }
   }

@@ -218,6 +218,52 @@ import Testing
     #expect(try await a.content("n") == ["offline"])
   }
 
+  /// The journal may be there although its writing has failed in the end: then it counts.
+  @Test func `nor is it lost by a disk that fails at any step`() async throws {
+    var failures = 0
+    for step in 1...1000 {
+      let bench = CatalogueBench()
+      let a = bench.manager("a")
+      try await a.with("n") { try $0.add("a") }
+      try await a.refresh()
+      try a.deleteDatastore("n")
+      try await a.refresh()
+      let datastore = try bench.manager("c").openOrCreateDatastore("n")
+      try datastore.add("offline")
+      try datastore.close()
+      bench.disk.failAt(operation: bench.disk.operations + step, reason: .io(errno: 5))
+      _ = await bench.manager("c").refreshError()
+      bench.disk.heal()
+      if bench.disk.strikeCount == 0 { break }
+      failures += 1
+      for _ in 0..<2 { try await bench.manager("c").refresh() }
+      let content = try await bench.manager("c").content("n")
+      #expect(content == ["offline"], "step \(step): \(bench.disk.strikes)")
+    }
+    #expect(failures > 20)
+  }
+
+  @Test func `nor does a restore end with an error that it has got over`() async throws {
+    let (a, b) = try await pair()
+    try a.deleteDatastore("n")
+    try await a.refresh()
+    #expect(try await b.refresh().deleted == ["n"])
+    let copy = try #require(try b.trashedDatastores().first)
+    // The journal has its name, and the sync of that fails.
+    let disk = bench.disk
+    disk.intercept { step in
+      if step.target == "/b/MIGRATION", disk.strikeCount == 0 {
+        disk.failAt(operation: step.number + 1, reason: .io(errno: 5))
+      }
+      return nil
+    }
+    try b.restore(copy)
+    disk.heal()
+    #expect(disk.strikes.map(\.verb) == ["sync"] && disk.strikes.map(\.path) == ["/b"])
+    #expect(!bench.files("/b").contains("MIGRATION"))
+    #expect(try await b.content("n") == ["a", "b"])
+  }
+
   @Test func `what can't be kept just now waits for its time`() async throws {
     let (a, _) = try await pair()
     try a.deleteDatastore("n")

@@ -180,8 +180,14 @@ import Testing
     let a = bench.manager("a")
     try await a.with("n")
     let lock = try bench.disk.lock("/a/EXCHANGE.LOCK")
+    let tries = Shared(0)
+    bench.disk.intercept { operation in
+      let isTry = operation.verb == "lock" && operation.path == "/a/EXCHANGE.LOCK"
+      if isTry { tries.withLock { $0 += 1 } }
+      return nil
+    }
     async let report = a.refresh()
-    for _ in 0..<20 { await Task.yield() }
+    while tries.withLock({ $0 }) < 2, bench.catalogues == [] { await Task.yield() }
     #expect(bench.catalogues == [], "nothing is written while another one may be writing")
     lock.unlock()
     #expect(try await report.hasPublished)

@@ -120,16 +120,20 @@ struct FolderKindTests {
     let path = bench.shared + "/" + bench.head(a)
     let identity = DatastoreManager.identity(of: bench.id, generation: 0)
     var head = try Head(try bench.read(path), name: path, datastore: identity)
-    head.superseded = names.map { Head.Superseded(name: $0, time: 0) }
+    // An old snapshot may go, which tells that the list is gone by.
+    let old: String = FileName.sharedSnapshot(5)
+    head.superseded = (names + [old]).map { Head.Superseded(name: $0, time: 0) }
     try a.close()
     try bench.write(path, head.encoded())
     let before = try bench.names(bench.shared)
+    try bench.write(bench.shared + "/" + old, [1, 2, 3])
     a = try bench.open("a")
     for index in 0..<3 {
       try a.add("more\(index)")
       #expect(try await a.pull().problems == [])
     }
-    #expect(Set(try bench.names(bench.shared)).isSuperset(of: before))
+    let left = try bench.names(bench.shared)
+    #expect(Set(left).isSuperset(of: before) && !left.contains(old))
     #expect(try bench.names(bench.folder) == ["cairn.json", "p-notes"])
     #expect(try bench.read(bench.place.path + "/keep") == [1, 2, 3])
   }

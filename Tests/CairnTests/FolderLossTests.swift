@@ -108,9 +108,9 @@ import Testing
     try await settle([a, b])
     // Its owner never comes back.
     try a.close()
-    for file in try bench.names(bench.shared, ".seg") where file.hasPrefix(a.device) {
-      try bench.remove(bench.shared + "/" + file)
-    }
+    let lost = try bench.segments(a)
+    try #require(lost.count == 3)
+    for file in lost { try bench.remove(bench.shared + "/" + file) }
     let c = try bench.open("c")
     try change(c, "c")
     try await settle([c, b])
@@ -221,7 +221,8 @@ import Testing
 
   @Test func `a local datastore has no folder to repair`() async throws {
     let local = try DatastoreManager(root: bench.root("local")).openDefaultDatastore()
-    await #expect(throws: CairnError.self) { try await local.repairFolder() }
+    let error = await #expect(throws: CairnError.self) { try await local.repairFolder() }
+    #expect(error?.code == .invalidOperation)
   }
 
   // MARK: heads

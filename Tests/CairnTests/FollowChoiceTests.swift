@@ -199,7 +199,10 @@ import Testing
     let never = try await bench.follow("never", FollowPolicy(attachments: .never))
     #expect(try await never.pull().fetchedAttachments == 0)
     #expect(try never.datastore.photo("p0").state == .remote)
-    await #expect(throws: CairnError.self) { try await never.datastore.photo("p0").fetch() }
+    let refused = await #expect(throws: CairnError.self) {
+      try await never.datastore.photo("p0").fetch()
+    }
+    #expect(refused?.code == .disallowed)
 
     let demand = try await bench.follow("demand", FollowPolicy(attachments: .onDemand))
     try await demand.pull()

@@ -154,6 +154,7 @@ import Testing
     #expect(try content(first.datastore) == content(a))
     try first.close()
     let second = try await bench.follow("follower", policy(.except(["u"])))
+    #expect(second.datastore.exchanger?.following?.mustRebuild == true)
     #expect(try await !second.pull().isRejoining)
     #expect(second.datastore.exchanger?.following?.mustRebuild == false)
     #expect(try content(second.datastore) == content(a) && second.datastore.recordCount == 20)

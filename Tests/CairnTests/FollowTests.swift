@@ -119,8 +119,9 @@ import Testing
     #expect(!copy.isWritable && copy.effectiveRole == .viewer && copy.unsyncedChangesSize == 0)
     #expect(try copy.sync().committed == false)
     #expect(try content(copy) == content(a))
-    await #expect(throws: CairnError.self) { try await copy.repairFolder() }
-    await #expect(throws: CairnError.self) { try await copy.manager.refresh() }
+    let repair = await #expect(throws: CairnError.self) { try await copy.repairFolder() }
+    let list = await #expect(throws: CairnError.self) { try await copy.manager.refresh() }
+    #expect(repair?.code == .readOnly && list?.code == .readOnly)
     try copy.compact()
     try follower.close()
     let again = try await bench.follow()
@@ -266,7 +267,8 @@ import Testing
     #expect(await bench.followError("folder/inside")?.code == .parent)
     #expect(await bench.followError("a")?.code == .exists, "a member's root")
     let wrong = FollowPolicy(tables: .only(["no such id!"]))
-    await #expect(throws: CairnError.self) { try await bench.follow("x", wrong) }
+    let refused = await #expect(throws: CairnError.self) { try await bench.follow("x", wrong) }
+    #expect(refused?.code == .illegalArgument)
     #expect(try bench.names(bench.place.path).sorted() == ["a", "folder"], "nothing is left")
     let follower = try await bench.follow()
     #expect(await bench.followError()?.code == .alreadyOpen)

@@ -56,8 +56,10 @@ import Testing
     try datastore.close()
   }
 
-  /// Its own head, come back with its nonce and other numbers.
-  private func ownHead(_ change: (inout Head) -> Void) async throws -> ExchangeReport {
+  /// Its own head, come back with its nonce and other numbers, and the one that takes its place.
+  private func ownHead(
+    _ change: (inout Head) -> Void
+  ) async throws -> (report: ExchangeReport, head: Head) {
     let (bench, datastore) = try await bench()
     let path = Self.shared + datastore.device + ".head"
     let bytes = try #require(bench.disk.bytes(path))
@@ -72,23 +74,27 @@ import Testing
     let report = try await again.exchange()
     #expect(try again.ids() == ["mine", "more"])
     try again.close()
-    return report
+    let written = try #require(bench.disk.bytes(path))
+    return (report, try Head(written, name: path, datastore: Self.identity))
   }
 
   @Test func `an own head at the last generation is written again`() async throws {
-    _ = try await ownHead { $0.generation = .max }
-    let report = try await ownHead { $0.generation = ByteReader.counterMax - 1 }
-    #expect(report.complaints.isEmpty)
+    let last = try await ownHead { $0.generation = .max }
+    #expect(last.head.last == 2)
+    let next = try await ownHead { $0.generation = ByteReader.counterMax - 1 }
+    #expect(next.report.complaints.isEmpty)
+    #expect(next.head.last == 2 && next.head.generation == ByteReader.counterMax)
   }
 
   @Test func `a snapshot that was replaced before time began is dropped`() async throws {
-    let report = try await ownHead {
+    let found = try await ownHead {
       $0.superseded = [
         Head.Superseded(name: FileName.sharedSnapshot(5), time: .min),
         Head.Superseded(name: "x", time: .max),
       ]
     }
-    #expect(report.complaints.isEmpty)
+    #expect(found.report.complaints.isEmpty)
+    #expect(found.head.superseded.map(\.name) == ["x"], "that one is still to come")
   }
 
   @Test func `a name in the inbox that promises all deltas there can be is none`() async throws {

@@ -48,6 +48,21 @@ import Testing
     #expect(try accounts.linkedAccounts == [linked])
   }
 
+  /// The lock of a root is taken once, by whatever path it is reached again.
+  @Test func `local datastores are moved into a root that is a link`() throws {
+    let local = try DatastoreManager(root: place.path("local"))
+    let datastore = try local.openOrCreateDatastore("n")
+    try datastore.add("r")
+    try datastore.close()
+    let linked = try DatastoreManager(root: place.path("other"), account: account("folder"))
+    #expect(try local.migrate(to: linked).datastores.map(\.id) == ["n"])
+    #expect(try PosixDisk().list(place.path("local")).map(\.name) == ["MIGRATION.LOCK"])
+    #expect(try PosixDisk().info(place.path("apart/MIGRATION")) == nil)
+    let moved = try linked.openDatastore("n")
+    #expect(try moved.ids() == ["r"])
+    try moved.close()
+  }
+
   /// Behind a link the system goes up from where that leads: `deep/..` is the folder.
   @Test func `a step up behind a link is taken where the system takes it`() throws {
     let error = #expect(throws: CairnError.self) {

@@ -115,10 +115,62 @@ import Testing
       disk.failAt(operation: disk.operations + step, reason: .noSpace)
       do { try await work(device) } catch { failures += 1 }
       disk.heal()
-      do throws(CairnError) { try await device.store.close() } catch {}
-      for remote in device.remotes.values { do throws(CairnError) { try remote.close() } catch {} }
+      await letGo(device)
       try await goOn(bench, "step \(step) fails")
     }
     #expect(failures > 10, "most steps are of the work, and their failures are told")
+  }
+
+  /// Closes what a device has, whatever its disk says to that.
+  private func letGo(_ device: MappingDevice) async {
+    do throws(CairnError) { try await device.store.close() } catch {}
+    for remote in device.remotes.values { do throws(CairnError) { try remote.close() } catch {} }
+  }
+
+  private func editLate(_ device: MappingDevice) async throws {
+    try await device.update("n") { ($0.text, $0.stars) = ($0.text + " late", $0.stars + 1000) }
+  }
+
+  @Test func `an edit after a round in which the disk has failed a step is there, once`()
+    async throws
+  {
+    let scene = try await Scene()
+    var failures = 0
+    for step in 1...1000 {
+      let comment: Comment = "step \(step) fails"
+      let bench = scene.bench(scene.home.snapshot(), scene.folder.snapshot())
+      let disk = bench.disk("a")
+      var a = try await bench.open("a", [Self.mapping])
+      disk.failAt(operation: disk.operations + step, reason: .noSpace)
+      var code: CairnError.Code?
+      do { _ = try await a.exchange() } catch { code = (error as? CairnError)?.code }
+      let isOver = disk.strikeCount == 0
+      disk.heal()
+      if code != nil { failures += 1 }
+      var isEdited = true
+      do { try await editLate(a) } catch {
+        try #require((error as? CairnError)?.code == .syncFailed, comment)
+        isEdited = false
+      }
+      if code == .syncFailed {
+        // What such a disk has is known to those only who open it anew.
+        await letGo(a)
+        a = try await bench.open("a", [Self.mapping])
+        if !isEdited { try await editLate(a) }
+      } else {
+        try #require(isEdited, comment)
+      }
+      while a.store.resume() > 0 {}
+      let b = try await bench.open("b", [Self.mapping])
+      #expect(try await bench.settle([a, b]), comment)
+      for device in [a, b] {
+        let note = try #require(try device.note("n"), comment)
+        #expect(note.text.split(separator: " ").sorted() == ["a", "b", "late", "w"], comment)
+        #expect(note.stars == 1111, comment)
+        #expect(device.store.outbox == OutboxStatus(), comment)
+      }
+      if isOver { break }
+    }
+    #expect(failures > 10)
   }
 }

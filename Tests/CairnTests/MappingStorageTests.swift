@@ -117,6 +117,43 @@ import Testing
     #expect(numbers.last == .int(Int64(count) + 1) && numbers.first == .int(8))
   }
 
+  /// With the id "1" it is called like a note with the id "old/1".
+  struct OldNote: TableModel, Equatable {
+    static let table = "notes/old"
+    var text: String
+  }
+
+  @Test func `an object is not taken for one of another table whose name and id look alike`()
+    async throws
+  {
+    let bench = MappingBench()
+    let mappings: [ObjectMapping] = [MappingBench.note, .synced(OldNote.self)]
+    let a = try await bench.open("a", mappings)
+    let b = try await bench.open("b", mappings)
+    try await a.store.write { objects throws(CairnError) in
+      try objects.insert(Note(text: "first"), id: "old/1")
+      try objects.insert(OldNote(text: "first"), id: "1")
+    }
+    #expect(try await bench.settle([a, b]))
+    try await a.store.write { objects throws(CairnError) in
+      try objects.update(Note.self, "old/1") { $0.text = "new" }
+      try objects.update(OldNote.self, "1") { $0.text = "new" }
+    }
+    #expect(try await bench.settle([a, b]))
+    let (oldOfA, oldOfB) = (try a.store.objects(OldNote.self), try b.store.objects(OldNote.self))
+    #expect(try b.note("old/1") == Note(text: "new"))
+    #expect(try oldOfB.get("1") == OldNote(text: "new"))
+    try await b.delete("old/1")
+    #expect(try await bench.settle([b, a]))
+    #expect(try a.note("old/1") == nil)
+    #expect(try oldOfA.get("1") == OldNote(text: "new"))
+    try await b.store.write { objects throws(CairnError) in
+      try objects.delete(OldNote.self, "1")
+    }
+    #expect(try await bench.settle([b, a]))
+    #expect(try oldOfA.count == 0)
+  }
+
   @Test func `a datastore has one object store`() async throws {
     let bench = MappingBench()
     let device = try await bench.open("a")

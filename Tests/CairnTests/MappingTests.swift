@@ -141,6 +141,7 @@ import Testing
     #expect(try await a.queue() == [["+n"]])
     _ = try await a.exchange()
     #expect(try a.main.tables().map(\.id) == ["notes"])
+    #expect(bench.folder("main").paths().contains { $0.hasSuffix(".seg") }, "it has published")
     let secret = Array("between us".utf8)
     for folder in bench.folders.values {
       for path in folder.paths() {
@@ -167,13 +168,14 @@ import Testing
   @Test func `a write that throws leaves nothing behind`() async throws {
     let device = try await MappingBench().open("a")
     try await device.insert(Note(text: "one"), "n")
-    await #expect(throws: CairnError.self) {
+    let error = await #expect(throws: CairnError.self) {
       try await device.store.write { objects throws(CairnError) in
         try objects.update(Note.self, "n") { $0.text = "two" }
         try objects.insert(Draft(text: "x"), id: "d")
         throw CairnError(.cancelled, "no")
       }
     }
+    #expect(error?.code == .cancelled, "it came that far")
     #expect(try device.note("n")?.text == "one")
     #expect(try device.store.objects(Draft.self).count == 0)
     #expect(try await device.queue() == [["+n"]])

@@ -110,16 +110,21 @@ import Testing
     }
     try await device.close()
     let before = bench.disk("a").snapshot()
+    // A copy counts its steps anew.
+    let whole = before.snapshot()
+    bench.use(whole, for: "a")
     device = try await bench.open("a", [mapping(2)], version: MappingVersion("2"))
-    let count = bench.disk("a").operations
+    let count = whole.operations
     #expect(device.store.outbox.queued > 1, "in parts that fit")
-    for step in stride(from: before.operations + 1, through: count, by: 7) {
+    var cuts = 0
+    for step in 1...count {
       let home = before.snapshot()
       bench.use(home, for: "a")
       home.powerOff(before: step)
       do {
         _ = try await bench.open("a", [mapping(2)], version: MappingVersion("2"))
       } catch { try #require(home.isOff, "\(error)") }
+      if home.isOff { cuts += 1 }
       bench.use(home.crash(keep: .subset(UInt64(step))), for: "a")
       device = try await bench.open("a", [mapping(2)], version: MappingVersion("2"))
       let fields = try await device.queue().joined()
@@ -130,6 +135,7 @@ import Testing
       #expect(!told.all.contains(.population(info: [:])), "once it is done it is done")
       #expect(try await device.queue().joined().count == 40)
     }
+    #expect(cuts > 1 && cuts > count / 2)
   }
 
   @Test func `what is enumerated goes up in sets that can be uploaded`() async throws {

@@ -213,6 +213,21 @@ import Testing
     #expect(try bench.local("l").migrate(to: bench.manager("a")).datastores == [])
   }
 
+  @Test func `an account's copy that has lost its CURRENT is not taken for none`() async throws {
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    try await local.with("n") { try $0.add("mine") }
+    try await a.with("n") { try $0.add("theirs") }
+    try bench.disk.remove("/a/p-n/CURRENT")
+    let before = bench.files("/a/p-n")
+    let error = failure { try local.migrate(to: a) }
+    #expect(error?.code == .corrupt && error?.file == "/a/p-n/CURRENT")
+    #expect(bench.files("/a/p-n") == before && bench.files("/a/trash") == [])
+    #expect(try local.ids() == ["n"])
+    _ = try await a.repairDatastore("n")
+    #expect(try local.migrate(to: a).datastores.map(\.id) == ["n"])
+    #expect(try await a.content("n") == ["mine", "theirs"])
+  }
+
   // MARK: crashes
 
   /// A local root with two datastores, and an account with a copy of one of them.
@@ -313,6 +328,42 @@ import Testing
         }
       }
     }
+  }
+
+  /// No later sync makes durable what a failed one has lost, and nobody sees that it has.
+  @Test func `what was moved is there after a power cut, also if a name failed to become durable`()
+    async throws
+  {
+    let count = try Self.steps(of: try await Self.prepared())
+    var failures = 0
+    for step in 1...count {
+      let bench = try await Self.prepared()
+      bench.disk.failAt(operation: bench.disk.operations + step, reason: .io(errno: 5))
+      do { try bench.local("l").migrate(to: bench.manager("a")) } catch {}
+      bench.disk.heal()
+      guard let strike = bench.disk.strikes.last, strike.verb == "sync",
+        try bench.disk.info(strike.path)?.kind == .directory
+      else { continue }
+      failures += 1
+      do {
+        try Self.check(bench, failures % 2)
+        bench.crash(.nothingUnsynced)
+        let (local, a) = (bench.local("l"), bench.manager("a"))
+        let atHome: [[String: Value]?] = [
+          try Self.fields(local, "both"), try Self.fields(local, "only"),
+        ]
+        let inAccount: [[String: Value]?] = [
+          try Self.fields(a, "both"), try Self.fields(a, "only"),
+        ]
+        try Difference.demand(
+          atHome == [nil, nil] && inAccount == [Self.merged, ["n": 5]],
+          "after the power cut \(atHome) and \(inAccount)")
+      } catch {
+        Issue.record("the sync of \(strike.path) failed at step \(step): \(error)")
+        return
+      }
+    }
+    #expect(failures > 10)
   }
 
   /// The app is killed in the middle of a move, when a file is there.

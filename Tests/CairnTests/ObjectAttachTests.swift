@@ -120,6 +120,32 @@ import Testing
     #expect(device.store.outbox.pending == 0)
   }
 
+  @Test func `a new object does not become the record that another one is attached to`()
+    async throws
+  {
+    let device = try await MappingBench().open("a")
+    try device.main.table("notes").insert(["text": "old data", "stars": 2, "tags": []], id: "r")
+    try device.main.sync()
+    try await attach(device, "z", to: "r", uploads: false)
+    let old = Note(text: "old data", stars: 2)
+    let error = await #expect(throws: CairnError.self) {
+      try await device.insert(Note(text: "new"), "r")
+    }
+    #expect(error?.code == .exists && error?.id == "r")
+    #expect(try device.notes() == ["z": old])
+    #expect(device.store.outbox == OutboxStatus())
+    _ = try await device.exchange()
+    #expect(try device.record("r") == ["text": "old data", "stars": 2, "tags": []])
+    // When the other one lets go of it in the same write it does.
+    try await device.store.write { objects throws(CairnError) in
+      try objects.insert(Note(text: "new"), id: "r")
+      try objects.detach(Note.self, "z", deletesRecord: false)
+    }
+    _ = try await device.exchange()
+    #expect(try device.record("r")?["text"] == "new")
+    #expect(try device.notes() == ["r": Note(text: "new"), "z": old])
+  }
+
   @Test(arguments: [true, false])
   func `a detached object stays here, and its record as long as it is wanted`(
     deletes: Bool

@@ -92,4 +92,85 @@ import Testing
     #expect(try await bench.settle([again, b]))
     #expect(try b.notes().mapValues(\.text) == ["n": "new"])
   }
+
+  // MARK: committed and not noted
+
+  /// A device whose note "n" has the text "a" and 15 stars pending, and "w" and 5 in the folder.
+  private func edited(_ bench: MappingBench) async throws -> MappingDevice {
+    let device = try await open(bench)
+    try await device.insert(Note(text: "w", stars: 5), "n")
+    _ = try await device.exchange()
+    try await device.update("n") { ($0.text, $0.stars) = ("a", 15) }
+    return device
+  }
+
+  /// From now on steps of the log in a directory fail, once the datastore has the text "a".
+  private func fail(
+    _ bench: MappingBench, _ main: Datastore, _ verb: String, in directory: String
+  ) {
+    bench.disk("a").intercept { step in
+      guard step.verb == verb, step.path.hasPrefix(directory), step.path.hasSuffix(".seg"),
+        (try? main.table("notes").record("n")?.string("text")) == "a"
+      else { return nil }
+      return .noSpace
+    }
+  }
+
+  @Test func `an edit of what is committed and could not be noted is made on top of that`()
+    async throws
+  {
+    let bench = MappingBench()
+    let a = try await edited(bench)
+    fail(bench, try a.main, "write", in: "/local/")
+    let error = await #expect(throws: CairnError.self) { _ = try await a.exchange() }
+    bench.disk("a").intercept(nil)
+    #expect(error?.code == .diskSpace)
+    var status = OutboxStatus()
+    (status.queued, status.suspendCount) = (1, 1)
+    #expect(a.store.outbox == status)
+    #expect(try a.record("n") == ["text": "a", "stars": 15])
+    try await a.update("n") { ($0.text, $0.stars) = ("b", $0.stars + 1) }
+    (status.queued, status.inFlight) = (1, 1)
+    #expect(a.store.outbox == status)
+    let change = try await a.store.pendingChangeSets().last?.changes.first
+    #expect(change?.originals == ["text": "a", "stars": 15])
+    a.store.resume()
+    #expect(try await a.exchange().arrived.count == 2)
+    #expect(try a.note("n") == Note(text: "b", stars: 16))
+    #expect(try a.record("n") == ["text": "b", "stars": 16])
+    #expect(a.store.outbox == OutboxStatus())
+  }
+
+  @Test func `an edit on top of what may be committed is refused until that is known`()
+    async throws
+  {
+    let bench = MappingBench()
+    let a = try await edited(bench)
+    fail(bench, try a.main, "sync", in: "/main/")
+    let error = await #expect(throws: CairnError.self) { _ = try await a.exchange() }
+    bench.disk("a").intercept(nil)
+    #expect(error?.code == .syncFailed)
+    let refusal = await #expect(throws: CairnError.self) {
+      try await a.update("n") { $0.stars += 1 }
+    }
+    #expect(refusal?.code == .syncFailed)
+    #expect(try a.note("n") == Note(text: "a", stars: 15))
+    // What has nothing to do with it goes on.
+    try await a.store.write { objects throws(CairnError) in
+      try objects.insert(MappingBench.Draft(text: "here"), id: "d")
+    }
+    try await a.store.close()
+    // It says once more that its disk has failed.
+    for remote in a.remotes.values { try? remote.close() }
+
+    let again = try await bench.open("a")
+    #expect(again.store.outbox.queued == 0)
+    try await again.update("n") { $0.stars += 1 }
+    let b = try await bench.open("b")
+    #expect(try await bench.settle([again, b]))
+    for device in [again, b] {
+      #expect(try device.note("n") == Note(text: "a", stars: 16))
+      #expect(device.store.outbox == OutboxStatus())
+    }
+  }
 }

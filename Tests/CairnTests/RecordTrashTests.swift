@@ -39,7 +39,7 @@ import Testing
     #expect(try a.trash.list().isEmpty, "own deletes are not in it")
     try b.trash.restore(record)
     #expect(try b.trash.list().map(\.id.description) == ["r2"])
-    #expect(throws: CairnError.self) { try b.trash.restore(record) }
+    #expect(code { try b.trash.restore(record) } == .exists)
     #expect(try b.trash.restoreAll() == 1)
     try b.sync()
     try await b.exchange()
@@ -71,6 +71,7 @@ import Testing
     try await a.exchange()
     try await b.pull()
     #expect(try b.trash.list().isEmpty)
+    #expect(try b.table("t").record("r3")?.fields == ["n": 5])
   }
 
   @Test func `of a record that was deleted twice it has what was there last`() async throws {
@@ -119,6 +120,7 @@ import Testing
     try a.sync()
     try await a.exchange()
     try await b.pull()
+    #expect(try b.table("t").record("r3") == nil)
     #expect(try b.trash.list().isEmpty)
     #expect(try bench.names(bench.root("b") + "/p-notes/trash") == [])
   }

@@ -196,10 +196,14 @@ import Testing
     _ = try makeLocal(20)
     let manager = try bench.local()
     let datastore = try manager.openDatastore("notes")
-    await #expect(throws: CairnError.self) { try await manager.repairDatastore("notes") }
+    func refusal(_ id: String) async -> CairnError.Code? {
+      let error = await #expect(throws: CairnError.self) { try await manager.repairDatastore(id) }
+      return error?.code
+    }
+    #expect(await refusal("notes") == .alreadyOpen)
     try datastore.close()
-    await #expect(throws: CairnError.self) { try await manager.repairDatastore("none") }
-    await #expect(throws: CairnError.self) { try await manager.repairDatastore("../notes") }
+    #expect(await refusal("none") == .notFound)
+    #expect(await refusal("../notes") == .illegalArgument)
   }
 
   @Test func `files of a newer version are not guessed at`() async throws {
@@ -468,7 +472,7 @@ import Testing
     _ = try await manager.repairDatastore("notes")
     let kept = try #require(try manager.trashedDatastores().first)
     #expect(kept.id == "notes" && kept.reason?.contains("block 0 is damaged") == true)
-    #expect(throws: CairnError.self) { try manager.restore(kept) }
+    #expect(code { try manager.restore(kept) } == .exists)
     try manager.deleteDatastore("notes")
     try manager.restore(kept)
     #expect(try bench.image(store) == image)

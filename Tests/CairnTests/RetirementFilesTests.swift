@@ -65,7 +65,7 @@ import Testing
   @Test func `what a compaction drops between two syncs of a return is taken from the folder`()
     async throws
   {
-    bench.options.segmentBytes = 600
+    bench.options.tuning.segmentBytes = 600
     let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
     try a.add("begin")
     try await bench.settle([a, b, away])
@@ -78,8 +78,14 @@ import Testing
     try away.sync()
     for number in 0..<9 { try away.add("later\(number)") }
     #expect(try await away.exchange().isRejoining)
+    func log() -> [String] {
+      bench.disk("away").paths().filter { $0.hasPrefix("/root/p-notes/log/") }
+    }
+    let before = log()
     try away.compact()
+    #expect(!Set(before).isSubset(of: log()), "some of what is to be taken along is gone")
     try away.sync()
+    #expect(away.device == name)
     #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
     #expect(away.device != name)
     try bench.expectEqual([a, b, away])

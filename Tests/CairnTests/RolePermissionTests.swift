@@ -227,6 +227,7 @@ import Testing
     try ann.setDefaultRule(.max)
     try await bench.send(ann, to: bob)
     try ann.setRole(.viewer, for: .user("carl"))
+    try ann.setRole(.viewer, for: .user("eve"))
     try ann.sync()
     // So that the two commits have different times.
     try await Task.sleep(for: .milliseconds(5))
@@ -235,6 +236,7 @@ import Testing
     try bob.setRole(.viewer, for: .user("carl"))
     try bob.setRole(.editor, for: .user("carl"))
     try bob.setRole(.viewer, for: .user("dora"))
+    try bob.setRole(.editor, for: .user("eve"))
     try bob.sync()
     for _ in 0..<2 {
       try await bench.send(ann, to: bob)
@@ -242,6 +244,8 @@ import Testing
     }
     // Bob wrote what was there before, which is no change: Ann's is the only one.
     #expect(try ann.role(for: .user("carl")) == .viewer)
+    // Both gave a role: the first counts, and not the greatest.
+    for datastore in [ann, bob] { #expect(try datastore.role(for: .user("eve")) == .viewer) }
     #expect(try ann.listRoles() == bob.listRoles())
   }
 

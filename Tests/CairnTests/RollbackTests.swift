@@ -5,7 +5,7 @@ import Testing
 
 /// Folders that go back to an older state, or lose files: what they have lost is published again.
 @Suite struct RollbackTests {
-  @Test(arguments: 0..<8)
+  @Test(arguments: 1..<8)
   func `a folder that was rolled back to any state gets back what it had`(step: Int) async throws {
     let bench = IdentityBench()
     let (a, c) = (try bench.open("a"), try bench.open("c"))
@@ -23,7 +23,6 @@ import Testing
     let before = try content(a)
     bench.clear(bench.folder)
     for path in old.paths() { try bench.folder.setBytes(path, old.bytes(path) ?? []) }
-    if step == 0 { return }
     var republished = 0
     for _ in 0..<4 {
       for device in [a, c] {

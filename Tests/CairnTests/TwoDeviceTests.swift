@@ -50,6 +50,12 @@ import TestSupport
     #expect(result.conflicts.count == 1)
     #expect(result.conflicts.first?.visible == 2)
     #expect(result.conflicts.first?.losers.map(\.value) == [3])
+    try await devices.b.exchange()
+    try await devices.a.exchange()
+    let other = try devices.a.sync()
+    #expect(other.conflicts.count == 1)
+    #expect(other.conflicts.first?.visible == 2)
+    #expect(other.conflicts.first?.losers.map(\.value) == [3])
     try await devices.meet()
     #expect(try content(devices.a) == content(devices.b))
   }

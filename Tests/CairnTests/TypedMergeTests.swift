@@ -137,6 +137,28 @@ import Testing
     #expect(try a.table["r"].listValues("things") == b.table["r"].listValues("things"))
   }
 
+  struct Scale: TableModel, Equatable {
+    static let table = "scales"
+    var things: Set<Double>
+  }
+
+  @Test func `an integer that another device takes out of a set stays out`() async throws {
+    let devices = try TwoDevices()
+    let a = try devices.a.table(of: Scale.self)
+    let b = try devices.b.table("scales")
+    try a.table.insert(fields: ["things": [1, 2]], id: "r")
+    try await devices.meet()
+    try a.update("r") { $0.things.insert(3) }
+    try devices.a.sync()
+    try await wait()
+    try b["r"].list("things").remove(at: 0)
+    try devices.b.sync()
+    try await devices.meet()
+    for datastore in [devices.a, devices.b] {
+      #expect(try datastore.table("scales")["r"].listValues("things") == [2, 3.0])
+    }
+  }
+
   // MARK: rules
 
   @Test func `rules are set with the table and reach other devices`() async throws {

@@ -74,12 +74,13 @@ import Testing
     let table = try bench.table(of: Item.self)
     try table.insert(item, id: "r")
     try bench.datastore.sync()
-    #expect(throws: CairnError.self) {
+    let error = #expect(throws: CairnError.self) {
       try table.update("r") {
         $0.count = 7
         $0.tags = ["c"] + $0.tags + [String(repeating: "x", count: 900)]
       }
     }
+    #expect(error?.code == .sizeLimit)
     #expect(try table.get("r") == item)
     #expect(bench.datastore.unsyncedChangesSize == 0)
   }
@@ -122,12 +123,13 @@ import Testing
   @Test func `an update that fails changes nothing`() throws {
     let before = try table.table["r"].fields
     let large = String(repeating: "x", count: 200_000)
-    #expect(throws: CairnError.self) {
+    let error = #expect(throws: CairnError.self) {
       try table.update("r") {
         $0.count = 7
         $0.name = large
       }
     }
+    #expect(error?.code == .sizeLimit)
     #expect(try table.table["r"].fields == before)
     #expect(pending == 0)
   }
@@ -185,7 +187,7 @@ import Testing
     try record.delete()
     try record.delete()
     #expect(try record.record.isDeleted)
-    #expect(throws: CairnError.self) { try record.update { $0.count = 6 } }
+    #expect(code { try record.update { $0.count = 6 } } == .deleted)
     #expect(record.value.count == 5)
   }
 }

@@ -22,4 +22,33 @@ struct VerifyMissingTests {
     #expect(problems.map(\.file) == [log + "/" + name])
     #expect(problems.allSatisfy { $0.isDamage })
   }
+
+  @Test func `so is a last one where all are in the snapshot`() async throws {
+    let bench = try FolderWorkbench()
+    bench.options.segmentBytes = 64 << 10
+    bench.options.compactsAutomatically = false
+    let datastore = try bench.open("A")
+    let random = SeededRandom(1)
+    for number in 0..<4 {
+      let bytes = random.bytes(50_000)
+      try datastore.table("t").insert(["x": .bytes(bytes)], id: RecordID("r\(number)"))
+      try datastore.sync()
+    }
+    try datastore.compact()
+    try datastore.close()
+    let log = bench.root("A") + "/p-\(bench.id)/log"
+    let names = try bench.names(log, ".seg")
+    try #require(names.count > 1)
+    let last = log + "/" + names[names.count - 1]
+    try bench.remove(last)
+    let error = #expect(throws: CairnError.self) { try bench.open("A") }
+    #expect(error?.code == .corrupt && error?.file == last)
+    let inspector = try DatastoreInspector(root: bench.root("A"), id: bench.id)
+    let problems = try inspector.verify().problems
+    inspector.close()
+    #expect(problems.map(\.file) == [last])
+    #expect(problems.allSatisfy { $0.isDamage })
+    let report = try await bench.manager("A").repairDatastore(bench.id)
+    #expect(report.losses.map(\.file) == [last] && report.records == 4)
+  }
 }

@@ -291,6 +291,59 @@ import Testing
     try store.datastore.close()
   }
 
+  /// What a copy of a cluster says of a document that others have the second revision of.
+  static let olderRows = [
+    #"{"id":"a","key":"a","value":{"rev":"1-a"},"doc":{"_id":"a","_rev":"1-a"}}"#,
+    #"{"id":"a","key":"a","value":{"rev":"1-a","deleted":true},"doc":null}"#,
+    #"{"key":"a","error":"not_found"}"#,
+  ]
+
+  /// A server that says this of a document until it is healed, and whose log begins then.
+  private func lagging(_ row: String) async throws -> (CouchWorld, MemoryCouch) {
+    let world = try await CouchWorld()
+    let memory = try #require(world.memory)
+    world.placeDocument("a", revision: "2-b")
+    memory.set { asked in
+      asked.path.hasSuffix("_all_docs")
+        ? .text(200, "{\"rows\":[\(row)]}", type: MemoryCouch.json) : nil
+    }
+    memory.server.clearLog()
+    return (world, memory)
+  }
+
+  @Test(arguments: ResumeTests.olderRows)
+  func `what a copy says that lags behind is asked for again by the next pull`(
+    _ row: String
+  ) async throws {
+    let (world, memory) = try await lagging(row)
+    let store = try world.store()
+    let follower = try world.follower(store)
+    let database = follower.database
+    try await follower.pull()
+    #expect(try database.document("a")?.revision == (row.contains("_rev") ? "1-a" : nil))
+    #expect(try database.sequence != nil)
+    #expect(try database.statistics().waitingDocuments == 1)
+    memory.heal()
+    #expect(try await follower.pull().documents == 1)
+    #expect(try database.document("a")?.revision == "2-b")
+    #expect(try database.statistics().waitingDocuments == 0)
+    #expect(memory.server.log.count { $0.hasSuffix("_all_docs") } == 2)
+    try store.datastore.close()
+  }
+
+  @Test(arguments: ResumeTests.olderRows)
+  func `what stays as it was said to be is asked for once more, and not for ever`(
+    _ row: String
+  ) async throws {
+    let (world, memory) = try await lagging(row)
+    let store = try world.store()
+    let follower = try world.follower(store)
+    for _ in 0..<3 { try await follower.pull() }
+    #expect(memory.server.log.count { $0.hasSuffix("_all_docs") } == 2)
+    #expect(try follower.database.statistics().waitingDocuments == 0)
+    try store.datastore.close()
+  }
+
   @Test func `a database made anew during a pull is found out by the next`() async throws {
     let (world, memory) = try await world()
     memory.set { asked in
@@ -387,8 +440,10 @@ import Testing
     await world.end()
   }
 
-  @Test(arguments: CouchPlace.all)
-  func `attachments whose document never came go with it`(_ place: CouchPlace) async throws {
+  @Test(arguments: CouchPlace.all, [true, false])
+  func `attachments whose document never came go with it`(
+    _ place: CouchPlace, isDeleted: Bool
+  ) async throws {
     let world = try await filled(place)
     let revision = try await world.put("e", "{}")
     let store = try world.store()
@@ -397,8 +452,10 @@ import Testing
     let stub = AttachmentStub(
       name: "x", type: "text/plain", length: 1, position: 1, digest: "md5-x")
     try follower.database.write([stub], "e", DocumentID.record("e"))
-    try await world.delete("e", revision)
-    try await follower.pull()
+    // Its next revision may have none, too.
+    if isDeleted { try await world.delete("e", revision) }
+    #expect(try await follower.pull().failedAttachments == 0)
+    #expect(try follower.database.ids().contains("e") == !isDeleted)
     #expect(try follower.database.attachmentsTable.count == 0)
     #expect(try follower.database.statistics().staleAttachments == 0)
     try store.datastore.close()

@@ -1,8 +1,11 @@
 import Cairn
+import CairnDisk
 import CairnHTTP
+import Synchronization
 import Testing
 
 @testable import CairnCouchDB
+@testable import TestServers
 
 /// What requests carry while a session begins, and after that.
 @Suite struct SessionLogInTests {
@@ -21,5 +24,101 @@ import Testing
     }
     cookies.end("AuthSession=two")
     #expect(try sent("GET", "/db/_changes") == ["Cookie: AuthSession=two"])
+  }
+
+  /// A server that wants a log-in, with one document.
+  private func world() async throws -> (CouchWorld, MemoryCouch) {
+    let world = try await CouchWorld()
+    try await world.put("a", "{}")
+    let memory = try #require(world.memory)
+    memory.setUser("ana", "new")
+    memory.server.clearLog()
+    return (world, memory)
+  }
+
+  @Test(arguments: ["old", nil] as [String?])
+  func `a log-in that is refused asks for credentials once more, and is made anew with those`(
+    _ first: String?
+  ) async throws {
+    let (world, memory) = try await world()
+    let calls = Lock(0)
+    let store = try world.store()
+    let follower = try world.follower(store) {
+      $0.usesSession = true
+      $0.server.credentials = .closure { () async throws(CairnError) -> Credentials? in
+        let count = calls.withLock { calls in
+          calls += 1
+          return calls
+        }
+        let password = count == 1 ? first : "new"
+        return password.map { Credentials.password(user: "ana", password: $0) }
+      }
+    }
+    #expect(try await follower.pull().documents == 1)
+    // Without any nobody tries to log in.
+    let logIns = first == nil ? 1 : 2
+    #expect(memory.server.log.count { $0 == "POST /_session" } == logIns)
+    #expect(calls.withLock { $0 } == 2)
+    // When the session has ended they are still good.
+    memory.endSessions()
+    #expect(try await follower.pull().documents == 0)
+    #expect(memory.server.log.count { $0 == "POST /_session" } == logIns + 1)
+    #expect(calls.withLock { $0 } == 2)
+    try store.datastore.close()
+  }
+
+  @Test func `a log-in that is refused twice is refused, and nothing else is asked`()
+    async throws
+  {
+    let (world, memory) = try await world()
+    let calls = Lock(0)
+    let store = try world.store()
+    let follower = try world.follower(store) {
+      $0.usesSession = true
+      $0.server.credentials = .closure { () async throws(CairnError) -> Credentials? in
+        let count = calls.withLock { calls in
+          calls += 1
+          return calls
+        }
+        return .password(user: "ana", password: "wrong \(count)")
+      }
+    }
+    await #expect { try await follower.pull() } throws: { ($0 as? CairnError)?.code == .auth }
+    #expect(memory.server.log == ["POST /_session", "POST /_session"])
+    #expect(calls.withLock { $0 } == 2)
+    try store.datastore.close()
+  }
+
+  @Test func `an abort does not wait for a source of credentials that takes its time`()
+    async throws
+  {
+    let (world, memory) = try await world()
+    let isAsked = Lock(false)
+    let mayEnd = Lock(false)
+    let hasEnded = Lock(false)
+    let store = try world.store()
+    let follower = try world.follower(store) {
+      $0.usesSession = true
+      $0.server.credentials = .closure { () async throws(CairnError) -> Credentials? in
+        isAsked.withLock { $0 = true }
+        // Whoever is cancelled. But a test that fails has an end, too.
+        for _ in 0..<100_000 where !mayEnd.withLock({ $0 }) { await Task.yield() }
+        hasEnded.withLock { $0 = true }
+        return .password(user: "ana", password: "new")
+      }
+    }
+    let pull = Task { () async -> CairnError.Code? in
+      do throws(CairnError) { _ = try await follower.pull() } catch { return error.code }
+      return nil
+    }
+    while !isAsked.withLock({ $0 }) { await Task.yield() }
+    follower.abort()
+    #expect(await pull.value == .cancelled)
+    #expect(!hasEnded.withLock { $0 })
+    #expect(memory.server.log == [])
+    // What it says after all is an answer for the next one.
+    mayEnd.withLock { $0 = true }
+    #expect(try await follower.pull().documents == 1)
+    try store.datastore.close()
   }
 }

@@ -146,21 +146,62 @@ import Testing
     #expect(other.count == 0)
   }
 
-  @Test(arguments: [Bench.Kind.webDAV, .s3], Bench.Act.allCases)
+  @Test(arguments: Bench.Kind.allCases, [301, 302, 307, 308])
   func `a redirection to another path of the same server is followed`(
-    _ kind: Bench.Kind, _ act: Bench.Act
+    _ kind: Bench.Kind, _ status: Int
   ) async throws {
     let bench = try await Bench(kind)
+    let origin = bench.server.origin
     bench.server.handle { asked in
       guard asked.path.hasPrefix("/old") else {
-        return .answer(307, [("Location", "/old" + asked.path)])
+        return .answer(status, [("Location", "/old" + asked.path)])
       }
       var asked = asked
       asked.path = String(asked.path.dropFirst(4))
+      if asked.method == "MOVE" {
+        // What is to be moved elsewhere is not here any more.
+        guard let target = asked["destination"], target.hasPrefix(origin + "/old/") else {
+          return .answer(404)
+        }
+        asked.message.headers.removeAll { $0.name.lowercased() == "destination" }
+        let path = String(target.dropFirst((origin + "/old").count))
+        asked.message.headers.append((name: "Destination", value: origin + path))
+      }
       return bench.good(asked)
     }
-    #expect(await bench.failure(act) == nil)
+    // What is sent in parts is nine MiB each time.
+    for act in Bench.Act.allCases where act != .writeParts || status == 307 {
+      #expect(await bench.failure(act) == nil, "\(act)")
+    }
+    #expect(bench.bytes("d/there.head") == nil)
+    // A directory that is not there yet is made there, too.
+    #expect(try await bench.folder.write("new/x.head", [6, 7, 8]).size == 3)
+    #expect(bench.bytes("new/x.head") == [6, 7, 8])
     #expect(bench.pauses.all == [])
+  }
+
+  @Test(arguments: [Bench.Kind.webDAV, .unknown])
+  func `a directory that is there may say so by a redirection to itself`(
+    _ kind: Bench.Kind
+  ) async throws {
+    let bench = try await Bench(kind)
+    let inner = "http://inner:8080/dav"
+    _ = try await bench.folder.write("e/a.head", [1])
+    // To its own path, or to one that only a proxy before the server knows.
+    for start in ["", bench.server.origin, inner] {
+      bench.server.handle { asked in
+        if asked.method == "MKCOL" { return .answer(301, [("Location", start + asked.path)]) }
+        return bench.good(asked)
+      }
+      // Nothing is remembered of it any more.
+      #expect(try await bench.folder.list("not-there") == [])
+      let (entry, log) = try await bench.server.requests {
+        try await bench.folder.write("e/a.head", [2, 3])
+      }
+      #expect(entry.size == 2)
+      #expect(log.first == "MKCOL /f/e/")
+      #expect(bench.bytes("e/a.head") == [2, 3])
+    }
   }
 
   @Test(arguments: Bench.Kind.allCases)

@@ -45,6 +45,23 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      ("/f/d/t", "/old/f/d/t", "/f/d/x", "/old/f/d/x"), ("/old/f/t", "/f/t", "/old/f/x", "/f/x"),
+      ("/dav/f/t", "/webdav/f/t", "/dav/f/x", "/webdav/f/x"),
+      // What has another name only begins alike, or is another file.
+      ("/ab/t", "/cb/t", "/abc/x", "/abc/x"), ("/f/t", "/f/u", "/f/x", "/f/x"),
+    ])
+  func `what is to be moved is moved to where the server leads`(
+    _ path: String, _ target: String, _ destination: String, _ expected: String
+  ) {
+    var request = HTTPRequest("MOVE", "https://host", path, accepted: [201])
+    request.headers = [("Destination", "https://host" + destination), ("Overwrite", "T")]
+    request.follow(to: target)
+    #expect(request.path == target)
+    #expect(request.headers.map(\.value) == ["https://host" + expected, "T"])
+  }
+
   @Test(arguments: ["GET", "PUT"])
   func `redirections that lead round in a circle come to an end`(_ method: String) async throws {
     let bench = try HTTPSessionTests.Bench { asked in

@@ -162,6 +162,67 @@ import Testing
     #expect(memory.bytes("f/d/a.snap") == bytes)
   }
 
+  @Test(arguments: ["InvalidPart", "InvalidPartOrder", "EntityTooSmall"])
+  func `parts that are refused by a success are not ended with again`(
+    _ code: String
+  ) async throws {
+    let bench = try Bench(MemoryS3.Manners(lateErrors: 1, lateCode: code))
+    let bytes = SeededRandom(3).bytes(2500)
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(error?.code == .request && error?.message.contains(code) == true)
+    #expect(bench.memory.uploads == [])
+    let (_, log) = try await bench.server.requests {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    let methods = log.map { $0.prefix(4) }
+    #expect(methods == ["POST", "PUT ", "PUT ", "PUT ", "POST", "GET ", "HEAD"])
+    #expect(bench.memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  @Test(arguments: [true, false])
+  func `an upload that is gone may be said to be so by a success`(
+    isComplete: Bool
+  ) async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    let bytes = SeededRandom(7).bytes(2500)
+    let ends = Shared(0)
+    bench.server.handle { asked in
+      guard asked.method == "POST", asked.query["uploadId"] != nil else {
+        return memory.answer(asked)
+      }
+      if !isComplete { memory.forgetUploads() }
+      let reply = memory.answer(asked)
+      ends.value += 1
+      // The answer to the first is lost.
+      if isComplete, ends.value == 1 { return .hangUp }
+      guard case .answer(404, let headers, let body) = reply else { return reply }
+      return .answer(200, headers, body)
+    }
+    if isComplete {
+      let (entry, log) = try await bench.server.requests {
+        try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      }
+      #expect(entry.size == 2500)
+      #expect(log.count { $0.hasPrefix("PUT ") } == 3)
+      #expect(ends.value == 2)
+    } else {
+      let error = await #expect(throws: CairnError.self) {
+        try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      }
+      #expect(error?.code == .network && ends.value == 1)
+      // And all of it is sent again.
+      bench.server.handle { memory.answer($0) }
+      let (_, log) = try await bench.server.requests {
+        try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+      }
+      #expect(log.count { $0.hasPrefix("PUT ") } == 3)
+    }
+    #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
   // MARK: clocks
 
   @Test func `a clock that was wrong and is set right signs by itself again`() async throws {

@@ -39,6 +39,16 @@ import Testing
     #expect(scratch.exists("root.settings"))
   }
 
+  @Test(arguments: ["folder", "user", "credentials", "certificates"])
+  func `an option that is remembered is one line of text`(_ option: String) throws {
+    let outcome = try scratch.cairn("set", "t", "a", "n=1", "--insert", "--\(option)", "/a\nb")
+    #expect(outcome.status == 2, "\(outcome)")
+    #expect(
+      outcome.errors.contains(
+        "--folder, --user, --credentials and --certificates hold one line of text each"))
+    #expect(!scratch.exists("root.settings"))
+  }
+
   @Test func `many commands may be the first at once`() throws {
     let folder = scratch.path("folder")
     let processes = try (0..<8).map { number in

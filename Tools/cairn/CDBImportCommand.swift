@@ -11,7 +11,8 @@ struct CDBImportCommand: ParsableCommand {
       JSON object with the record's fields, as cairn export and cairn cdb export write them; with \
       --field it is the value of that field, a string, or bytes where it is not UTF-8.
 
-      Nothing is half imported: all records are checked first.
+      All records are checked before anything is written. Many become several commits; if the disk \
+      or somebody ends it between two, those before stay: import again.
       """)
 
   @Argument(help: "Table to put the records into.")

@@ -7,11 +7,12 @@ struct DoctorCommand: AsyncParsableCommand {
     commandName: "doctor",
     abstract: "Says what is wrong here and which command mends it; changes nothing.",
     discussion: """
-      Looks at the root, at its datastores (all, or the one that is named) to the last byte, and \
-      at their files in the shared folder; a datastore that is damaged, or open in an app, is no \
-      obstacle. The root may be the directory of an app's accounts, or one in which somebody \
-      else's datastore is followed, too. Ends with 0 if there is nothing to be done, with 1 if \
-      there is.
+      Looks at the root, at its datastores (all, or the one that is named), and at their files in \
+      the shared folder. Of a datastore it reads the snapshot, the log, the trash, attachments, \
+      PUBLISHED, and what was fetched and waits to be merged, to the last byte; one that is \
+      damaged, or open in an app, is no obstacle. The root may be the directory of an app's \
+      accounts, or one in which somebody else's datastore is followed, too. Ends with 0 if there \
+      is nothing to be done, with 1 if there is.
       """)
 
   @Argument(help: "Id of a datastore (default: all).")

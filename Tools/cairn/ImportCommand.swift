@@ -7,15 +7,17 @@ struct ImportCommand: ParsableCommand {
     commandName: "import",
     abstract: "Puts CSV (with a header) or JSON lines into a table.",
     discussion: """
-      Nothing is half imported: the whole input is checked first, and an error names line and \
-      column. Rows whose record exists already change only the fields that differ.
+      The whole input is checked before anything is written, and an error names line and column. \
+      Rows whose record exists already change only the fields that differ.
 
       CSV: text in quotes is a string, bare text is an integer, a double, a boolean or else a \
       string; an empty cell is an absent field, but "" is an empty string in a file with a column \
       $id, which export has written. JSON lines: one object a line; arrays are lists, {"$date": \
       ms} dates, {"$bytes": "base 64"} bytes; null is an absent field.
 
-      Large inputs become several commits, each of them atomic.
+      Large inputs become several commits, each of them atomic. If the disk or somebody ends it \
+      between two, those before stay: import again with the same --key. Rows that no column gives \
+      an id are inserted once more then.
       """)
 
   @Argument(help: "Table to put the rows into.")

@@ -1,8 +1,9 @@
 import Cairn
 import CairnToolText
 
-/// Puts rows into a table so that nothing is half imported: all rows are read and checked, against
-/// each other and against the datastore's limits, before the first one is written.
+/// Puts rows into a table: all of them are read and checked, against each other and against the
+/// datastore's limits, before the first one is written. More than fits into one delta becomes
+/// several commits, of which the first ones stay if it ends between two.
 struct Importer {
   /// How many rows did what.
   struct Counts {

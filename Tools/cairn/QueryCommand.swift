@@ -8,7 +8,7 @@ struct QueryCommand: ParsableCommand {
     abstract: "Prints the records that meet conditions, in the order of their ids or sorted.",
     discussion: """
       Numbers match by value (1 matches 1.0), everything else its own type only. A field that a \
-      record does not have meets no condition, and sorts first.
+      record does not have meets no condition, and sorts first, with :desc last.
 
       \(FieldCondition.help)
 

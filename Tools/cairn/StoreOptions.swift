@@ -54,7 +54,8 @@ struct StoreOptions: ParsableArguments {
       settings.folder, settings.user, settings.credentials, settings.certificates,
     ] {
       if let value, value.isEmpty || value.contains(where: \.isNewline) {
-        throw ToolError.usage("--folder and --user hold one line of text each")
+        throw ToolError.usage(
+          "--folder, --user, --credentials and --certificates hold one line of text each")
       }
     }
     return settings

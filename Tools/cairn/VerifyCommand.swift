@@ -5,8 +5,11 @@ import CairnToolText
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Reads every byte of a datastore and checks it; changes nothing.",
+    abstract: "Reads what a datastore has to the last byte and checks it; changes nothing.",
     discussion: """
+      That is the snapshot, the log, the trash, attachments, PUBLISHED, and what was fetched and \
+      waits to be merged.
+
       Ends with 3 if anything is damaged, and says where and which command mends it.
       """)
 

@@ -19,7 +19,8 @@ package protocol RowReader {
 /// The column that holds the record's id when no other is named. No field can have that name.
 package let idColumn = "$id"
 
-private let nameRule = "1 to 64 of the characters A-Z a-z 0-9 - . _ + / ="
+private let nameRule =
+  "1 to 64 of the characters A-Z a-z 0-9 - . _ + / =, or a colon and up to 63 of these"
 
 extension RowReader {
   func checkedID(_ id: String, at offset: Int) throws(SyntaxError) -> String {

@@ -1,12 +1,13 @@
 /// Where credentials are kept. `FileCredentialStore` is the default; on a system with a keychain an
 /// app may give its `AccountManager` a store of its own that uses it.
 ///
-/// Calls come from any thread, one at a time for one account. Errors must not contain secrets.
+/// Calls come from any thread, several at a time, for one account too: each open datastore asks for
+/// itself. Errors must not contain secrets.
 ///
-/// A store asks the `AccountManager` that it belongs to, and that one's accounts, nothing: while it
-/// keeps or removes something the list of accounts is held, so that all other threads and processes
-/// that ask for it wait, and the store would wait for itself. For their sake it is quick, too, and
-/// asks no user.
+/// A store asks the `AccountManager` that it belongs to, and that one's accounts, nothing. While it
+/// keeps something the list of accounts is held, so that all other threads and processes that ask
+/// for it wait, and the store would wait for itself; while it removes something, whoever unlinks
+/// another account waits. For their sake it is quick, too, and asks no user.
 public protocol CredentialStore: Sendable {
   /// The credentials of the account with this id, nil if there are none.
   func credentials(for id: String) throws(CairnError) -> Credentials?

@@ -3,9 +3,11 @@ internal import CairnDisk
 internal import CairnLog
 internal import CairnMerge
 internal import CairnStore
+internal import Synchronization
 
 /// Finds the contents that nothing refers to: no record, visible, pending or as a roll-back would
-/// bring it back; no value that lost a conflict; no record in the trash.
+/// bring it back; no value that lost a conflict; no record in the trash; no object of an object
+/// store that is open.
 struct BlobCollector {
   let store: Store
   let home: BlobStore
@@ -18,6 +20,8 @@ struct BlobCollector {
     var hashes: Set<ContentHash> = []
     /// Some reference is one that only a newer version can read: it might be to anything.
     var hasNewer = false
+    /// Why nobody knows what objects refer to.
+    var unread: CairnError?
     var vector = VersionVector()
     /// What was attached by this process, before all this was looked at.
     var pinned: [ContentHash: BlobStore.Pin] = [:]
@@ -42,7 +46,22 @@ struct BlobCollector {
     // After the records: one that is deleted meanwhile is in the trash by now.
     let trash = try wrapped { () throws(StoreError) in try store.remembered() }
     for field in trash.flatMap(\.fields) { add(field.value, to: &reach) }
+    addObjects(to: &reach)
     return reach
+  }
+
+  /// What has not been uploaded is in no record yet. The store is held, and not the claim, which
+  /// ends when its owner lets it go.
+  private func addObjects(to reach: inout Reach) {
+    guard let objects = home.objectClaim.withLock({ $0.claim?.objects }) else { return }
+    do throws(StoreError) {
+      for kept in try objects.values(beginningWith: BlobReference.magic).found {
+        if let reference = BlobReference(kept.bytes) { reach.add(reference) }
+      }
+    } catch {
+      // One that is closed in this moment could have been closed before.
+      if error.kind != .closed { reach.unread = CairnError(error) }
+    }
   }
 
   private func add(_ value: FieldValue, to reach: inout Reach) {
@@ -177,6 +196,7 @@ struct BlobCollector {
     var result = AttachmentCollection()
     guard home.isInUse else { return result }
     let reach = try reach()
+    if let error = reach.unread { throw error }
     if reach.hasNewer {
       result.needsNewerVersion = true
       return result

@@ -19,20 +19,21 @@ extension BlobExchange {
     let job = TransferJob(transfers.gauge)
     job.begin()
     defer { job.end() }
-    try await fly(reference, in: job).get()
+    try await fly(reference, in: job, isListed: false).get()
   }
 
   /// Fetches a content once for all who ask for it meanwhile. When nobody waits any more it ends.
-  /// The job of who has asked first counts it.
+  /// The job of who has asked first counts it. `isListed`: the folder was listed just now.
   private func fly(
-    _ reference: BlobReference, in job: TransferJob
+    _ reference: BlobReference, in job: TransferJob, isListed: Bool
   ) async -> Result<Void, CairnError> {
     let (task, isEnding) = flights.withLock { flights in
       if let flight = flights[reference], flight.waiting == 0 { return (flight.task, true) }
       // One with another length, of which at most one is right, uses the same file.
       let others = flights.filter { $0.key != reference && $0.key.hash == reference.hash }
       var flight =
-        flights[reference] ?? Flight(task: start(reference, job, after: others.map(\.value)))
+        flights[reference]
+        ?? Flight(task: start(reference, job, isListed, after: others.map(\.value)))
       flight.waiting += 1
       flights[reference] = flight
       return (flight.task, false)
@@ -40,7 +41,7 @@ extension BlobExchange {
     if isEnding {
       // Two must not write the same file.
       _ = await task.value
-      return await fly(reference, in: job)
+      return await fly(reference, in: job, isListed: isListed)
     }
     return await withTaskCancellationHandler {
       await task.value
@@ -55,13 +56,13 @@ extension BlobExchange {
   }
 
   private func start(
-    _ reference: BlobReference, _ job: TransferJob, after others: [Flight]
+    _ reference: BlobReference, _ job: TransferJob, _ isListed: Bool, after others: [Flight]
   ) -> Task<Result<Void, CairnError>, Never> {
     Task {
       defer { self.flights.withLock { _ = $0.removeValue(forKey: reference) } }
       for other in others { _ = await other.task.value }
       do throws(CairnError) {
-        try await self.fetchNow(reference, job)
+        try await self.fetchNow(reference, job, isListed)
         return .success(())
       } catch { return .failure(error) }
     }
@@ -74,20 +75,27 @@ extension BlobExchange {
   }
 
   private func fetchNow(
-    _ reference: BlobReference, _ job: TransferJob
+    _ reference: BlobReference, _ job: TransferJob, _ wasListed: Bool
   ) async throws(CairnError) {
     var problems: [String] = []
     var failure: CairnError?
+    var isDamaged = false
+    var isListed = wasListed
     var known = memory.withLock { $0.listing }
     for attempt in 0..<2 {
       // What was listed before may be old.
-      if attempt > 0 || known == nil { known = try await list() }
+      if attempt > 0 || known == nil {
+        known = try await list()
+        (isListed, problems) = (true, [])
+      }
       for copy in copiesToTry(reference, known ?? [:]) {
         do throws(CairnError) {
           switch try await take(reference, copy, job) {
           case .whole: return
           case .short: problems.append("\(copy.entry.name) is not wholly there yet")
-          case .damaged: problems.append("\(copy.entry.name) is damaged")
+          case .damaged:
+            isDamaged = true
+            problems.append("\(copy.entry.name) is damaged")
           }
         } catch {
           // Another device may have written one that can be had.
@@ -99,7 +107,8 @@ extension BlobExchange {
           failure = error
         }
       }
-      if !problems.isEmpty || failure != nil { break }
+      // A copy may have gone since it was listed, and another one come.
+      if failure != nil || isDamaged || !problems.isEmpty && isListed { break }
     }
     if let failure { throw failure }
     if problems.isEmpty, try await takeOlder(reference, job) { return }
@@ -255,7 +264,7 @@ extension BlobExchange {
       if options.endsEarly, Task.isCancelled { throw DatastoreFollower.aborted }
       // An empty one counts, too.
       bytes += max(1, reference.length)
-      switch await fly(reference, in: transfers) {
+      switch await fly(reference, in: transfers, isListed: true) {
       case .success:
         refusals = 0
         report.fetchedAttachments += 1

@@ -226,6 +226,11 @@ extension BlobExchange {
     let listing = try await listing(&report)
     let device = store.device
     memory.withLock { $0.collected = home.machine.clock.now() }
+    if let error = reach.unread {
+      // Who asks for it hears of that; a round has other work, and looks again in a day.
+      if request.collect != nil { throw error }
+      return result
+    }
     if reach.hasNewer {
       result.needsNewerVersion = true
       return result

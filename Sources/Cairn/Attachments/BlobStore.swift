@@ -36,6 +36,8 @@ final class BlobStore: Sendable {
   private let names = Lock(())
   /// The list of unused contents, see BlobStore+Ledger.
   let kept = Lock(KeptLedger())
+  /// The object store that uses the datastore, and may need contents of it.
+  let objectClaim = Lock(ObjectClaim.Memo())
 
   /// Contents are read and written in pieces of this size.
   static let chunkBytes = 256 << 10

@@ -1,6 +1,6 @@
 /// What one exchange of the list of datastores with the folder did.
 public struct CatalogueReport: Hashable, Sendable {
-  /// Calls of the folder: one if nothing has changed.
+  /// Calls of the folder: one if nothing has changed, now and then two.
   public var requests = 0
   /// Other installations' files that were read because they are new or have changed.
   public var fetchedFiles = 0

@@ -19,8 +19,7 @@ struct Trash: Sendable {
 
   func remove(_ directory: String) throws(DiskError) {
     let gone = root + "/" + FileName.temporary(machine.random.next())
-    try machine.disk.rename(root + "/" + directory, to: gone)
-    try machine.disk.syncDirectory(root)
+    try machine.disk.move(root + "/" + directory, to: gone, syncing: root)
     try machine.disk.removeTree(gone)
   }
 
@@ -33,10 +32,8 @@ struct Trash: Sendable {
       while try machine.disk.info(place(time)) != nil { time += 1 }
       try machine.disk.createDirectory(place(time))
       if let reason { try write(reason, to: place(time) + "/" + FileName.trashReason) }
-      try machine.disk.rename(root + "/" + directory, to: place(time) + "/" + directory)
-      // The target first, or a power cut could leave it in neither.
-      try machine.disk.syncDirectory(place(time))
-      try machine.disk.syncDirectory(root)
+      try machine.disk.move(
+        root + "/" + directory, to: place(time) + "/" + directory, syncing: place(time), root)
     } catch { throw CairnError(error) }
     return place(time) + "/" + directory
   }
@@ -78,5 +75,25 @@ struct Trash: Sendable {
         try machine.disk.removeTree(trash + "/" + entry.name)
       }
     } catch {}
+  }
+}
+
+extension Disk {
+  /// Renames, and syncs the directories: the target's first, or a power cut could leave it in
+  /// neither. Where the sync of a name has failed no later one can be believed to make it durable,
+  /// and whoever tries again takes what has its new name for done: so it gets its old one back.
+  func move(_ from: String, to: String, syncing directories: String...) throws(DiskError) {
+    try rename(from, to: to)
+    do throws(DiskError) {
+      for directory in directories { try syncDirectory(directory) }
+    } catch {
+      do throws(DiskError) {
+        try rename(to, to: from)
+        for directory in directories.reversed() { try syncDirectory(directory) }
+      } catch {
+        // The first error says more.
+      }
+      throw error
+    }
   }
 }

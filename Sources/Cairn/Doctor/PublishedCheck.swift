@@ -7,9 +7,16 @@ internal import CairnStore
 enum PublishedCheck {
   static let name = "identity"
 
-  /// Reads PUBLISHED into the datastore.
+  /// Reads PUBLISHED into the datastore, and what waits to be published outside of the log.
   static func read(_ datastore: inout ExaminedDatastore) -> [Finding] {
     guard let current = datastore.current else { return [] }
+    let findings = readPublication(&datastore, current)
+    return findings + damagedOutbox(datastore, current)
+  }
+
+  private static func readPublication(
+    _ datastore: inout ExaminedDatastore, _ current: CurrentFile
+  ) -> [Finding] {
     let path = datastore.directory + "/" + FileName.publication
     do throws(LogError) {
       let limit = Head.bytesMax * 2
@@ -21,7 +28,7 @@ enum PublishedCheck {
       let head = try Head(publication.head, name: path, datastore: datastore.identity)
       guard head.device.rawValue == current.device else { return [] }
       (datastore.publication, datastore.ownHead) = (publication, head)
-      return unpublished(datastore, head)
+      return unpublished(datastore, current, head)
     } catch {
       return [
         datastore.finding(
@@ -31,13 +38,16 @@ enum PublishedCheck {
   }
 
   /// Own deltas that the folder does not have must be in the log, or in an outbox.
-  private static func unpublished(_ datastore: ExaminedDatastore, _ head: Head) -> [Finding] {
+  private static func unpublished(
+    _ datastore: ExaminedDatastore, _ current: CurrentFile, _ head: Head
+  ) -> [Finding] {
     let last = datastore.lastOwn
     guard last > head.last else { return [] }
     let logged = Set(
       datastore.segments.flatMap { $0.scan?.frames ?? [] }
         .filter { $0.kind == FrameKind.delta.rawValue }.map(\.sequence))
-    let present = logged.map { $0...$0 } + outbox(datastore)
+    let waiting = outbox(datastore, current).map { $0.range.first...$0.range.last }
+    let present = logged.map { $0...$0 } + waiting
     guard let (first, count) = gaps(of: (head.last + 1)...last, in: present) else { return [] }
     return [
       datastore.finding(
@@ -69,14 +79,38 @@ enum PublishedCheck {
   }
 
   /// Own deltas that lie in files of their own until they are published.
-  private static func outbox(_ datastore: ExaminedDatastore) -> [ClosedRange<UInt64>] {
-    let directories = datastore.root.listed(datastore.directory).map(\.name).filter {
-      FileName.outboxNumber($0) != nil
+  private static func outbox(
+    _ datastore: ExaminedDatastore, _ current: CurrentFile
+  ) -> [(path: String, range: FileName.Published)] {
+    let directory = datastore.directory + "/" + FileName.outbox(current.rejoinings)
+    return datastore.root.listed(directory).compactMap { entry in
+      guard let range = FileName.published(entry.name), range.device == current.device else {
+        return nil
+      }
+      return (directory + "/" + entry.name, range)
     }
-    return directories.flatMap { datastore.root.listed(datastore.directory + "/" + $0) }
-      .compactMap { FileName.published($0.name) }
-      .filter { $0.device == datastore.current?.device && $0.first <= $0.last }
-      .map { $0.first...$0.last }
+  }
+
+  /// A file of them is needed until the folder has what is in it.
+  private static func damagedOutbox(
+    _ datastore: ExaminedDatastore, _ current: CurrentFile
+  ) -> [Finding] {
+    let published = datastore.ownHead?.last ?? 0
+    var findings: [Finding] = []
+    for (path, range) in outbox(datastore, current) where range.last > published {
+      do throws(LogError) {
+        let limit = PublishedSegment.fileBytesMax
+        let bytes = try DurableFile.read(path, limit: limit, disk: datastore.root.disk)
+        // An exchange has published it just now.
+        guard let bytes else { continue }
+        _ = try PublishedSegment(bytes, name: path, datastore: datastore.identity)
+      } catch {
+        findings.append(
+          datastore.finding(
+            name, error, "own deltas in it are not published yet, and no exchange can do it"))
+      }
+    }
+    return findings
   }
 
   /// Compares with what is in the folder. `listing` are the files of the datastore's directory.

@@ -194,7 +194,9 @@ extension MappingBook {
   }
 
   private static func linkName(_ key: RowKey) -> RecordName {
-    let hash = XXH3.hash128(Array("\(key.table)/\(key.id)".utf8))
+    // "notes" and "old/1" are not "notes/old" and "1"; no name has a space.
+    let between = key.table.contains("/") ? " " : "/"
+    let hash = XXH3.hash128(Array("\(key.table)\(between)\(key.id)".utf8))
     return .packed(UInt64(truncatingIfNeeded: hash >> 64), UInt64(truncatingIfNeeded: hash))
   }
 

@@ -89,9 +89,12 @@ struct MappingBook: Sendable {
     ObjectPlace(object: key.id, record: links[key]?.record ?? key.id)
   }
 
+  /// The object of a table that was attached to a record.
+  func attached(to address: Address, of table: String) -> RowKey? { attached[table]?[address] }
+
   /// Whether no other object was attached to a record.
   func isFree(_ address: Address, for key: RowKey) -> Bool {
-    attached[key.table]?[address].map { $0 == key } ?? true
+    attached(to: address, of: key.table).map { $0 == key } ?? true
   }
 
   /// The object that was attached to a record, or that was deleted with it, as long as that is

@@ -28,6 +28,7 @@ extension ObjectStore {
     let isKnown = book.followed[route]?.vector == before
     let result = try syncDurably(remote)
     try settle(route)
+    doubts[route] = nil
     report.massDeletes[route] = result.massDelete
     let after = remote.store.vector
     if isKnown, !result.committed, result.newDevice == nil, result.isAll(from: before, to: after) {
@@ -115,7 +116,7 @@ extension ObjectStore {
 
   /// Whether what the datastore has is all that the objects had followed, and more. `renamed`: the
   /// name that this device had before; what it had committed is under another one.
-  private func isContinued(
+  func isContinued(
     _ tables: MappedTables, _ route: String, by vector: VersionVector, but renamed: DeviceID?
   ) -> Bool {
     // Without a version there are objects that were not compared yet with what the route leads to.

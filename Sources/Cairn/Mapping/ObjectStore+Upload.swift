@@ -31,8 +31,9 @@ extension ObjectStore {
     let result: SyncResult
     let own = remote.store.device
     do throws(CairnError) { result = try syncDurably(remote) } catch {
-      // If what failed came after the commit, the next round finds that out.
+      // If what failed came after the commit, the next round or write finds that out.
       if remote.isOpen, error.code != .syncFailed { try remote.rollback() }
+      doubts[batch.route] = error
       throw error
     }
     let after = remote.store.vector
@@ -42,12 +43,17 @@ extension ObjectStore {
     let isKnown =
       book.followed[batch.route]?.vector == before && before[own] + 1 == after[own]
       && result.newDevice == nil && result.isAll(from: before, to: after)
-    try changing { () throws(CairnError) in
-      book.outbox.noteCommitted(
-        batch, device: remote.device, sequence: after[remote.store.device])
-      try noteHomes(batch)
-      if isKnown, result.incorporated == 0 { book.note(after, followedOn: batch.route) }
-      try commit()
+    do throws(CairnError) {
+      try changing { () throws(CairnError) in
+        book.outbox.noteCommitted(
+          batch, device: remote.device, sequence: after[remote.store.device])
+        try noteHomes(batch)
+        if isKnown, result.incorporated == 0 { book.note(after, followedOn: batch.route) }
+        try commit()
+      }
+    } catch {
+      doubts[batch.route] = error
+      throw error
     }
     if isKnown, result.incorporated > 0 {
       // Something came with it.
@@ -287,6 +293,20 @@ extension ObjectStore {
         try noteHomes(batch)
       }
       try commit()
+    }
+  }
+
+  /// Before objects are changed: a change would be recorded on top of a set that is committed
+  /// already. What stays in doubt, `save` refuses to build on.
+  func settleDoubts() {
+    for (route, doubt) in doubts.sorted(by: { $0.key < $1.key }) {
+      // What such a datastore shows may never have been committed: only opening it anew can tell.
+      guard let remote = remotes[route], doubt.code != .syncFailed else { continue }
+      do throws(CairnError) {
+        try wrapped { () throws(StoreError) in try remote.store.flush() }
+        try settle(route)
+        doubts[route] = nil
+      } catch { doubts[route] = error }
     }
   }
 }

@@ -12,11 +12,14 @@ extension ObjectStore {
   /// The closure runs inside of the store: it should do nothing but use its argument.
   ///
   /// - Throws: what the closure throws; what mappings throw; `illegalArgument` if a mapping names a
-  ///   route that does not exist; errors of limits and of the disk, as `Datastore.sync`.
+  ///   route that does not exist; `exists` for a new object that would be a record which another
+  ///   one is attached to; errors of limits and of the disk, as `Datastore.sync`: also `syncFailed`
+  ///   of a route's datastore, if that can't say whether it has a set of the queue.
   @discardableResult
   public func write<Result: Sendable>(
     _ body: @Sendable (inout ObjectTransaction) throws(CairnError) -> Result
   ) throws(CairnError) -> Result {
+    settleDoubts()
     let result = try changing { () throws(CairnError) in
       var transaction = ObjectTransaction(local, tables: Set(mappings.keys))
       let result = try body(&transaction)
@@ -32,14 +35,18 @@ extension ObjectStore {
     _ touched: [RowKey: ObjectFields?], _ ties: [RowKey: ObjectTransaction.Tie]
   ) throws(CairnError) {
     var sets = BatchNames()
+    var made: [(key: RowKey, address: MappingBook.Address)] = []
     for (key, before) in touched.sorted(by: { $0.key < $1.key }) {
       let after = try fields(key)
       if let tie = ties[key] {
         try self.tie(key, after, tie, &sets)
       } else if before != after {
-        try note(key, from: before, to: after, &sets)
+        let address = try note(key, from: before, to: after, &sets)
+        if before == nil, let address { made.append((key, address)) }
       }
     }
+    // Not before: another object may have let go of the record in the same write.
+    for (key, address) in made { try checkUnattached(key, address) }
   }
 
   /// The sets of one commit, made when they are needed.
@@ -65,18 +72,20 @@ extension ObjectStore {
     }
   }
 
-  /// Queues what a change of an object means for its record.
+  /// Queues what a change of an object means for its record. Returns where that is, or is to be.
   private func note(
     _ key: RowKey, from before: ObjectFields?, to after: ObjectFields?, _ sets: inout BatchNames
-  ) throws(CairnError) {
-    guard let table = mappings[key.table]?.recordTable else { return }
+  ) throws(CairnError) -> MappingBook.Address? {
+    guard let table = mappings[key.table]?.recordTable else { return nil }
     if book[link: key]?.isDetached == true {
       if after == nil { book[link: key] = nil }
-      return
+      return nil
     }
-    var old: ShapedObject?
+    var earlier: EarlierObject?
     if let before {
-      do throws(CairnError) { old = try shape(key, before) } catch {
+      do throws(CairnError) {
+        earlier = try shape(key, before).map { EarlierObject(fields: before, shaped: $0) }
+      } catch {
         // Another version of the app left what this one can't read.
         guard error.code == .badType else { throw error }
       }
@@ -86,16 +95,18 @@ extension ObjectStore {
     for route in try routes(of: key, table) where route != new?.route {
       // On a route that is not there the record of one that moves stays.
       if new != nil, remotes[route] == nil { continue }
-      try save(nil, key, table, route, &sets, changed: [])
+      try save(nil, key, table, route, &sets, changed: [], from: earlier)
     }
     guard let new else {
       book[link: key] = nil
-      return
+      return nil
     }
+    let old = earlier?.shaped
     let changed =
       old?.route == new.route
       ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
-    try save(new, key, table, new.route, &sets, changed: changed)
+    try save(new, key, table, new.route, &sets, changed: changed, from: earlier)
+    return MappingBook.Address(route: new.route, record: book.place(key).record)
   }
 
   /// The routes on which an object has a record, or is to have one.
@@ -109,21 +120,24 @@ extension ObjectStore {
     return routes.sorted()
   }
 
-  /// Queues a record that is to be as given, or to go.
+  /// Queues a record that is to be as given, or to go. `earlier`: the object that it was until now,
+  /// if that followed it.
   func save(
     _ new: ShapedObject?, _ key: RowKey, _ table: String, _ route: String,
-    _ sets: inout BatchNames, changed: Set<String>
+    _ sets: inout BatchNames, changed: Set<String>, from earlier: EarlierObject? = nil
   ) throws(CairnError) {
     _ = try remote(route, for: key)
+    if let doubt = doubts[route] { throw doubt }
     let record = book.place(key).record
-    let target = OutboxBook.Target(
+    var target = OutboxBook.Target(
       object: key, route: route, table: table, record: record,
       base: try self.record(route, table, record))
+    target.seen = try seen(target, by: earlier)
     let batch = sets.number(route, &book.outbox)
     if let new {
       book.outbox.save(target, changed, now: new, in: batch)
       // One that is to be inserted is not there before that is committed.
-      try setHome(target.base == nil ? nil : target.place, of: key)
+      try setHome(target.was == nil ? nil : target.place, of: key)
     } else {
       book.outbox.delete(target, in: batch)
       if try home(key) == target.place { try setHome(nil, of: key) }
@@ -208,7 +222,21 @@ extension ObjectStore {
       book.place(other).record == address.record,
       book[link: other]?.isDetached != true, try fields(other) != nil
     else { return }
-    throw CairnError(
+    throw belongs(address, to: other)
+  }
+
+  /// A new object is no record that another one was attached to.
+  private func checkUnattached(
+    _ key: RowKey, _ address: MappingBook.Address
+  ) throws(CairnError) {
+    guard let other = book.attached(to: address, of: key.table), other != key,
+      try fields(other) != nil
+    else { return }
+    throw belongs(address, to: other)
+  }
+
+  private func belongs(_ address: MappingBook.Address, to other: RowKey) -> CairnError {
+    CairnError(
       .exists, "the record \(address.record) on the route \(address.route) belongs to the object "
         + "\(other.id); detach that one first", id: address.record.description)
   }

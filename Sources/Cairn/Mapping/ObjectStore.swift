@@ -30,6 +30,8 @@ public actor ObjectStore {
   var foundWhenOpened: [ObjectReport.Unreadable] = []
   /// Set when the objects may not be what the queue says: the store has to be opened anew.
   var failure: CairnError?
+  /// By route: why nobody knows whether its datastore has a set that is queued here.
+  var doubts: [String: CairnError] = [:]
   /// As long as it lives, no other object store may use the routes' datastores.
   private var claim: ObjectClaim?
 
@@ -62,7 +64,7 @@ public actor ObjectStore {
     try check(manager, remotes, mappings)
     let local = try manager.openOrCreateDatastore(id)
     do throws(CairnError) {
-      let claim = try ObjectStore.claim(remotes)
+      let claim = try ObjectStore.claim(remotes, for: local)
       let book = try MappingBook(local.store)
       let store = ObjectStore(
         local, remotes, mappings, version, OutboxGate(suspendCount: suspendCount), onFailure, book)
@@ -94,10 +96,12 @@ public actor ObjectStore {
 
   /// Two stores would take each other's work for that of other devices, and neither would see all
   /// of it.
-  private static func claim(_ remotes: [String: Datastore]) throws(CairnError) -> ObjectClaim {
-    let claim = ObjectClaim()
+  private static func claim(
+    _ remotes: [String: Datastore], for local: Datastore
+  ) throws(CairnError) -> ObjectClaim {
+    let claim = ObjectClaim(objects: local.store)
     for (route, remote) in remotes.sorted(by: { $0.key < $1.key }) {
-      let isOurs = remote.objectClaim.withLock { known in
+      let isOurs = remote.blobs.objectClaim.withLock { known in
         if known.claim != nil { return false }
         known.claim = claim
         return true

@@ -40,7 +40,9 @@ public struct ObjectTransaction: ~Copyable {
 
   /// Inserts an object, with its own id if it carries one, or a new one. Returns the id.
   ///
-  /// - Throws: as `TypedTable.insert`; `illegalArgument` for a type without a mapping.
+  /// - Throws: as `TypedTable.insert`; `illegalArgument` for a type without a mapping; and at the
+  ///   end of the transaction, which is taken back then, `exists` if another object is attached to
+  ///   the record that this one would be.
   @discardableResult
   public mutating func insert<Object: TableModel>(
     _ object: Object, id: RecordID? = nil

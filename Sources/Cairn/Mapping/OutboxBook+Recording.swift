@@ -10,7 +10,11 @@ extension OutboxBook {
     var record: RecordID
     /// The record as it is there, nil if there is none.
     var base: ObjectFields?
+    /// The record as the object last saw it, where it has moved on since; nil: `base` is that.
+    var seen: ObjectFields?
 
+    /// What the record was when the object was changed, nil if there was none.
+    var was: ObjectFields? { seen ?? base }
     var place: RecordPlace { RecordPlace(route: route, table: table, record: record) }
   }
 
@@ -21,21 +25,23 @@ extension OutboxBook {
   ) {
     var queued = queued(target)
     var changed = changed
+    var was = target.was
     if let deleted = queued.first(where: { $0.kind == .delete }) {
       // Deleted and there again: it has only become what it is now.
       remove(deleted)
       queued.removeAll { $0.kind == .delete }
       changed = now.known.filter { !now.isSame($0, deleted.originals[$0], now.fields[$0]) }
       if target.base != nil, changed.isEmpty { return }
+      if target.base != nil { was = deleted.originals }
     }
     let isInserted = queued.contains { $0.kind == .insert }
-    let isNew = target.base == nil && !isInserted
+    let isNew = was == nil && !isInserted
     if isNew { changed = Set(now.fields.keys) }
     guard isNew || !changed.isEmpty else { return }
     var originals: ObjectFields = [:]
     for field in changed {
       let earlier = queued.first { $0.fields.contains(field) }
-      originals[field] = earlier == nil ? target.base?[field] : earlier?.originals[field]
+      originals[field] = earlier == nil ? was?[field] : earlier?.originals[field]
     }
     take(changed, from: queued)
     if var same = self.queued(target).first(where: { $0.batch == batch }) {
@@ -54,9 +60,9 @@ extension OutboxBook {
     let queued = queued(target)
     if queued.contains(where: { $0.kind == .delete }) { return }
     for entry in queued { remove(entry) }
-    guard let base = target.base else { return }
+    guard target.base != nil, let was = target.was else { return }
     add(
-      .delete, target.object, table: target.table, target.record, fields: [], originals: base,
+      .delete, target.object, table: target.table, target.record, fields: [], originals: was,
       in: batch)
   }
 

@@ -75,7 +75,7 @@ extension DatastoreManager {
         flags: MigrationJournal.flagTarget, token: token, other: "", items: [item]
       ).write(root, machine: machine)
     } catch {
-      do throws(CairnError) { try staging.discard() } catch {}
+      staging.discardUnlessDecided()
       throw error
     }
     return true

@@ -5,7 +5,7 @@ internal import CairnLog
 /// or out of it, completes a move or takes it back. That of local datastores is taken first.
 struct MigrationLocks {
   private let machine: Machine
-  private var held: [(inode: UInt64, lock: any DiskLock)] = []
+  private var held: [(place: String, lock: any DiskLock)] = []
 
   init(machine: Machine) { self.machine = machine }
 
@@ -18,14 +18,15 @@ struct MigrationLocks {
   ///
   /// - Throws: `retryLater` if somebody else has it.
   mutating func take(_ root: String) throws(CairnError) {
+    // Of a link the disk tells the link's number, and two drives may have the same one.
+    let place = PathName.absolute(root)
+    if held.contains(where: { $0.place == place }) { return }
     do throws(DiskError) {
-      guard let inode = try machine.disk.info(root)?.inode,
-        !held.contains(where: { $0.inode == inode })
-      else { return }
+      if try machine.disk.info(root) == nil { return }
       for attempt in 1...MigrationLocks.attempts {
         do throws(DiskError) {
           let lock = try machine.disk.lock(root + "/" + FileName.migrationLock)
-          return held.append((inode, lock))
+          return held.append((place, lock))
         } catch {
           if error.reason != .locked || attempt == MigrationLocks.attempts { throw error }
           Pause.brief()

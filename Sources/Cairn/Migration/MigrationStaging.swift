@@ -17,6 +17,7 @@ struct MigrationStaging: Sendable {
   ) throws(CairnError) -> MigrationReport.Moved {
     let name = FileName.directory(datastore: id, generation: generation)
     let staging = root + "/" + FileName.staging(token, name)
+    try requireWhole(root + "/" + name, id: id)
     do throws(DiskError) {
       try machine.disk.removeTree(staging)
       if try machine.disk.info(root + "/" + name + "/" + FileName.current) != nil {
@@ -41,6 +42,30 @@ struct MigrationStaging: Sendable {
     try copyBlobs(from: source.directory, to: staging)
     try describe(staging, summary)
     return moved
+  }
+
+  /// A copy that has lost its CURRENT is no place where nothing is: what is in it would go to the
+  /// trash, and nobody would hear of it.
+  private func requireWhole(_ place: String, id: String) throws(CairnError) {
+    let current = place + "/" + FileName.current
+    do throws(DiskError) {
+      guard try machine.disk.info(current) == nil, try hasContent(place) else { return }
+    } catch { throw CairnError(error) }
+    throw CairnError(
+      .corrupt, "\(current) is missing although there is a log or a snapshot; repair \(id) first",
+      file: current, id: id)
+  }
+
+  private func hasContent(_ place: String) throws(DiskError) -> Bool {
+    for part in [FileName.log, FileName.snapshots] {
+      guard try machine.disk.info(place + "/" + part)?.kind == .directory else { continue }
+      let names = try machine.disk.list(place + "/" + part).map(\.name)
+      let isOurs = names.contains {
+        FileName.segmentNumber($0) != nil || FileName.snapshotNumber($0) != nil
+      }
+      if isOurs { return true }
+    }
+    return false
   }
 
   /// Where what is not to become a part of a datastore may be put.
@@ -154,10 +179,9 @@ struct MigrationStaging: Sendable {
       if try isThere(staging) {
         // What somebody wrote there after it was copied is not lost.
         if try isThere(place) { try trash.keep(item.directory, reason: try reason()) }
-        do throws(DiskError) {
-          try machine.disk.rename(staging, to: place)
-          try machine.disk.syncDirectory(root)
-        } catch { throw CairnError(error) }
+        do { try machine.disk.move(staging, to: place, syncing: root) } catch {
+          throw CairnError(error)
+        }
       }
     }
     guard !item.source.isEmpty, try isThere(root + "/" + item.source) else { return }
@@ -172,6 +196,21 @@ struct MigrationStaging: Sendable {
     do { return try machine.disk.lock(place + "/" + FileName.lock) } catch {
       throw CairnError(error)
     }
+  }
+
+  /// Takes back what was staged, after something has failed: unless a journal that names it may be
+  /// there, though its writing has failed in the end. Then the next use of the root completes it.
+  func discardUnlessDecided() {
+    let journal: MigrationJournal?
+    do throws(CairnError) {
+      journal = try MigrationJournal.read(root, disk: machine.disk)
+    } catch {
+      // It may be ours.
+      return
+    }
+    if journal?.token == token { return }
+    // What is left goes by itself after a week.
+    do throws(CairnError) { try discard() } catch {}
   }
 
   /// Takes back what was staged.

@@ -56,7 +56,7 @@ extension DatastoreManager {
       throw error
     }
     do throws(CairnError) { try repair.install() } catch {
-      repair.discardUnlessDecided()
+      repair.staging.discardUnlessDecided()
       throw error
     }
     noteList()

@@ -251,10 +251,9 @@ struct DatastoreRepair {
       items: [MigrationJournal.Item(directory: name, source: "")]
     ).write(manager.root, machine: machine)
     report.original = try manager.trash.keep(name, reason: reason)
-    do throws(DiskError) {
-      try machine.disk.rename(target, to: place)
-      try machine.disk.syncDirectory(manager.root)
-    } catch { throw CairnError(error) }
+    do { try machine.disk.move(target, to: place, syncing: manager.root) } catch {
+      throw CairnError(error)
+    }
     try MigrationJournal.remove(manager.root, disk: machine.disk)
     do throws(CairnError) { try staging.discard() } catch {}
   }
@@ -262,19 +261,6 @@ struct DatastoreRepair {
   private var reason: String {
     let what = report.findings.map { "- " + $0.message }.joined(separator: "\n")
     return "the original of a datastore that was repaired, as it was:\n\(what)"
-  }
-
-  /// Takes back what was staged, after `install` has failed: unless it is decided already. Then the
-  /// next use of the root completes it.
-  func discardUnlessDecided() {
-    let journal: MigrationJournal?
-    do throws(CairnError) {
-      journal = try MigrationJournal.read(manager.root, disk: machine.disk)
-    } catch {
-      // It may be ours.
-      return
-    }
-    if journal?.token != staging.token { discard() }
   }
 
   /// Takes back what was staged.

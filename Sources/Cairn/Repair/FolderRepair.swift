@@ -1,8 +1,9 @@
 /// What `Datastore.repairFolder()` found in the folder, and what it did about it.
 ///
-/// Only files of this device are looked into: those that its head in the folder names. Every device
-/// mends its own, from what it has at home; what others' files had that are gone is in the snapshot
-/// that is published then.
+/// Files of this device are looked into: those that its head in the folder names, and contents of
+/// attachments; and of contents that are here and that only other devices have there, their copies
+/// until a good one is found. Every device mends its own, from what it has at home; what others'
+/// files had that are gone is in the snapshot that is published then.
 public struct FolderRepair: Hashable, Sendable {
   /// A file that is there and is not what it should be.
   public struct Damage: Hashable, Sendable {
@@ -47,11 +48,11 @@ public struct FolderRepair: Hashable, Sendable {
   public init() {}
 
   /// Everything that this device has published was there, and was right, as far as it could be
-  /// looked into.
+  /// looked into; and so were the copies of other devices that were looked into.
   public var wasWhole: Bool { missing.isEmpty && damaged.isEmpty }
 
-  /// Everything that this device has published is there now, as far as it could be looked into:
-  /// nothing was missing or damaged, or it was put back. A dry run puts nothing back.
+  /// All of that is there now, as far as it could be looked into: nothing was missing or damaged,
+  /// or it was put back. A dry run puts nothing back.
   public var isWhole: Bool {
     problems.isEmpty && (wasWhole || !written.isEmpty || publishedSnapshot)
   }

@@ -80,9 +80,7 @@ extension DatastoreManager {
         file: place, id: deleted.id)
     }
     do throws(DiskError) {
-      try machine.disk.rename(deleted.directory, to: place)
-      // The target first, or a power cut could leave it in neither.
-      try machine.disk.syncDirectory(root)
+      try machine.disk.move(deleted.directory, to: place, syncing: root)
       try machine.disk.removeTree(parent(of: deleted))
     } catch { throw CairnError(error) }
   }
@@ -110,6 +108,10 @@ extension DatastoreManager {
       }
       do throws(CairnError) { try stage(source, deleted.id, generation) } catch {
         do throws(StoreError) { try source.close() } catch {}
+        // It may have been just the last step's answer that failed.
+        do throws(CairnError) {
+          if try settleMigration(target: nil, &locks) { return }
+        } catch {}
         throw error
       }
       try wrapped { () throws(StoreError) in try source.close() }
@@ -129,7 +131,7 @@ extension DatastoreManager {
         items: [MigrationJournal.Item(directory: name, source: "")]
       ).write(root, machine: machine)
     } catch {
-      do throws(CairnError) { try staging.discard() } catch {}
+      staging.discardUnlessDecided()
       throw error
     }
   }

@@ -10,8 +10,7 @@ enum FieldDiff {
     new.fields.compactMap { field, value -> Change? in
       let old = now.first { $0.0 == field }?.1
       if old == nil, new.isAsGoodAsAbsent(field, value) { return nil }
-      let shown = new.floats.contains(field) ? old?.roundedToFloats : old
-      return change(field, from: shown, to: value)
+      return change(field, from: old.map { new.shown($0, field) }, to: value)
     }
   }
 
@@ -63,9 +62,9 @@ enum FieldDiff {
         field: field, operations: [.insertAll(new, at: 0)], sizes: (0, Sizes.field(value)),
         items: new)
     }
-    guard case .list(let items) = old else { return nil }
-    var shown = items
-    if model.floats.contains(field) { shown = items.map(\.roundedToFloats) }
+    guard case .list(let items) = old, case .list(let shown) = model.shown(old, field) else {
+      return nil
+    }
     let isSet = model.sets.contains(field)
     let steps =
       isSet ? ListStep.steps(from: shown, toSet: new) : ListStep.steps(from: shown, to: new)

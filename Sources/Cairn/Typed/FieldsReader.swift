@@ -102,6 +102,15 @@ extension FieldValue {
     }
   }
 
+  /// What a model shows of it that has a `Double` there, or a list of them.
+  var asDoubles: FieldValue {
+    switch self {
+    case .int: asDouble.map(FieldValue.double) ?? self
+    case .list(let items): .list(items.map(\.asDoubles))
+    default: self
+    }
+  }
+
   /// What a model shows of it that has a `Float` there, or a list of them.
   var roundedToFloats: FieldValue {
     switch self {

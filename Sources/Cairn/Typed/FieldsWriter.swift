@@ -13,7 +13,11 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func encodeNil(forKey key: Key) throws { try put(key, nil) }
   func encode(_ value: Bool, forKey key: Key) throws { try put(key, .bool(value)) }
   func encode(_ value: String, forKey key: Key) throws { try put(key, .string(value)) }
-  func encode(_ value: Double, forKey key: Key) throws { try put(key, .double(value)) }
+
+  func encode(_ value: Double, forKey key: Key) throws {
+    encoder.markDouble(key.stringValue)
+    try put(key, .double(value))
+  }
 
   func encode(_ value: Float, forKey key: Key) throws {
     encoder.markFloat(key.stringValue)
@@ -50,7 +54,11 @@ struct FieldsWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try putAny(value, key) }
   func encodeIfPresent(_ value: String?, forKey key: Key) throws { try putAny(value, key) }
-  func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try putAny(value, key) }
+
+  func encodeIfPresent(_ value: Double?, forKey key: Key) throws {
+    if value != nil { encoder.markDouble(key.stringValue) }
+    try putAny(value, key)
+  }
 
   func encodeIfPresent(_ value: Float?, forKey key: Key) throws {
     if value != nil { encoder.markFloat(key.stringValue) }

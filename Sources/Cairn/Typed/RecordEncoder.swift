@@ -54,7 +54,8 @@ final class RecordEncoder: Encoder {
     guard Identifier.isValidField(field) else {
       throw place.error(
         .illegalArgument, "the coding key \"\(field)\" of \(place.model) can't name a field: 1 to "
-          + "64 of the characters A-Z a-z 0-9 - . _ + / =; give it another raw value")
+          + "64 of the characters A-Z a-z 0-9 - . _ + / =, or a colon and up to 63 of these; give "
+          + "it another raw value")
     }
     encoded.fields.append((field, value))
   }
@@ -73,6 +74,18 @@ final class RecordEncoder: Encoder {
 
   /// Says that a field is, or has items, of less precision than is stored.
   func markFloat(_ field: String) { encoded.floats.insert(field) }
+
+  /// Says that a field is, or has items, that an integer is as good for.
+  func markDouble(_ field: String) { encoded.doubles.insert(field) }
+
+  /// Takes note of a list that has integers beside such items: its type tells them apart.
+  func noteItems(_ field: String, _ items: [FieldValue]) {
+    guard encoded.doubles.contains(field) || encoded.floats.contains(field) else { return }
+    let hasInteger = items.contains { item in
+      if case .int = item { true } else { false }
+    }
+    if hasInteger { encoded.mixed.insert(field) }
+  }
 
   func finish() throws -> RecordFields {
     if let problem { throw problem }

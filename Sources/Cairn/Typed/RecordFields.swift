@@ -10,12 +10,25 @@ struct RecordFields {
   var lists: Set<String> = []
   /// Fields that the model holds as a `Float`, or a list of these.
   var floats: Set<String> = []
+  /// Fields that the model holds as a `Double`, or a list of these.
+  var doubles: Set<String> = []
+  /// Fields of both kinds whose lists hold integers, too, by a type that tells them from doubles.
+  var mixed: Set<String> = []
 
   /// What an insertion writes: an empty list that is as good as none is left out. A whole list
   /// beats all that others put into theirs at the same time, and this one has nothing to say.
   var forInsertion: [(field: String, value: FieldValue?)] {
     if lists.isEmpty { return fields }
     return fields.filter { !isAsGoodAsAbsent($0.field, $0.value) }
+  }
+
+  /// What the model shows of a value that a field has: a `Double` takes an integer, and a `Float`
+  /// the nearest to either.
+  func shown(_ value: FieldValue, _ field: String) -> FieldValue {
+    let isFloat = floats.contains(field)
+    guard isFloat || doubles.contains(field) else { return value }
+    let number = mixed.contains(field) ? value : value.asDoubles
+    return isFloat ? number.roundedToFloats : number
   }
 
   func isAsGoodAsAbsent(_ field: String, _ value: FieldValue?) -> Bool {

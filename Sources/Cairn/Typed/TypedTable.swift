@@ -21,8 +21,9 @@ internal import CairnStore
 /// A value of the wrong type in the record is an error when it is read (`badType`), and so is a
 /// missing one, unless the property is optional, an array or a set, or the model's own
 /// `init(from:)` has a default for it. An integer is accepted for a `Double` or `Float` if it is an
-/// exact `Double`. A `Float` reads the nearest to what is stored; an update that leaves the
-/// property as it was read does not write the rounding back. Nothing else is converted.
+/// exact `Double`. A `Float` reads the nearest to what is stored. An update that leaves a property,
+/// or an item of a list, as it was read writes neither of that back: the record keeps the integer,
+/// or the exact value. Nothing else is converted.
 ///
 /// Like a `Table` it is a handle, thread-safe, and cheap to make and to copy.
 public struct TypedTable<Model: Codable & Sendable>: Hashable, Sendable {

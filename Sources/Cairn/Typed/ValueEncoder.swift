@@ -55,6 +55,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer, UnkeyedEncoding
       return .date(milliseconds)
     case .value(let value): return value
     case .list(let items):
+      root.noteItems(field, items)
       if kind != .set { return .list(items) }
       root.markSet(field)
       return .list(items.sorted { FieldValue.ordered($0, $1) < 0 })
@@ -132,7 +133,11 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer, UnkeyedEncoding
 
   func encode(_ value: Bool) throws { try put(.bool(value)) }
   func encode(_ value: String) throws { try put(.string(value)) }
-  func encode(_ value: Double) throws { try put(.double(value)) }
+
+  func encode(_ value: Double) throws {
+    if kind != .date { root.markDouble(field) }
+    try put(.double(value))
+  }
 
   func encode(_ value: Float) throws {
     root.markFloat(field)

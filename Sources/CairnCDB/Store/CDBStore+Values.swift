@@ -12,24 +12,40 @@ extension CDBStore {
   /// - Throws: `closed`; `badType` and `corrupt` if the value can't be decoded; what the disk says.
   public func value(for key: Key) throws(CairnError) -> Value? {
     let name = try keys.encode(key)
-    let (found, file, opened) = try state.withLock {
-      state throws(CairnError) -> (Value??, CDBFile?, UInt64) in
-      guard state.isOpen else { throw closedError }
-      if let change = state.changes[name] { return (.some(change.value), nil, 0) }
-      if let value = state.cache[name] { return (value, nil, 0) }
-      return (nil, state.file, state.opened)
+    while true {
+      let (found, file, opened) = try state.withLock {
+        state throws(CairnError) -> (Value??, CDBFile?, UInt64) in
+        guard state.isOpen else { throw closedError }
+        if let change = state.changes[name] { return (.some(change.value), nil, 0) }
+        if let value = state.cache[name] { return (value, nil, 0) }
+        return (nil, state.file, state.opened)
+      }
+      if let found { return found }
+      // Decoding is the app's code: nothing is locked meanwhile.
+      guard let file, let value = try load(name, from: file) else { return nil }
+      let settled = try state.withLock { state throws(CairnError) -> Value?? in
+        // It was open when it was asked, and there is no cache any more.
+        guard state.isOpen else { return .some(value) }
+        // What others did meanwhile goes first: one key is one object.
+        if let change = state.changes[name] { return .some(change.value) }
+        if let cached = state.cache[name] { return .some(cached) }
+        // Another file is there, in which the key may have something else.
+        if state.opened != opened, try !Self.hasSame(name, file, state.file) { return nil }
+        state.cache[name] = value
+        return .some(value)
+      }
+      if let settled { return settled }
     }
-    if let found { return found }
-    // Decoding is the app's code: nothing is locked meanwhile.
-    guard let file, let value = try load(name, from: file) else { return nil }
-    return state.withLock { state in
-      // What others did meanwhile goes first: one key is one object.
-      if state.opened != opened { return value }
-      if let change = state.changes[name] { return change.value }
-      if let cached = state.cache[name] { return cached }
-      state.cache[name] = value
-      return value
+  }
+
+  /// Whether a key that one file has is in another one, with the same bytes.
+  private static func hasSame(
+    _ name: [UInt8], _ file: CDBFile, _ other: CDBFile?
+  ) throws(CairnError) -> Bool {
+    let stored = try file.withValue(for: name.span) { value throws(CairnError) in
+      [UInt8](copying: value)
     }
+    return try has(other, try other?.find(name.span), stored)
   }
 
   private func load(_ name: [UInt8], from file: CDBFile) throws(CairnError) -> Value? {
@@ -177,11 +193,14 @@ extension CDBStore {
       let isInFile = try state.file?.find(name.span) != nil
       let before = state.changes[name]
       gone = before
-      // Removed just now.
-      if let before, before.value == nil { throw missing("the key \(key)") }
+      // Another thread may have set another object since it was read, and saved that.
+      let current = before?.value ?? state.cache[name]
+      // Removed just now, or removed and saved.
+      if current == nil, before != nil || !isInFile { throw missing("the key \(key)") }
       let ticket = state.nextTicket()
+      state.cache[name] = current ?? value
       state.changes[name] = CDBChange(
-        content: .value(before?.value ?? value, stored: nil), key: key, name: name,
+        content: .value(current ?? value, stored: nil), key: key, name: name,
         isInFile: isInFile, ticket: ticket, order: before?.order ?? ticket)
     }
     autosave()

@@ -13,7 +13,8 @@ struct CDBStoreState<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   /// Values that were decoded or set: the same object each time.
   var cache: [[UInt8]: Value] = [:]
   var tickets: UInt64 = 0
-  /// Counts what was opened: what was read from another file is not put into the cache.
+  /// Counts what was opened: what was read from another file is put into the cache only if this one
+  /// has the same.
   var opened: UInt64 = 0
   /// While a save is under way, what the file has is not known: then no change is dropped for being
   /// none.

@@ -6,7 +6,6 @@ internal import CairnHTTP
 struct CouchClient: Sendable {
   let address: CouchAddress
   private let session: HTTPSession
-  private let credentials: CredentialSource
   /// Present if requests carry the cookie of a session.
   private let cookies: SessionAuthorizer?
   /// How long it wants to be left alone, if it said so.
@@ -18,7 +17,6 @@ struct CouchClient: Sendable {
     pause: @escaping @Sendable (Double) async throws -> Void
   ) {
     self.address = address
-    credentials = settings.credentials
     let cookies = usesSession ? SessionAuthorizer() : nil
     self.cookies = cookies
     session = HTTPSession(
@@ -60,7 +58,7 @@ struct CouchClient: Sendable {
     _ request: HTTPRequest, into sink: () -> Sink
   ) async throws(HTTPFailure) -> HTTPSession.Answer<Sink> {
     guard let cookies else { return try await session.send(request, into: sink) }
-    if cookies.current == nil { try await logIn(cookies, nil) }
+    if cookies.current == nil { try await logIn(cookies, nil, isRefused: false) }
     var used = cookies.current
     do throws(HTTPFailure) {
       let answer = try await session.send(request, into: sink)
@@ -68,7 +66,7 @@ struct CouchClient: Sendable {
       return answer
     } catch {
       guard error.kind == .status(401) else { throw error }
-      try await logIn(cookies, used)
+      try await logIn(cookies, used, isRefused: true)
       used = cookies.current
       let answer = try await session.send(request, into: sink)
       cookies.note(answer.reply, after: used)
@@ -78,12 +76,12 @@ struct CouchClient: Sendable {
 
   /// Logs in, once for all requests that were refused with the same cookie.
   private func logIn(
-    _ cookies: SessionAuthorizer, _ refused: String?
+    _ cookies: SessionAuthorizer, _ refused: String?, isRefused: Bool
   ) async throws(HTTPFailure) {
     let logIn = cookies.logIn(refused: refused) {
       Task {
         do throws(HTTPFailure) {
-          let cookie = try await newCookie()
+          let cookie = try await newCookie(isRefused: isRefused)
           cookies.end(cookie)
           return .success(())
         } catch {
@@ -101,21 +99,43 @@ struct CouchClient: Sendable {
     try result.get()
   }
 
-  /// The cookie of a new session; nil for a server that is open to all.
-  private func newCookie() async throws(HTTPFailure) -> String? {
-    var request = request("POST", address.serverPath(SessionAuthorizer.path))
-    let found: Credentials?
-    do { found = try await credentials.credentials { $0 != .accessKey } } catch {
+  /// The cookie of a new session; nil for a server that is open to all. Credentials that are
+  /// refused are asked for once more, as they may be others now.
+  ///
+  /// - Parameter isRefused: A request was refused.
+  private func newCookie(isRefused: Bool) async throws(HTTPFailure) -> String? {
+    let request = request("POST", address.serverPath(SessionAuthorizer.path))
+    var (found, number) = try await credentials(after: 0, request)
+    // It was refused because there were none.
+    if isRefused, found == nil { (found, number) = try await credentials(after: number, request) }
+    do throws(HTTPFailure) { return try await cookie(found, request) } catch {
+      guard error.kind == .status(401) else { throw error }
+      let other = try await credentials(after: number, request).credentials
+      if other == found { throw error }
+      return try await cookie(other, request)
+    }
+  }
+
+  private func credentials(
+    after number: Int, _ request: HTTPRequest
+  ) async throws(HTTPFailure) -> (credentials: Credentials?, number: Int) {
+    do { return try await session.knownCredentials(after: number) } catch {
       throw HTTPFailure(.settings(error), request.label, error.message)
     }
+  }
+
+  private func cookie(
+    _ credentials: Credentials?, _ request: HTTPRequest
+  ) async throws(HTTPFailure) -> String? {
     // A server that is open to all needs none.
-    guard let found else { return nil }
-    guard found.kind == .password, let name = found.name else {
+    guard let credentials else { return nil }
+    guard credentials.kind == .password, let name = credentials.name else {
       let error = CairnError(.auth, "a session of CouchDB begins with a user and a password")
       throw HTTPFailure(.settings(error), request.label, error.message)
     }
-    let body =
-      "{\"name\":\(JSONString.quoted(name)),\"password\":\(JSONString.quoted(found.secret))}"
+    let password = JSONString.quoted(credentials.secret)
+    let body = "{\"name\":\(JSONString.quoted(name)),\"password\":\(password)}"
+    var request = request
     request.body = .bytes(Array(body.utf8))
     request.headers.append(("Content-Type", "application/json"))
     let answer = try await session.send(request, limit: 64 << 10)

@@ -26,6 +26,10 @@ final class SessionAuthorizer: HTTPAuthorizer {
     return current.map { [("Cookie", $0)] } ?? []
   }
 
+  /// The same request is refused again, whatever the source of credentials says: a log-in has them
+  /// in its body, and others have a cookie.
+  func isRefusal(_ failure: HTTPFailure) -> Bool { false }
+
   /// The one log-in that is under way, begun if there is none; nil if there is another cookie
   /// already than the one that was refused.
   func logIn(refused: String?, _ begin: () -> LogIn) -> LogIn? {

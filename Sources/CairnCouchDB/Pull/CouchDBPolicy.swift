@@ -3,7 +3,9 @@ public import Cairn
 /// Which documents and attachments a follower brings here, and in which order.
 ///
 /// It is asked before anything is fetched, and asked again at each pull about whatever is not here
-/// yet: so another answer brings what was left. Design documents are never asked about nor fetched.
+/// yet: so another answer brings what was left. Of documents that are too large for
+/// `CouchDBOptions.answerBytes` it is not asked again until that is raised or they change. Design
+/// documents are never asked about nor fetched.
 public struct CouchDBPolicy: Sendable {
   /// What is done about one of them.
   @nonexhaustive

@@ -118,7 +118,9 @@ extension PullRound {
       let (id, key) = (document.id, document.key)
       switch document.content {
       case .document(let json):
-        kept[key] = try database.write(json, leaves: leaves[key] ?? []) { report.note($0) }
+        let revision = try database.write(json, leaves: leaves[key] ?? []) { report.note($0) }
+        kept[key] = revision
+        if leaves[key]?.contains(revision) == false { try doubt(id, leaves[key]) }
         report.documents += 1
         if try json.member("_conflicts")?.items().isEmpty == false { report.conflicted += 1 }
       case .missing:
@@ -134,6 +136,7 @@ extension PullRound {
       case .deleted:
         if try database.remove(document: id) { report.deletions += 1 }
         kept[key] = ""
+        try doubt(id, leaves[key])
       case .tooLarge:
         let reason =
           "the document \(id) has more than \(options.answerBytes) bytes; "
@@ -144,6 +147,14 @@ extension PullRound {
       }
       noteDone()
     }
+  }
+
+  /// What came of a document is not what its row speaks of. It may be newer, or from a copy of a
+  /// cluster that lags behind, and the row does not come again: the next pull asks once more. Only
+  /// once, as what was purged, or has more leaves than are kept, would be in doubt for ever.
+  private mutating func doubt(_ id: String, _ leaves: [String]?) throws(CairnError) {
+    guard let leaves, !isAskingAgain else { return }
+    try wait(ChangesPage.Row(id: id, leaves: leaves, isDeleted: false), nil)
   }
 
   /// Remembers a document that is not here, so that the policy is asked again.

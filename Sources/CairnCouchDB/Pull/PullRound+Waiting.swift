@@ -22,6 +22,7 @@ extension PullRound {
       }
     }
     if rows.isEmpty { return }
+    isAskingAgain = true
     let count = rows.count
     board.set { $0.documents.total += count }
     let size = max(1, options.changesPerRequest)

@@ -16,6 +16,8 @@ struct PullRound {
   var report = CouchDBReport()
   /// Documents that this pull has asked about and left, by key.
   var left: Set<String> = []
+  /// It is at documents that an earlier pull has left.
+  var isAskingAgain = false
   /// Attachments in a row that a server in trouble did not give.
   var troubles = 0
   static let troublesMax = 3

@@ -85,9 +85,9 @@ extension CouchDBDatabase {
       }
     }
     try makeRoom(2 * limit)
-    if try old?.get(DocumentField.attachments) != nil || !stubs.isEmpty {
-      try write(stubs, id, key)
-    }
+    // Even where there are to be none: a pull may have ended between the attachments of another
+    // revision and its record.
+    try write(stubs, id, key)
     try makeRoom(2 * limit)
     try put(table, key, fields)
     let kept = Set(try parts(of: table[RecordID(key)], id))

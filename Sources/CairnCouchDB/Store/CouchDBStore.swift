@@ -75,7 +75,9 @@ public struct CouchDBStore: Hashable, Sendable {
 
   /// Removes all databases with all that was pulled. Durable when it returns.
   ///
-  /// - Throws: `invalidOperation` if one of them is being followed; errors of the disk.
+  /// A follower that waits for news of one ends with `invalidOperation`.
+  ///
+  /// - Throws: `invalidOperation` while one of them is being pulled; errors of the disk.
   public func destroy() throws(CairnError) {
     for database in try databases() { try database.destroy() }
   }

@@ -10,9 +10,24 @@ struct KeyRange {
     init(rank: UInt64) { entry = IndexEntry(rank: rank) }
 
     init(_ value: FieldValue) {
-      let view = CellView(value, isCreated: false)
+      switch value {
+      case .string(let text): self.init(CellTag.string, text.utf8)
+      case .bytes(let bytes): self.init(CellTag.bytes, bytes)
+      default: self.init(CellView(value, isCreated: false))
+      }
+    }
+
+    private init(_ view: CellView) {
       entry = IndexEntry(view.cell, view.heap, reference: 0)
       heap = view.heap
+    }
+
+    /// A text or bytes value, which may be longer than any that a cell could hold: an entry looks
+    /// at its beginning only.
+    init(_ tag: UInt8, _ bytes: some Collection<UInt8>) {
+      heap = [UInt8](bytes.prefix(IndexEntry.textLengthMax))
+      let cell = Cell(tag: tag, word: Cell.heapWord(0..<heap.count))
+      entry = IndexEntry(cell, heap, reference: 0)
     }
   }
 
@@ -72,14 +87,13 @@ extension ValueTest {
   private static func prefix(_ text: String) -> KeyRange {
     let rank = IndexEntry.Rank.string
     var range = KeyRange(ranks: rank..<(rank + 1))
-    var bytes = [UInt8](text.utf8)
+    var bytes = [UInt8](text.utf8.prefix(IndexEntry.textLengthMax))
     guard let last = bytes.last else { return range }
     range.lower = KeyRange.Bound(.string(text))
     // No byte of UTF-8 is 0xFF: the next byte exists, and what begins with the text lies below.
-    bytes[bytes.count - 1] = last + 1
-    let cell = Cell(tag: CellTag.string, word: Cell.heapWord(0..<bytes.count))
-    range.upper.entry = IndexEntry(cell, bytes, reference: 0)
-    range.upper.heap = bytes
+    // Of a longer text the entries have this beginning, and no more.
+    if bytes.count == text.utf8.count { bytes[bytes.count - 1] = last + 1 }
+    range.upper = KeyRange.Bound(CellTag.string, bytes)
     range.isExact = range.lower.entry.isExact && range.upper.entry.isExact
     // Cut texts may be equal to the bound and yet begin with the text.
     if !range.isExact { range.includesUpper = true }

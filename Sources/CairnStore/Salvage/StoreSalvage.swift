@@ -79,7 +79,7 @@ package struct StoreSalvage {
         touched += loot[index].touched
         work.losses += loot[index].losses
       }
-      for pack in try work.readOutboxes() {
+      for pack in try work.readOutbox(current) {
         do throws(StoreError) {
           touched += try SegmentLoot.takeOutbox(pack, into: &state)
         } catch { throw StoreSalvage.log(error) }
@@ -260,10 +260,11 @@ extension StoreSalvage.Work {
 
   private mutating func noteMissing(_ numbers: [UInt64], _ current: CurrentFile?) {
     let present = Set(numbers)
-    guard let last = numbers.last ?? current?.firstSegment else { return }
-    let first = current?.firstKept ?? numbers.first ?? last
+    // The last one that is only kept may be missing, with none behind it.
+    let end = max(numbers.last ?? 0, current?.firstSegment ?? 0)
+    let first = current?.firstKept ?? numbers.first ?? end
     // A bent number in CURRENT must not make a list without end.
-    for number in first..<max(first, last) where !present.contains(number) {
+    for number in first..<max(first, end) where !present.contains(number) {
       let path = directory + "/" + FileName.log + "/" + FileName.segment(number)
       let isFolded = number < current?.firstSegment ?? 1
       lose(
@@ -326,10 +327,14 @@ extension StoreSalvage.Work {
     return rebuild.rows
   }
 
-  /// Packs of own deltas that the log does not have.
-  mutating func readOutboxes() throws(LogError) -> [[UInt8]] {
+  /// Packs of own deltas that the log does not have. What lies under another number than CURRENT's
+  /// is in the log, or was published, under another name, and would be applied twice.
+  mutating func readOutbox(_ current: CurrentFile?) throws(LogError) -> [[UInt8]] {
     var files: [(first: UInt64, path: String)] = []
-    for entry in try list("") where FileName.outboxNumber(entry.name) != nil {
+    for entry in try list("") {
+      guard let number = FileName.outboxNumber(entry.name),
+        number == current?.rejoinings ?? number
+      else { continue }
       for file in try list(entry.name) {
         guard let range = FileName.published(file.name) else { continue }
         files.append((range.first, directory + "/" + entry.name + "/" + file.name))

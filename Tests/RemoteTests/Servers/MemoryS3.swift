@@ -17,6 +17,7 @@ final class MemoryS3: Sendable {
     var encodesKeys = true
     /// The first so many completions of uploads fail with a success that is none.
     var lateErrors = 0
+    var lateCode = "InternalError"
   }
 
   private struct State {
@@ -107,7 +108,7 @@ final class MemoryS3: Sendable {
     case "POST":
       if state.lateErrors > 0 {
         state.lateErrors -= 1
-        return MemoryS3.xml("Error", "<Code>InternalError</Code>")
+        return MemoryS3.xml("Error", "<Code>\(manners.lateCode)</Code>")
       }
       let text = String(decoding: asked.body, as: UTF8.self)
       let numbers = text.matches(of: /<PartNumber>([0-9]+)</).compactMap { Int($0.output.1) }

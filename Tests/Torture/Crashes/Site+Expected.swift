@@ -55,6 +55,7 @@ extension Site {
     "list log",
     "list snap",
     "list staging/log",
+    "list staging/snap",
     "list the root",
     "list trash",
     "list trash/time",
