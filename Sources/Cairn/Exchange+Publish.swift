@@ -322,7 +322,9 @@ extension Exchange {
     _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     // The last one may have arrived although nobody said so, and the folder may show it later.
-    head.generation = max(head.generation, lastWritten?.generation ?? 0) + 1
+    // (Only a forged one is at the end: whoever reads goes by the version of the file then.)
+    head.generation = min(
+      max(head.generation, lastWritten?.generation ?? 0) + 1, Head.generationMax)
     head.nonce = machine.random.next()
     let bytes = head.encoded()
     let name = FileName.head(device: store.device.rawValue)

@@ -205,6 +205,8 @@ final class Exchange: Sendable {
       publication.pendingNonce == publication.confirmedNonce, publication.confirmedNonce != 0
     {
       store.confirmPublished(through: memory.withLock { $0.own.last })
+      // What an earlier process has seen is not known: nothing goes before the first look.
+      store.noteLacking(from: 1)
     }
     if store.hasRejoined { store.dropOutboxes() }
     observed.onStall { [transfers] in transfers.gauge.noteStalled($0) }

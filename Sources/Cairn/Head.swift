@@ -15,6 +15,8 @@ internal import CairnMerge
 package struct Head: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNHED".utf8)
   package static let bytesMax = 16 << 20
+  /// Heads count on to here and no further: readers refuse a higher one.
+  package static let generationMax = ByteReader.counterMax
 
   var datastore: UInt128
   var device: DeviceID
@@ -154,7 +156,7 @@ extension Head {
     let datastore = try reader.hash()
     self.init(datastore: datastore, device: DeviceID(rawValue: try reader.u64()))
     generation = try reader.u64()
-    guard generation <= ByteReader.counterMax else { throw .limit }
+    guard generation <= Head.generationMax else { throw .limit }
     nonce = try reader.u64()
     user = try reader.string()
     last = try reader.counter()

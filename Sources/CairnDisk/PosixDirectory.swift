@@ -108,7 +108,7 @@ struct PosixDirectory: ~Copyable {
   /// Calls `body` with each name and its zero until it returns false.
   private func forEachName(_ body: (UnsafeRawBufferPointer) -> Bool) throws(DiskError) {
     let descriptor = descriptor
-    let copy = try SystemCall.run(operation, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+    let copy = try SystemCall.run(operation, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
     guard let stream = unsafe fdopendir(copy) else {
       let code = errno
       closeDescriptor(copy)

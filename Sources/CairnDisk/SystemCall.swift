@@ -32,9 +32,13 @@ package enum SystemCall {
   ) throws(DiskError) -> Int32 {
     try check(path, operation)
     // The user's umask decides who else may read.
-    return try run(operation, path) {
+    let descriptor = try run(operation, path) {
       openFile(path, flags | O_CLOEXEC | O_NONBLOCK, permissions)
     }
+    if descriptor > 2 { return descriptor }
+    // A program that was started without its streams would print into the file.
+    defer { closeDescriptor(descriptor) }
+    return try run(operation, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
   }
 
   /// What is behind an open descriptor.

@@ -308,10 +308,11 @@ extension Store {
     }
   }
 
-  /// The first segment that is still needed: for replay, or for own deltas not yet published.
+  /// The first segment that is still needed: for replay, or for own deltas not in the folder.
   private func keptFrom(_ firstSegment: UInt64, _ guarded: Guarded) -> UInt64 {
     guard isLinked else { return firstSegment }
-    let unpublished = guarded.tail.segments.first { $0.lastOwn > guarded.published }
+    let there = min(guarded.published, (guarded.lacking ?? .max) - 1)
+    let unpublished = guarded.tail.segments.first { $0.lastOwn > there }
     return min(firstSegment, unpublished?.number ?? firstSegment)
   }
 

@@ -89,12 +89,17 @@ extension Store {
     state.withLock { $0.store.rules.rule(table: table, field: field) }
   }
 
-  /// Own deltas up to here are in the folder for good; compaction may drop them from the log.
+  /// Own deltas up to here are in the folder; compaction may drop them from the log, unless the
+  /// folder lacks them again.
   package func confirmPublished(through sequence: UInt64) {
     state.withLock { $0.published = max($0.published, sequence) }
   }
 
   package var published: UInt64 { state.withLock { $0.published } }
+
+  /// Published deltas from here on are not in the folder, or not known to be: a log that has them
+  /// keeps them, to give them back. nil: all are there.
+  package func noteLacking(from sequence: UInt64?) { state.withLock { $0.lacking = sequence } }
 }
 
 extension StoreState {

@@ -57,6 +57,8 @@ package final class Store: Sendable {
     var isDeleted: Bool { ending?.kind == .deleted }
     /// Own deltas up to here are known to be published.
     var published: UInt64 = 0
+    /// The first of them that the folder lacks, or that nobody has looked for yet.
+    var lacking: UInt64?
     var lastSync: Int64 = 0
     var syncNumber: UInt32 = 0
     /// What other devices said last that they had applied.

@@ -105,7 +105,7 @@ import Testing
       delay: ManualDelay().delay)
     try store.open()
     reading.withLock { $0 = store }
-    #expect(try store["a"] == "old")
+    #expect(try store["a"] == "new")
     #expect(isDone.isUp)
     #expect(try store["a"] == "new")
     #expect(try store.dictionary() == ["a": "new"])

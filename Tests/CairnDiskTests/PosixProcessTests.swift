@@ -50,6 +50,27 @@ struct PosixProcessTests {
     }
   }
 
+  @Test func `no file takes the place of a standard stream that is closed`() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory()
+      let disk = PosixDisk()
+      for stream: Int32 in 0...2 { close(stream) }
+      let file = try disk.open(directory.path("f"), .create)
+      let lock = try disk.lock(directory.path("LOCK"))
+      try file.put("abc")
+      let said = Array("said".utf8)
+      for stream: Int32 in 0...2 {
+        // Where nothing is open it fails.
+        _ = unsafe said.withUnsafeBytes { unsafe write(stream, $0.baseAddress, $0.count) }
+      }
+      #expect(try file.text() == "abc")
+      #expect(try disk.text(directory.path("LOCK")).hasPrefix("\(getpid()) "))
+      #expect(try disk.list(directory.path).map(\.name) == ["LOCK", "f"])
+      file.close()
+      lock.unlock()
+    }
+  }
+
   @Test func `a directory that may be listed but not looked into is an error`() async {
     await #expect(processExitsWith: .success) {
       let directory = try TemporaryDirectory()

@@ -84,6 +84,10 @@ import Testing
     let next = try await ownHead { $0.generation = ByteReader.counterMax - 1 }
     #expect(next.report.complaints.isEmpty)
     #expect(next.head.last == 2 && next.head.generation == ByteReader.counterMax)
+    // Nothing is beyond it: such a head could not be read again, nor the datastore be opened.
+    let end = try await ownHead { $0.generation = ByteReader.counterMax }
+    #expect(end.report.complaints.isEmpty)
+    #expect(end.head.last == 2 && end.head.generation == ByteReader.counterMax)
   }
 
   @Test func `a snapshot that was replaced before time began is dropped`() async throws {

@@ -228,4 +228,56 @@ import Testing
     for device in [away, a, b] { #expect(try device.ids() == all) }
     try bench.expectEqual([a, b, away])
   }
+
+  /// Simulation seed 21193: a file went up anew because listings did not show it, and only in part.
+  @Test(arguments: [false, true])
+  func `what the folder has in part only stays in the log, for whoever was retired meanwhile`(
+    isReopened: Bool
+  ) async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    var away = try bench.open("away")
+    try a.add("begin")
+    try await bench.settle([a, b, away])
+    let name = away.device
+    try away.close()
+    // What it publishes now nobody sees before it was retired.
+    bench.use(bench.folder.snapshot(), for: "folder apart")
+    bench.view("apart", of: "away")
+    let apart = bench.disk("folder apart")
+    away = try bench.open("away")
+    let before = Set(apart.paths())
+    try away.add("mine")
+    try await away.exchange()
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+
+    let files = apart.paths().filter {
+      $0.contains("/\(name)") && $0.hasSuffix(".seg") && !before.contains($0)
+    }
+    try #require(files.count == 1)
+    let bytes = try #require(apart.bytes(files[0]))
+    try apart.setBytes(files[0], Array(bytes.dropLast(3)))
+    if isReopened {
+      // It has not looked since.
+      try away.close()
+      away = try bench.open("away")
+    } else {
+      // One listing alone may lag behind.
+      try await away.exchange()
+    }
+    try away.compact()
+    try away.close()
+
+    for path in apart.paths().filter({ $0.contains("/\(name)") }) {
+      try bench.folder.setBytes(path, try #require(apart.bytes(path)))
+    }
+    bench.use(bench.folder, for: "folder all")
+    bench.view("all", of: "away")
+    away = try bench.open("away")
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    try bench.expectEqual([a, b, away])
+    #expect(try a.ids() == ["begin", "mine"])
+  }
 }

@@ -139,6 +139,18 @@
       #expect(outcome.last == "coverage: nothing was measured")
     }
 
+    /// Lines that were not shown would all count as reached.
+    @Test func `nothing is measured where lines can't be shown`() throws {
+      try whole()
+      try FileManager.default.removeItem(atPath: bench.scratch.path("show"))
+      for arguments in [[], ["--demand"]] {
+        let outcome = try bench.run("coverage", arguments)
+        #expect(outcome.status == 1, "\(outcome)")
+        #expect(outcome.last == "coverage: nothing was measured")
+        #expect(!outcome.output.contains("reached"))
+      }
+    }
+
     @Test func `nothing is measured where tests fail, or a module is not there`() throws {
       try report(("CairnBytes/One.swift", [1, 0, 1, 0, 1, 0]))
       let outcome = try bench.run("coverage", [])

@@ -49,6 +49,56 @@ import Testing
     #expect(!scratch.exists("root.settings"))
   }
 
+  /// Runs the tool in the directory around the root, with a CAIRN_ROOT that is empty.
+  private func here(_ arguments: [String]) throws -> Tool.Outcome {
+    let tool = URL(filePath: Tool.directory + "cairn").absoluteURL.path
+    return try Tool.run(
+      ["-c", #"cd "$0" && CAIRN_ROOT= "$@""#, scratch.path("."), tool] + arguments,
+      program: "/bin/sh")
+  }
+
+  @Test(
+    arguments: [
+      ["--folder", ""], ["--folder", "dir:"], ["--credentials", ""], ["--certificates", ""],
+    ])
+  func `an option that is empty is no place, and nothing is remembered`(
+    option: [String]
+  ) throws {
+    let set = ["set", "t", "a", "n=1", "--insert", "--root", scratch.root]
+    let outcome = try here(set + option)
+    #expect(outcome.status == 2, "\(outcome)")
+    #expect(outcome.errors == "cairn: an empty text is no path\n")
+    #expect(!scratch.exists("root.settings"))
+    #expect(try scratch.files(below: ".") == [])
+    // Nor is another place remembered instead of one that is.
+    try scratch.succeed("set", "t", "a", "n=1", "--insert", "--folder", scratch.path("folder"))
+    let before = try scratch.text("root.settings")
+    #expect(try here(["get", "t", "a", "--root", scratch.root] + option).status == 2)
+    #expect(try scratch.text("root.settings") == before)
+  }
+
+  @Test(arguments: ["tables", "ls", "verify", "doctor", "unfollow"])
+  func `a root that is empty is no place`(command: String) throws {
+    let outcome = try here([command, "--root", ""])
+    #expect(outcome.status == 2, "\(outcome)")
+    #expect(outcome.errors.contains("--root takes a directory, and is empty"))
+    #expect(outcome.output == "")
+    #expect(try scratch.files(below: ".") == [])
+  }
+
+  @Test func `an empty CAIRN_ROOT is one that is not set`() throws {
+    let root = scratch.path("cairn-data")
+    try scratch.succeed("set", "t", "a", "n=1", "--insert", root: root)
+    let read = try here(["get", "t", "a"])
+    #expect(read.status == 0 && read.output == "n=1\n", "\(read)")
+    let written = try here(["set", "t", "a", "n=2"])
+    #expect(written.status == 0, "\(written)")
+    #expect(try scratch.succeed("get", "t", "a", root: root) == "n=2\n")
+    let verified = try here(["verify"])
+    #expect(verified.status == 0, "\(verified)")
+    #expect(try here(["unfollow"]).errors == "cairn: nothing is followed in cairn-data\n")
+  }
+
   @Test func `many commands may be the first at once`() throws {
     let folder = scratch.path("folder")
     let processes = try (0..<8).map { number in

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Cairn
 
 #if canImport(Darwin)
@@ -64,8 +65,30 @@ enum Descriptor {
     return unsafe String(cString: value)
   }
 
+  /// Where a stream is closed, the next file that is opened would take its number, and whatever is
+  /// printed would go into that. What takes it here refuses it, as a closed one does.
+  static func occupyStreams() {
+    for (number, mode) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)]
+    where fcntl(Int32(number), F_GETFD) < 0 {
+      _ = unsafe open("/dev/null", mode)
+    }
+  }
+
+  /// The directory of the datastores: as the option says, the environment, or here.
+  static func root(_ option: String?) -> String {
+    if let option { return option }
+    // An empty variable is one that is not set.
+    return environment("CAIRN_ROOT").flatMap { $0.isEmpty ? nil : $0 } ?? "cairn-data"
+  }
+
+  /// An empty option is mostly a variable of a script that is not set: it means no place.
+  static func checkRoot(_ option: String?) throws {
+    if option?.isEmpty == true { throw ValidationError("--root takes a directory, and is empty") }
+  }
+
   /// A path that means the same from any working directory.
   static func absolute(_ path: String) throws -> String {
+    guard !path.isEmpty else { throw ToolError.usage("an empty text is no path") }
     if path.hasPrefix("/") { return path }
     guard let current = unsafe getcwd(nil, 0) else { throw failure("find", ".") }
     defer { unsafe free(current) }

@@ -150,7 +150,8 @@ struct UnfollowCommand: ParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() throws {
-    let root = root ?? Descriptor.environment("CAIRN_ROOT") ?? "cairn-data"
+    try Descriptor.checkRoot(root)
+    let root = Descriptor.root(root)
     try DatastoreFollower.unsubscribe(root: root)
     // What comes into this root next is not for that folder.
     var settings = try Settings(root: root)

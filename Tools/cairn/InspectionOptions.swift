@@ -9,7 +9,9 @@ struct InspectionOptions: ParsableArguments {
   @Option(name: .long, help: "Id of the datastore.")
   var datastore = "default"
 
-  var rootPath: String { root ?? Descriptor.environment("CAIRN_ROOT") ?? "cairn-data" }
+  var rootPath: String { Descriptor.root(root) }
+
+  func validate() throws { try Descriptor.checkRoot(root) }
 
   func inspector() throws -> DatastoreInspector {
     guard Descriptor.isDirectory(rootPath) else {

@@ -12,6 +12,7 @@ import CairnToolText
 @main
 enum Main {
   static func main() async {
+    Descriptor.occupyStreams()
     do {
       var command = try CairnTool.parseAsRoot()
       if var command = command as? any AsyncParsableCommand {

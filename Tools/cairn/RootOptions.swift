@@ -18,7 +18,9 @@ struct RootOptions: ParsableArguments {
   @Option(name: .long, help: "Who the user is in the folder (default: as the root was linked).")
   var user: String?
 
-  var rootPath: String { root ?? Descriptor.environment("CAIRN_ROOT") ?? "cairn-data" }
+  var rootPath: String { Descriptor.root(root) }
+
+  func validate() throws { try Descriptor.checkRoot(root) }
 
   /// The root's account, nil for a local one.
   func account() throws -> Account? {

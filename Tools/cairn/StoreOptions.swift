@@ -37,7 +37,9 @@ struct StoreOptions: ParsableArguments {
   @Option(name: .long, help: "standard (10 MiB a datastore) or large (16 GiB). Remembered.")
   var limits: LimitsChoice?
 
-  var rootPath: String { root ?? Descriptor.environment("CAIRN_ROOT") ?? "cairn-data" }
+  var rootPath: String { Descriptor.root(root) }
+
+  func validate() throws { try Descriptor.checkRoot(root) }
 
   /// The options given here over those remembered.
   func settings() throws -> Settings {

@@ -32,8 +32,14 @@ struct Readers {
 
   private func beside(_ commits: Commits, _ store: Notes) throws -> Histogram<UInt64> {
     commits.start()
-    defer { commits.stop() }
-    return try reads(store)
+    let times: Histogram<UInt64>
+    do {
+      defer { commits.stop() }
+      times = try reads(store)
+    }
+    // Reads beside nothing would be measured well, too.
+    commits.check(report)
+    return times
   }
 
   private func reads(_ store: Notes) throws -> Histogram<UInt64> {
@@ -102,8 +108,14 @@ final class Commits: Sendable {
     }
   }
 
-  func report(to report: Report) {
+  func check(_ report: Report) {
     if let failure = failure.withLock({ $0 }) { report.fail(failure) }
+    if commits.load(ordering: .relaxed) == 0 || compactions.load(ordering: .relaxed) == 0 {
+      report.fail("nothing was committed, or nothing compacted, beside the reads")
+    }
+  }
+
+  func report(to report: Report) {
     let seconds = workers.withLock { $0.seconds }
     report.figure("commits_per_s", Double(commits.load(ordering: .relaxed)) / seconds)
     report.figure("compactions", Double(compactions.load(ordering: .relaxed)))

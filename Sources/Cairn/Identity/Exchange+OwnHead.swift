@@ -300,7 +300,7 @@ extension Exchange {
     var head = found
     head.user = user
     // Beyond any that the other copy may have come to.
-    head.generation = min(head.generation + Exchange.generationLeap, ByteReader.counterMax)
+    head.generation = min(head.generation + Exchange.generationLeap, Head.generationMax)
     head.nonce = machine.random.next()
     if let snapshot = head.snapshot, listing[snapshot.name] == nil, head.gaps.isEmpty {
       head.snapshot = nil

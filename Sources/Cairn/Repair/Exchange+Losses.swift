@@ -25,10 +25,11 @@ extension Exchange {
     var isEmpty: Bool { segments.isEmpty && !snapshot && wanted.isEmpty }
   }
 
-  /// Counts for how many listings files that heads name have not been there.
+  /// Counts for how many listings files that heads name have not been there. What the log has of
+  /// own ones stays there until they are.
   func noteUnseen(_ listing: FolderListing) {
-    memory.withLock { memory in
-      if memory.complete?.isOf(listing, memory) ?? false { return }
+    let lacking = memory.withLock { memory -> UInt64? in
+      if memory.complete?.isOf(listing, memory) ?? false { return nil }
       var unseen: [String: Int] = [:]
       func note(_ name: String, _ size: UInt64, after before: Int) {
         if listing.byName[name]?.size == size { return }
@@ -46,7 +47,11 @@ extension Exchange {
       }
       (memory.unseen, memory.isFirstLook) = (unseen, false)
       memory.complete = unseen.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
+      if unseen.isEmpty { return nil }
+      let own = memory.own
+      return own.segments.first { unseen[$0.name(own.device)] != nil }?.first
     }
+    store.noteLacking(from: lacking)
   }
 
   /// `isRolledBack`: the own head is gone or old as well, so that nothing is merely late. `audit`:

@@ -32,7 +32,7 @@ struct CrashSearch {
   private let seed: UInt64
   /// Images that were recovered, and what they showed.
   private var shown: [UInt64: Look] = [:]
-  private var deep: Set<UInt64> = []
+  private var deep: [UInt64: Look] = [:]
   /// Processes that were killed, by what their disks hold and what of it is not durable.
   private var killed: [UInt64: Look] = [:]
   private var counter: UInt64 = 0
@@ -46,8 +46,8 @@ struct CrashSearch {
   }
 
   /// Different images by hash, and those among them that an interrupted recovery left.
-  var states: Set<UInt64> { deep.union(shown.keys) }
-  var deepStates: Set<UInt64> { deep }
+  var states: Set<UInt64> { Set(deep.keys).union(shown.keys) }
+  var deepStates: Set<UInt64> { Set(deep.keys) }
 
   /// The whole of one scenario.
   mutating func search(_ scenario: some Scenario, variant: UInt64) async throws {
@@ -206,10 +206,14 @@ struct CrashSearch {
             recorder.contents.map { one &+ $0 &- look.content }
           }
         }
-        if shown[hash] != nil || !deep.insert(hash).inserted { continue }
-        ledger.count("images")
         do {
-          let again = try scenario.look(left)
+          // The same bytes show the same; what they may show is another question at each point.
+          let known = shown[hash] ?? deep[hash]
+          let again = try known ?? scenario.look(left)
+          if known == nil {
+            deep[hash] = again
+            ledger.count("images")
+          }
           guard allowed.contains(again.content) else {
             throw TortureFailure(
               "a recovery after an interrupted recovery shows \(again.content) (\(again.detail)), "

@@ -197,9 +197,6 @@ final class CutLife {
     if let phase = phases.first { ledger.took("cut while \(phase)") }
     // Of the other thread, which does nothing else.
     if phases.count > 1, phases[1] == .compacting { ledger.took("cut while compacting") }
-    if other != nil, words.opened != nil, place.durability != .full {
-      ledger.took("cut between a commit and its sync")
-    }
     try await check(words, isFull: place.durability == .full, &ledger)
   }
 
@@ -240,6 +237,9 @@ final class CutLife {
     let found = try Checker(place: place, contents: contents).check(
       acked: acked, atMost: max(words.acked, standing[0]) + 1, &finding)
     ledger.count("mended at opening", finding.notes.count)
+    if other != nil, !isFull, found[0] < words.acked {
+      ledger.took("cut between a commit and its sync")
+    }
     if found[0] > acked { ledger.count("commits that nobody heard of") }
     // Who was cut off in the middle is no clone, and no backup that was restored.
     guard device == nil || device == finding.device else {

@@ -200,6 +200,7 @@ struct Filler {
       do {
         let datastore = try opened()
         try commit(datastore, &ledger)
+        if acked > 100_000 { throw TortureFailure("the disk is never full") }
         refused = 0
         // Later ones would make room for ever.
         if acked % 20 == 0, acked <= 60 { try datastore.compact() }
@@ -212,7 +213,6 @@ struct Filler {
         guard try content.check(datastore) >= acked else {
           throw TortureFailure("a full disk took something back")
         }
-        if acked > 100_000 { throw TortureFailure("the disk is never full") }
       }
     }
     try datastore?.rollback()

@@ -274,13 +274,20 @@ extension SimulatedWorld {
   }
 
   /// In a world that does not come to rest every device has at least what it has committed itself.
+  /// What it had committed before it became two at least one of the two has: who takes another name
+  /// leaves to the other one what both had published, and others have gone on without.
   private func checkOwnMarks() throws {
-    for device in devices {
-      for copy in device.copies {
+    for index in histories.indices {
+      let copies = devices.map { $0.copies[index] }
+      var kept: Set<String> = []
+      for copy in copies {
         let found = copy.memory.shown.tables["marks"] ?? [:]
+        for mark in copy.memory.marks where found[mark.id] != nil { kept.insert(mark.id) }
+      }
+      for copy in copies {
         for mark in copy.memory.marks {
           try copy.demand(
-            found[mark.id] != nil, "it committed \(mark.id) with \(mark.dot), and has lost it")
+            kept.contains(mark.id), "it committed \(mark.id) with \(mark.dot), and has lost it")
         }
       }
     }
