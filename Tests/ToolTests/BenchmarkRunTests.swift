@@ -26,7 +26,7 @@
         ])
     }
 
-    @Test func `figures that meet their gates pass, and one without a gate may be missing`() throws {
+    @Test func `gates that are met pass, and a figure without one may be missing`() throws {
       let outcome = try run(figures)
       #expect(outcome.status == 0, "\(outcome)")
       #expect(!outcome.output.contains("not measured: "))

@@ -143,7 +143,7 @@
     @Test func `nothing is measured where lines can't be shown`() throws {
       try whole()
       try FileManager.default.removeItem(atPath: bench.scratch.path("show"))
-      for arguments in [[], ["--demand"]] {
+      for arguments in [[], ["--demand"]] as [[String]] {
         let outcome = try bench.run("coverage", arguments)
         #expect(outcome.status == 1, "\(outcome)")
         #expect(outcome.last == "coverage: nothing was measured")
