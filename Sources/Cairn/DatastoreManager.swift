@@ -185,7 +185,7 @@ public final class DatastoreManager: Sendable {
       datastore.store.end(ending)
       do throws(CairnError) { try datastore.close() } catch { failure = error }
     }
-    // Closing what others have deleted may have to say so.
+    // A round that is under way writes nothing any more: the root may go after this.
     installation.end()
     if let failure { throw failure }
   }

@@ -381,8 +381,9 @@ extension Exchange {
   private func hearOfCuts(in judged: Set<String>) throws(CairnError) {
     dropSeen()
     let items = batches(of: judged).joined()
-    guard items.contains(where: \.mayHaveCuts) else { return }
-    for item in items {
+    // What an author had seen is told by its own deltas.
+    let authors = Set(items.filter(\.mayHaveCuts).map(\.device))
+    for item in items where authors.contains(item.device) {
       if let pack = try packOrForget(item) { store.hear(of: pack) }
     }
   }

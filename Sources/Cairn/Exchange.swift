@@ -404,6 +404,8 @@ final class Exchange: Sendable {
       return Found(listing: sorted, publishing: .mends)
     }
     try await stage(.fork, entries, listing, &report)
+    // Nor is an own head written over that can't be told just now.
+    if case .unseen = own { return Found(listing: sorted, publishing: .nothing) }
     return Found(listing: sorted, publishing: .mends)
   }
 

@@ -84,10 +84,11 @@ extension Store {
   }
 
   /// Removes outboxes that nobody needs any more: of other times, and the own one once everything
-  /// in it is published. Best effort.
+  /// in it is published, and nothing of that is known to be missing. Best effort.
   package func dropOutboxes() {
-    let (rejoinings, published, isInDoubt) = state.withLock {
-      ($0.current.rejoinings, $0.published, $0.tail.doubtsCurrent)
+    let (rejoinings, published, isInDoubt) = state.withLock { guarded in
+      let there = min(guarded.published, (guarded.lacking ?? .max) - 1)
+      return (guarded.current.rejoinings, there, guarded.tail.doubtsCurrent)
     }
     // A power cut may bring back a CURRENT that names another one.
     if isInDoubt { return }

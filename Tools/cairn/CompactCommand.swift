@@ -7,8 +7,9 @@ struct CompactCommand: AsyncParsableCommand {
     commandName: "compact",
     abstract: "Folds the log into a new snapshot.",
     discussion: """
-      Own deltas that are not published yet stay in the log, too. With --forget, the other devices \
-      are asked to agree on what may be forgotten, as one commit, which is published after an \
+      Own deltas stay in the log, too, until they are published and have been seen in the folder \
+      since the datastore was opened. With --forget, the other devices are asked to agree on what \
+      may be forgotten, as one commit, which is published after an \
       exchange and a merge: once each of them has exchanged and merged three times, compactions \
       leave out that records were deleted, and who wrote what when. It says who has not answered.
       """)

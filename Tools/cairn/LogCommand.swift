@@ -7,9 +7,9 @@ struct LogCommand: ParsableCommand {
     commandName: "log",
     abstract: "Lists the deltas in the log, in the order in which this device applied them.",
     discussion: """
-      What a compaction has folded into the snapshot is listed as long as its file is kept, until \
-      it is published; cairn segments tells which files those are. A delta is named by its device \
-      and its number there.
+      What a compaction has folded into the snapshot is listed as long as its file is kept, at \
+      least until it is published; cairn segments tells which files those are. A delta is named \
+      by its device and its number there.
       """)
 
   @Option(name: .long, help: "Only the last so many deltas.")

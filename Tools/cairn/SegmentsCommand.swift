@@ -7,7 +7,8 @@ struct SegmentsCommand: ParsableCommand {
     commandName: "segments",
     abstract: "Lists the files of the log: frames, bytes, and how each ends.",
     discussion: """
-      A folded segment's content is in the snapshot; it is kept until its deltas are published.
+      A folded segment's content is in the snapshot; it is kept at least until its deltas are \
+      published.
       """)
 
   @OptionGroup var store: InspectionOptions

@@ -1,6 +1,6 @@
 extension String {
-  /// The text with its control characters as JSON escapes them, but for line ends and tabs: whatever
-  /// a value of others says, it drives no terminal.
+  /// The text with its control characters as JSON escapes them, but for line ends and tabs:
+  /// whatever a value of others says, it drives no terminal.
   package var harmless: String {
     guard unicodeScalars.contains(where: \.isHarmful) else { return self }
     var result = ""

@@ -59,8 +59,8 @@ struct BlobCollector {
         if let reference = BlobReference(kept.bytes) { reach.add(reference) }
       }
     } catch {
-      // One that is closed in this moment could have been closed before.
-      if error.kind != .closed { reach.unread = CairnError(error) }
+      // One that is closed in this moment, or whose manager is shut down, could have been before.
+      if !objects.isClosed { reach.unread = CairnError(error) }
     }
   }
 

@@ -6,9 +6,9 @@ internal import CairnMerge
 ///
 /// It changes nothing, opens nothing, and works while datastores are damaged or open elsewhere:
 /// what somebody is just writing is not judged. Of the datastores it looks at it reads the
-/// snapshot, the log, the trash, attachments, PUBLISHED, and what was fetched and waits to be
-/// merged, to the last byte; of an account's folder the heads, this device's own files, and the
-/// newest file of each other device.
+/// snapshot, the log, the trash, attachments, PUBLISHED, own deltas that wait outside of the log to
+/// be published, and what was fetched and waits to be merged, to the last byte; of an account's
+/// folder the heads, this device's own files, and the newest file of each other device.
 public struct Doctor: Sendable {
   /// The directory that is looked at.
   public let root: String

@@ -190,8 +190,12 @@ extension Exchange {
     }
     let mustWrite = reach.head.last > own.last || !seen.isWhole && !isDisowned
     if isDisowned, !mustWrite {
-      // Nothing of it is there any more: the numbers are free, unless others have deltas of them.
-      if word == nil { return nil }
+      // Nothing of it is there any more: the numbers are free, unless others have deltas of them
+      // that are gone here.
+      let kept = memory.withLock {
+        $0.histories.last(store.device, after: 0, through: .max)?.sequence ?? 0
+      }
+      if word == nil || self.word(beyond: kept) == nil { return nil }
       report.waiting.append(waitingForPast(nil))
       return .unseen
     }

@@ -123,9 +123,11 @@ extension ObjectStore {
       route: shaped.route, table: table, record: book.place(key).record)
     let base = try record(place.route, table, place.record)
     let queued = book.outbox.queued(key, place)
-    // What is pending is so anyway.
-    let changed = shaped.known.subtracting(Set(queued.flatMap(\.fields)))
-      .filter { !shaped.isSame($0, base?[$0], shaped.fields[$0]) }
+    // What is pending is so anyway. What only reads otherwise, as a float, is no difference.
+    let changed = shaped.known.subtracting(Set(queued.flatMap(\.fields))).filter { field in
+      let shown = base?[field].map { shaped.form.shown($0, field) }
+      return !shaped.isSame(field, shown, shaped.fields[field])
+    }
     let isNew = base == nil && !queued.contains { $0.kind == .insert }
     if isNew || !changed.isEmpty {
       let written = isNew ? Set(shaped.fields.keys) : changed

@@ -12,7 +12,7 @@ extension ObjectStore {
   /// The closure runs inside of the store: it should do nothing but use its argument.
   ///
   /// - Throws: what the closure throws; what mappings throw; `illegalArgument` if a mapping names a
-  ///   route that does not exist; `exists` for a new object that would be a record which another
+  ///   route that does not exist; `exists` for an object that would become a record which another
   ///   one is attached to; errors of limits and of the disk, as `Datastore.sync`: also `syncFailed`
   ///   of a route's datastore, if that can't say whether it has a set of the queue.
   @discardableResult
@@ -41,8 +41,9 @@ extension ObjectStore {
       if let tie = ties[key] {
         try self.tie(key, after, tie, &sets)
       } else if before != after {
-        let address = try note(key, from: before, to: after, &sets)
-        if before == nil, let address { made.append((key, address)) }
+        if let address = try note(key, from: before, to: after, &sets) {
+          made.append((key, address))
+        }
       }
     }
     // Not before: another object may have let go of the record in the same write.
@@ -72,7 +73,8 @@ extension ObjectStore {
     }
   }
 
-  /// Queues what a change of an object means for its record. Returns where that is, or is to be.
+  /// Queues what a change of an object means for its record. Returns where that is to be, if it was
+  /// not there before.
   private func note(
     _ key: RowKey, from before: ObjectFields?, to after: ObjectFields?, _ sets: inout BatchNames
   ) throws(CairnError) -> MappingBook.Address? {
@@ -106,6 +108,7 @@ extension ObjectStore {
       old?.route == new.route
       ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
     try save(new, key, table, new.route, &sets, changed: changed, from: earlier)
+    if old?.route == new.route { return nil }
     return MappingBook.Address(route: new.route, record: book.place(key).record)
   }
 
@@ -225,7 +228,7 @@ extension ObjectStore {
     throw belongs(address, to: other)
   }
 
-  /// A new object is no record that another one was attached to.
+  /// An object becomes no record that another one was attached to.
   private func checkUnattached(
     _ key: RowKey, _ address: MappingBook.Address
   ) throws(CairnError) {

@@ -8,7 +8,7 @@ extension DatastoreManager {
     case rescued
     /// It is no such copy.
     case none
-    /// Something is in use: not just now.
+    /// Something is in use, or has to be repaired first: not just now.
     case later
   }
 
@@ -51,6 +51,9 @@ extension DatastoreManager {
       isRescued = try prepare(source, copy, generation)
     } catch {
       do throws(StoreError) { try source.close() } catch {}
+      // What is in its place has to be repaired, and says so when it is opened: this waits for
+      // that, and nothing else does.
+      if error.code == .corrupt { return .later }
       throw error
     }
     try wrapped { () throws(StoreError) in try source.close() }

@@ -95,7 +95,7 @@ struct PullRound {
         }
         hasStartedAnew = true
         try startAnew()
-        places = []
+        (places, last) = ([], [])
         continue
       }
       // The place behind nothing is none: it says no more than the one before.
