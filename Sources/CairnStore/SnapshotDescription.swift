@@ -46,12 +46,12 @@ package struct SnapshotDescription: Equatable, Sendable {
 
   package func encoded() -> [UInt8] {
     var out: [UInt8] = []
-    put(vector, into: &out)
-    put(fence, into: &out)
+    vector.encode(into: &out)
+    fence.encode(into: &out)
     out.putVarint(contexts.count)
     contexts.forEach { device, seen in
       out.put(device.rawValue)
-      put(seen, into: &out)
+      seen.encode(into: &out)
     }
     out.putZigzag(modified)
     // Below zero only after a snapshot of others that counted too few: no reason not to go on.
@@ -65,14 +65,6 @@ package struct SnapshotDescription: Equatable, Sendable {
       out.putVarint(table.rowCount)
     }
     return out
-  }
-
-  private func put(_ vector: VersionVector, into out: inout [UInt8]) {
-    out.putVarint(vector.entries.count)
-    for dot in vector.entries {
-      out.put(dot.device.rawValue)
-      out.putVarint(dot.sequence)
-    }
   }
 
   package init(_ bytes: [UInt8], blockCount: Int) throws(DecodeError) {

@@ -45,15 +45,7 @@ import Testing
 
   /// What `a` comes back to: all that `b` has done so far.
   private func staged() throws -> Rejoining {
-    var common = CommonBranch(a.id)
-    try common.add(pack: published, through: 1)
-    let staged = try Store.open(
-      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
-      options: a.options, machine: a.machine)
-    try staged.sync(packs: [published, try b.store.pack()])
-    var plan = Rejoining(staged: staged, device: staged.device, common: common)
-    plan.isOnTop = true
-    return plan
+    return try a.rejoining(published: published, others: try b.store.pack())
   }
 
   /// Comes back, and all hear of all. Returns what the list is then.

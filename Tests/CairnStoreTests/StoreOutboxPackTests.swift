@@ -36,16 +36,9 @@ import Testing
     try b.store.sync(packs: [published])
     try b.store.insert("theirs")
     try b.store.sync()
-    var common = CommonBranch(a.id)
-    try common.add(pack: published, through: 1)
-    let staged = try Store.open(
-      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
-      options: a.options, machine: a.machine)
-    try staged.sync(packs: [published, try b.store.pack()])
-    var plan = Rejoining(staged: staged, device: staged.device, common: common)
-    plan.isOnTop = isOnTop
+    let plan = try a.rejoining(published: published, others: try b.store.pack(), isOnTop: isOnTop)
     #expect(try a.store.rejoin(plan) { _ in } != nil)
-    try staged.close()
+    try plan.staged.close()
     return (a, b)
   }
 

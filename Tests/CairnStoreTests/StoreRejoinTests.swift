@@ -137,7 +137,7 @@ import Testing
     let plan = Rejoining(
       staged: staged, device: staged.device, common: CommonBranch(a.store.device))
     #expect(try a.store.rejoin(plan) { _ in } != nil)
-    try staged.close()
+    try plan.staged.close()
     try a.store.insert("after")
     try a.store.sync()
     try a.store.checkOwnDeltas(after: 0, through: 3)
@@ -174,16 +174,9 @@ import Testing
     try b.store.sync(packs: [published])
     try theirs(b.store)
     try b.store.sync()
-    var common = CommonBranch(a.id)
-    try common.add(pack: published, through: 1)
-    let staged = try Store.open(
-      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
-      options: a.options, machine: a.machine)
-    try staged.sync(packs: [published, try b.store.pack()])
-    var plan = Rejoining(staged: staged, device: staged.device, common: common)
-    plan.isOnTop = true
+    let plan = try a.rejoining(published: published, others: try b.store.pack())
     let outcome = try #require(try a.store.rejoin(plan) { _ in })
-    try staged.close()
+    try plan.staged.close()
     try b.store.sync(packs: [try a.store.pack()])
     let content = try StoreContent(a.store)
     #expect(try StoreContent(b.store).differences(from: content) == [])
@@ -295,7 +288,7 @@ import Testing
     // What was known before it still holds.
     if !isKnown { plan.common = try #require(early) }
     #expect(try a.store.rejoin(plan) { _ in } != nil)
-    try staged.close()
+    try plan.staged.close()
     #expect(try a.store.get("r")?["n"] == 1002)
     try b.store.sync(packs: [try a.store.pack()])
     try a.reopen()

@@ -119,3 +119,21 @@ struct StoreContent: Equatable {
     fields.values.reduce(100) { $0 + 100 + $1.size }
   }
 }
+
+extension StoreDevice {
+  /// What this device can become that has published a first pack, and whose name others have gone
+  /// on without: all that these packs have.
+  func rejoining(
+    published: [UInt8], others: [UInt8], isOnTop: Bool = true
+  ) throws -> Rejoining {
+    var common = CommonBranch(id)
+    try common.add(pack: published, through: 1)
+    let staged = try Store.open(
+      StoreDevice.directory + "/rejoin", datastore: StoreDevice.datastore, isLinked: true,
+      options: options, machine: machine)
+    try staged.sync(packs: [published, others])
+    var plan = Rejoining(staged: staged, device: staged.device, common: common)
+    plan.isOnTop = isOnTop
+    return plan
+  }
+}
