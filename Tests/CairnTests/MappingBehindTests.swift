@@ -26,6 +26,14 @@ import Testing
     return (a, b)
   }
 
+  /// A mapping that says what it is asked, and whether a deleted object is to stay.
+  private static func asking(_ told: Told<ObjectMerge>, keeps: Bool) -> ObjectMapping {
+    .synced(Note.self) { merge in
+      told.add(merge)
+      if keeps { merge.isDeleted = false }
+    }
+  }
+
   private func originals(_ device: MappingDevice) async throws -> [String: Value]? {
     try await device.store.pendingChangeSets().first?.changes.first?.originals
   }
@@ -88,12 +96,7 @@ import Testing
     keeps: Bool
   ) async throws {
     let (bench, told) = (MappingBench(), Told<ObjectMerge>())
-    let (a, b) = try await pair(
-      bench,
-      .synced(Note.self) { merge in
-        told.add(merge)
-        if keeps { merge.isDeleted = false }
-      })
+    let (a, b) = try await pair(bench, Self.asking(told, keeps: keeps))
     try await b.delete("n")
     _ = try await b.exchange()
     try await fetchUnseen(a)
@@ -113,12 +116,7 @@ import Testing
     restores: Bool
   ) async throws {
     let (bench, told) = (MappingBench(), Told<ObjectMerge>())
-    let (a, b) = try await pair(
-      bench,
-      .synced(Note.self) { merge in
-        told.add(merge)
-        if restores { merge.isDeleted = false }
-      })
+    let (a, b) = try await pair(bench, Self.asking(told, keeps: restores))
     try await b.update("n") { $0.text = "b w" }
     _ = try await b.exchange()
     try await fetchUnseen(a)
