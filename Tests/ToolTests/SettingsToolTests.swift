@@ -67,7 +67,8 @@ import Testing
     let set = ["set", "t", "a", "n=1", "--insert", "--root", scratch.root]
     let outcome = try here(set + option)
     #expect(outcome.status == 2, "\(outcome)")
-    #expect(outcome.errors == "cairn: an option that names a place is empty: is a variable not set?\n")
+    let message = "an option that names a place is empty: is a variable not set?"
+    #expect(outcome.errors == "cairn: \(message)\n")
     #expect(!scratch.exists("root.settings"))
     #expect(try scratch.files(below: ".") == [])
     // Nor is another place remembered instead of one that is.

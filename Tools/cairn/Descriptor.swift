@@ -88,7 +88,9 @@ enum Descriptor {
 
   /// A path that means the same from any working directory.
   static func absolute(_ path: String) throws -> String {
-    guard !path.isEmpty else { throw ToolError.usage("an option that names a place is empty: is a variable not set?") }
+    guard !path.isEmpty else {
+      throw ToolError.usage("an option that names a place is empty: is a variable not set?")
+    }
     if path.hasPrefix("/") { return path }
     guard let current = unsafe getcwd(nil, 0) else { throw failure("find", ".") }
     defer { unsafe free(current) }
