@@ -119,8 +119,8 @@ extension DatastoreManager {
   func sweep() throws(CairnError) -> [String] {
     guard !isLocal, !isShutDown, following == nil else { return [] }
     var result: Set<String> = []
-    // Not while another root has to be told what became of its datastores.
-    let isMoving = try MigrationJournal.read(root, disk: machine.disk) != nil
+    // Nothing moves any more where only another root has still to be told.
+    let isMoving = try MigrationJournal.read(root, disk: machine.disk)?.isInstalled == false
     let known = try installation.read()
     for copy in try copies() {
       let generation = known.entry(copy.id).generation

@@ -25,7 +25,7 @@ extension Exchange {
     let losses = losses(of: head, isRolledBack: isLost, audit)
     let hasNews =
       head != before || vector[store.device] > head.last || vector != head.acknowledged
-      || !head.superseded.isEmpty || isSnapshotDue(head)
+      || hasSuperseded(head, mayRemove: mayRemove) || isSnapshotDue(head)
     // What a head that may have arrived names is never told otherwise: it goes up even then.
     let isInDoubt = head.last > before.last
     guard isLost || isInDoubt || isWithdrawn || !losses.isEmpty || hasNews && !onlyMends else {
@@ -47,8 +47,12 @@ extension Exchange {
       head.retired = cuts.retired.sorted()
     }
     head.user = user
-    let expired = mayRemove && failure == nil ? dropExpired(&head) : []
-    if head != before || isLost { try await write(&head, &report) }
+    let expired = mayRemove && failure == nil ? dropExpired(&head, before, listing) : []
+    // What goes is named by no head that is there.
+    let named = expired.isEmpty ? nil : lastWritten?.snapshot?.name
+    if head != before || isLost || named.map({ expired.contains($0) }) ?? false {
+      try await write(&head, &report)
+    }
     if let failure { throw failure }
     try await remove(mayRemove ? expired + replacedFiles(found, head) : [], &report)
   }
@@ -115,7 +119,7 @@ extension Exchange {
   }
 
   /// Where nothing may be removed it stays: it is in nobody's way, and tried ever more seldom.
-  private func remove(
+  func remove(
     _ names: [String], _ report: inout ExchangeReport
   ) async throws(CairnError) {
     if names.isEmpty { return }
@@ -299,21 +303,39 @@ extension Exchange {
     return result
   }
 
-  /// Names of the files whose grace has ended; the head forgets them.
-  private func dropExpired(_ head: inout Head) -> [String] {
+  /// Whether there are replaced snapshots for which something may be to be done in this round.
+  private func hasSuperseded(_ head: Head, mayRemove: Bool) -> Bool {
+    if head.superseded.isEmpty || mayRemove { return !head.superseded.isEmpty }
+    let now = machine.clock.now()
+    return head.superseded.contains { $0.time > now - graceMilliseconds }
+  }
+
+  /// Names of the replaced snapshots that are to go, as their grace has ended. The head forgets one
+  /// when no listing has it any more: nothing else tells the next round of a file that stayed.
+  private func dropExpired(
+    _ head: inout Head, _ before: Head, _ listing: [String: FolderEntry]
+  ) -> [String] {
     let now = machine.clock.now()
     let current = head.snapshot?.name
-    // Not the difference: the head lies in a folder that others can write to.
-    let expired = head.superseded.filter { $0.time <= now - graceMilliseconds }
-    head.superseded.removeAll { $0.time <= now - graceMilliseconds }
     // What others still vouch for is not only ours.
     let others = memory.withLock { memory in
       Set(memory.heads.values.compactMap { $0.snapshot?.name })
     }
-    return expired.map(\.name).filter {
-      // Whatever a head says: it lies in a folder that others can write to.
-      FileName.sharedSnapshot($0) != nil && $0 != current && !others.contains($0)
+    let known = Set(before.superseded.map(\.name))
+    var expired: [String] = []
+    head.superseded.removeAll { old in
+      // Not the difference: the head lies in a folder that others can write to.
+      guard old.time <= now - graceMilliseconds else { return false }
+      // One that was replaced just now may be in no listing yet.
+      let mayBeThere = listing[old.name] != nil || !known.contains(old.name)
+      // Whatever a head says.
+      guard FileName.sharedSnapshot(old.name) != nil, old.name != current,
+        !others.contains(old.name), mayBeThere
+      else { return true }
+      expired.append(old.name)
+      return false
     }
+    return expired
   }
 
   // MARK: the head

@@ -69,10 +69,12 @@ extension Exchange {
   /// Publishes the snapshot that the store stands on: when the deltas behind the last one have
   /// grown it saves a new device from reading them all.
   ///
-  /// - Parameter isDamaged: a file of that name can't be what it should be, and is replaced.
+  /// - Parameters:
+  ///   - isDamaged: a file of that name can't be what it should be, and is replaced.
+  ///   - isNeeded: others can't get something of it from anywhere else.
   func publishSnapshot(
     _ head: inout Head, _ listing: [String: FolderEntry], isDamaged: Bool = false,
-    _ report: inout ExchangeReport
+    isNeeded: Bool = false, _ report: inout ExchangeReport
   ) async throws(CairnError) {
     guard let file = store.snapshotFile() else { return }
     // A compaction may have replaced it just now; the next round publishes the new one.
@@ -86,6 +88,9 @@ extension Exchange {
       size: source.size, content: try hash(of: source, file.path), vector: file.vector,
       fence: file.fence)
     let path = directory + "/" + snapshot.name
+    if !isNeeded, leaves(snapshot, to: listing[snapshot.name], isDamaged: isDamaged, &head) {
+      return
+    }
     if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
@@ -123,6 +128,29 @@ extension Exchange {
     }
     head.snapshot = snapshot
     report.publishedSnapshot = true
+  }
+
+  /// Whether what has the snapshot's name in the folder is what another device vouches for, and has
+  /// another size: another version of the packer has packed the same. It stays; two that both write
+  /// theirs over the other's would never end. Nor does this device vouch for its own any longer,
+  /// unless its head can't be without one.
+  private func leaves(
+    _ snapshot: Head.Snapshot, to there: FolderEntry?, isDamaged: Bool, _ head: inout Head
+  ) -> Bool {
+    guard let there, there.size != snapshot.size else { return false }
+    let isOthers = memory.withLock { memory in
+      memory.heads.values.contains { other in
+        guard let vouched = other.snapshot else { return false }
+        return vouched.name == snapshot.name && vouched.size == there.size
+      }
+    }
+    guard isOthers, !isDamaged || head.gaps.isEmpty else { return false }
+    guard isDamaged, let old = head.snapshot else { return true }
+    if old.name != snapshot.name {
+      head.superseded.append(Head.Superseded(name: old.name, time: machine.clock.now()))
+    }
+    head.snapshot = nil
+    return true
   }
 
   /// The hash of the snapshot's file: that of the last try, if it still is the same one. As long as

@@ -201,10 +201,10 @@ final class Exchange: Sendable {
     // Another's has somebody else who uses it.
     if quarantine == nil { self.quarantine.sweep() }
     // What was to be published may not have arrived: only a head that was read back confirms it.
-    if let publication = memory.withLock({ $0.publication }),
-      publication.pendingNonce == publication.confirmedNonce, publication.confirmedNonce != 0
-    {
-      store.confirmPublished(through: memory.withLock { $0.own.last })
+    if let publication = memory.withLock({ $0.publication }) {
+      if publication.pendingNonce == publication.confirmedNonce, publication.confirmedNonce != 0 {
+        store.confirmPublished(through: memory.withLock { $0.own.last })
+      }
       // What an earlier process has seen is not known: nothing goes before the first look.
       store.noteLacking(from: 1)
     }
@@ -386,6 +386,7 @@ final class Exchange: Sendable {
     // Who only follows has none, whoever put one there.
     let own = following == nil ? try await checkOwnHead(listing, &report) : .ours
     try await lookAtForeignFiles(sorted, &report)
+    if case .unsettled = own { return Found(listing: sorted, publishing: .nothing) }
     if case .lost(let head, let reason) = own {
       try await stage(.identity(head, reason: reason), entries, listing, &report)
       return Found(listing: sorted, publishing: .nothing)
@@ -403,10 +404,10 @@ final class Exchange: Sendable {
       try await stage(.cutOff(cut), entries, listing, &report)
       return Found(listing: sorted, publishing: .mends)
     }
-    try await stage(.fork, entries, listing, &report)
+    let isOwnSeen = if case .unseen = own { false } else { true }
+    try await stage(.fork(isOwnSeen: isOwnSeen), entries, listing, &report)
     // Nor is an own head written over that can't be told just now.
-    if case .unseen = own { return Found(listing: sorted, publishing: .nothing) }
-    return Found(listing: sorted, publishing: .mends)
+    return Found(listing: sorted, publishing: isOwnSeen ? .mends : .nothing)
   }
 
   /// After a round that had all that heads name, whole, and nothing to say of any file, what never

@@ -133,7 +133,14 @@ struct Inbox: Sendable {
     guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
       throw LogError(.missing, path, "it was fetched, but is gone; it will be fetched again")
     }
-    return try PublishedSegment(bytes, name: path, datastore: datastore)
+    let segment = try PublishedSegment(bytes, name: path, datastore: datastore)
+    guard segment.device == item.device.rawValue, segment.first == item.first,
+      segment.last == item.last
+    else {
+      throw LogError(
+        .foreign, path, at: 24, "another file is in its place; it will be fetched again")
+    }
+    return segment
   }
 
   /// What is known of the devices whose deltas are in the store or here, and of nothing else.

@@ -35,8 +35,15 @@ package enum SystemCall {
     let descriptor = try run(operation, path) {
       openFile(path, flags | O_CLOEXEC | O_NONBLOCK, permissions)
     }
-    if descriptor > 2 { return descriptor }
-    // A program that was started without its streams would print into the file.
+    return try aboveStreams(operation, path, descriptor)
+  }
+
+  /// A descriptor, or another in its place if it has the number of a standard stream: a program
+  /// that was started without its streams would print into what is behind it.
+  static func aboveStreams(
+    _ operation: String, _ path: String, _ descriptor: Int32
+  ) throws(DiskError) -> Int32 {
+    guard (0...2).contains(descriptor) else { return descriptor }
     defer { closeDescriptor(descriptor) }
     return try run(operation, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
   }

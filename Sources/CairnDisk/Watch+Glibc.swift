@@ -14,18 +14,24 @@
 
     init?(_ directory: String, _ onChange: @escaping @Sendable () -> Void) {
       self.onChange = onChange
-      events = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+      events = Watch.aboveStreams(inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC)))
       // Not a pipe, which has to be told afterwards to close when the process starts another.
       let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
       var ends: [Int32] = [-1, -1]
       let hasEnds = unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0
-      (wakeReader, wakeWriter) = (ends[0], ends[1])
+      (wakeReader, wakeWriter) = (Watch.aboveStreams(ends[0]), Watch.aboveStreams(ends[1]))
       let interest =
         UInt32(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
         | UInt32(IN_ONLYDIR)
-      guard events >= 0, hasEnds, !directory.utf8.contains(0),
+      guard events >= 0, hasEnds, wakeReader >= 0, wakeWriter >= 0, !directory.utf8.contains(0),
         unsafe inotify_add_watch(events, directory, interest) >= 0
       else { return nil }
+    }
+
+    /// -1 where there is none, or no more can be had.
+    private static func aboveStreams(_ descriptor: Int32) -> Int32 {
+      // Whatever the reason, nothing is watched then.
+      (try? SystemCall.aboveStreams("watch", "", descriptor)) ?? -1
     }
 
     deinit {

@@ -132,11 +132,6 @@ package struct SnapshotHeader: Equatable, Sendable {
       && blocks <= recordCount && recordCount <= pages * UInt64(slotsPerPage - 1)
   }
 
-  /// Where a hash is looked for: a page, the slot to start at, and the tag that its slot carries.
-  package func probe(_ hash: UInt64) -> (page: Int, slot: Int, tag: UInt64) {
-    SnapshotSlots(self).place(hash)
-  }
-
   package static func blockSeed(number: Int, rawLength: Int) -> UInt64 {
     UInt64(number) << 32 | UInt64(rawLength)
   }

@@ -413,19 +413,14 @@ package final class SnapshotSalvage {
   /// Whether the index has a row at a place under this hash; nil if its page is damaged.
   package func isIndexed(_ hash: UInt64, block: Int, row: Int) -> Bool? {
     guard let header, header.indexPages > 0, header.locatorBits > header.rowBits else { return nil }
-    let probe = header.probe(hash)
+    let slots = SnapshotSlots(header)
+    var probe = slots.probe(hash)
     guard let page = page(header.indexOffset, probe.page) else { return nil }
-    let wanted = (UInt64(block) << UInt64(header.rowBits) | UInt64(row)) + 1
-    let mask: UInt64 =
-      header.locatorBits == 64 ? .max : (1 << UInt64(header.locatorBits)) - 1
-    var slot = probe.slot
-    for _ in 0..<header.slotsPerPage {
-      let value =
-        header.slotBytes == 4
-        ? UInt64(page.u32(at: 8 + slot * 4)) : page.u64(at: 8 + slot * 8)
-      if value == 0 { return false }
-      if value & mask == wanted { return true }
-      slot = slot + 1 == header.slotsPerPage ? 0 : slot + 1
+    func load(_ slot: Int) -> UInt64 {
+      slots.isWide ? page.u64(at: 8 + slot * 8) : UInt64(page.u32(at: 8 + slot * 4))
+    }
+    while let place = slots.next(&probe, load) {
+      if place == (block, row) { return true }
     }
     return false
   }

@@ -142,22 +142,52 @@ package struct Delta: Sendable {
     }
   }
 
-  /// Leaves out what is said of a table.
-  package mutating func drop(table: String) {
+  /// Leaves out what is said of a table, but for those of its records, given by their references,
+  /// that are to be kept.
+  package mutating func drop(table: String, keeping isKept: (UInt32) -> Bool = { _ in false }) {
     guard let index = sections.firstIndex(where: { $0.table == table }) else { return }
-    let gone = sections.remove(at: index).records
-    func moved(_ record: Int) -> Int { record < gone.upperBound ? record : record - gone.count }
-    records.removeSubrange(gone)
-    for number in sections.indices {
-      let range = sections[number].records
-      sections[number].records = moved(range.lowerBound)..<moved(range.upperBound)
+    let range = sections[index].records
+    let kept = range.filter { isKept(records[$0].reference) }
+    func moved(_ record: Int) -> Int {
+      if record >= range.upperBound { return record - range.count + kept.count }
+      if record <= range.lowerBound { return record }
+      return range.lowerBound + kept.partitionPoint { $0 >= record }
     }
-    for cell in rows.indices { rows[cell] = UInt32(moved(Int(rows[cell]))) }
+    if kept.isEmpty {
+      sections.remove(at: index)
+    } else {
+      // Cells stay where they are, as what they have beside their values is by their numbers.
+      let first = columns.count
+      for column in columns[sections[index].columns] { columns += runs(of: column, isKept) }
+      sections[index].columns = first..<columns.count
+    }
     var left = SparseMap<[Dot]>()
-    for (record, dots) in born.pairs where !gone.contains(record) {
+    for (record, dots) in born.pairs
+    where !range.contains(record) || isKept(records[record].reference) {
       left.append(moved(record), dots)
     }
     born = left
+    let entries = kept.map { records[$0] }
+    records.replaceSubrange(range, with: entries)
+    for number in sections.indices {
+      let part = sections[number].records
+      sections[number].records = moved(part.lowerBound)..<moved(part.upperBound)
+    }
+    for cell in rows.indices { rows[cell] = UInt32(moved(Int(rows[cell]))) }
+  }
+
+  /// The parts of a column that are about records which are kept.
+  private func runs(of column: Column, _ isKept: (UInt32) -> Bool) -> [Column] {
+    var runs: [Column] = []
+    for cell in column.cells where isKept(records[Int(rows[cell])].reference) {
+      if let last = runs.last?.cells, last.upperBound == cell {
+        runs[runs.count - 1].cells = last.lowerBound..<(cell + 1)
+      } else {
+        runs.append(
+          Column(field: column.field, operation: column.operation, cells: cell..<(cell + 1)))
+      }
+    }
+    return runs
   }
 }
 

@@ -83,13 +83,15 @@ package enum RecordStateCoding {
   ) throws(DecodeError) -> RecordState {
     var reader = ByteReader(bytes, range)
     var state = try life(&reader)
+    // Of all its lists together: a few bytes can say that one has millions of nodes.
+    var room = FormatBounds.cellsInDelta
     var last: String?
     for _ in 0..<(try reader.count(minimumSize: 4)) {
       let field = try reader.string()
       guard Identifier.isValidField(field) else { throw .malformed("a field's name") }
       guard last.map({ $0 < field }) ?? true else { throw .malformed("fields out of order") }
       last = field
-      state.fields[field] = try register(&reader)
+      state.fields[field] = try register(&reader, &room)
     }
     guard reader.isAtEnd else { throw .malformed("bytes after a record's state") }
     return state
@@ -108,8 +110,10 @@ package enum RecordStateCoding {
     var state = RecordState()
     for _ in 0..<(try reader.count(minimumSize: 9)) {
       let dot = try dot(&reader)
-      var context = VersionVector()
-      for _ in 0..<(try reader.count(minimumSize: 9)) { context.insert(try self.dot(&reader)) }
+      let context = try VersionVector(&reader)
+      guard context.entries.first?.device.rawValue != 0 else {
+        throw .malformed("a dot of no delta")
+      }
       state.tombstones.append(Tombstone(dot: dot, context: context))
     }
     for _ in 0..<(try reader.count(minimumSize: 11)) {
@@ -178,7 +182,9 @@ package enum RecordStateCoding {
     of field: String, _ bytes: [UInt8], _ range: Range<Int>
   ) throws(DecodeError) -> Int? { try onlyList(of: field, bytes, range)?.count }
 
-  private static func register(_ reader: inout ByteReader) throws(DecodeError) -> Register {
+  private static func register(
+    _ reader: inout ByteReader, _ room: inout Int
+  ) throws(DecodeError) -> Register {
     var register = Register()
     var edited: [Entry] = []
     for _ in 0..<(try reader.count(minimumSize: 13)) {
@@ -198,7 +204,7 @@ package enum RecordStateCoding {
     for _ in 0..<(try reader.count(minimumSize: 14)) {
       register.totals.append(try total(&reader))
     }
-    try lists(of: edited, &reader, into: &register)
+    try lists(of: edited, &reader, &room, into: &register)
     return register
   }
 
@@ -218,10 +224,11 @@ package enum RecordStateCoding {
   }
 
   private static func lists(
-    of edited: [Entry], _ reader: inout ByteReader, into register: inout Register
+    of edited: [Entry], _ reader: inout ByteReader, _ room: inout Int,
+    into register: inout Register
   ) throws(DecodeError) {
     for entry in edited where !entry.isCreated {
-      let list = try ListStateCoding.decode(&reader)
+      let list = try ListStateCoding.decode(&reader, room: &room)
       guard !list.isCreated, list.rootDots == [entry.dot] else {
         throw .malformed("a list of another entry")
       }
@@ -229,7 +236,7 @@ package enum RecordStateCoding {
     }
     let created = edited.filter(\.isCreated).map(\.dot)
     guard !created.isEmpty else { return }
-    let list = try ListStateCoding.decode(&reader)
+    let list = try ListStateCoding.decode(&reader, room: &room)
     guard list.isCreated, list.rootDots == created,
       created.count == register.entries.filter(\.isCreated).count
     else { throw .malformed("a list of other entries") }

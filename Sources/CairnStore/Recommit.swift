@@ -43,9 +43,12 @@ struct Recommit {
       }
       if new.records.count == first { continue }
       let firstColumn = new.columns.count
+      let edits = state.edits(of: delta, section, rows.mapValues(\.state)) {
+        $0.renamed(dots: { state.cuts.presentName(of: $0, seen: state.vector) })
+      }
       for column in delta.columns[section.columns] {
         rewrite(
-          column, of: delta, section, &heap, names, rows, state, into: &new)
+          column, of: delta, section, edits, &heap, names, rows, state, into: &new)
       }
       new.sections.append(
         Delta.Section(
@@ -84,9 +87,10 @@ struct Recommit {
   // MARK: cells
 
   private mutating func rewrite(
-    _ column: Delta.Column, of delta: Delta, _ section: Delta.Section, _ heap: inout [UInt8],
-    _ names: [RecordName], _ rows: [UInt32: (row: UInt32, state: RecordState)],
-    _ state: StoreState, into new: inout Delta
+    _ column: Delta.Column, of delta: Delta, _ section: Delta.Section, _ edits: [Int: ListEdit],
+    _ heap: inout [UInt8], _ names: [RecordName],
+    _ rows: [UInt32: (row: UInt32, state: RecordState)], _ state: StoreState,
+    into new: inout Delta
   ) {
     var cells: [Delta.Operation: [(row: UInt32, cell: Cell, change: Change)]] = [:]
     for index in column.cells {
@@ -98,9 +102,10 @@ struct Recommit {
       let rule = state.rules.rule(table: section.table, field: column.field)
       var cell = Cell(tag: delta.tags[index], word: delta.words[index])
       let change: Change
-      if let edit = delta.edits[index] {
-        let named = edit.renamed(dots: { state.cuts.presentName(of: $0, seen: state.vector) })
-        guard let homed = register.homed(named, rule) else {
+      if delta.edits.index(index) != nil {
+        // Else another one does what it did.
+        guard let edit = edits[index] else { continue }
+        guard let homed = register.homed(edit, rule) else {
           let items = edit.newItems
           if !items.isEmpty {
             report(.list(items), delta, section.table, name.record, column.field)
@@ -228,6 +233,18 @@ extension Store {
     _ packs: [[UInt8]], author: DeviceID
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
     var recommit = Recommit()
+    let packs = try commit(packs, author: author) {
+      delta, heap, names, state throws(StoreError) in
+      try recommit.rewrite(delta, heap: &heap, names: names, in: &state)
+    }
+    return (packs, recommit.conflicts)
+  }
+
+  /// Commits deltas one by one, each as it is to be on top of those before it; returns them so.
+  func commit(
+    _ packs: [[UInt8]], author: DeviceID,
+    rewritten: (Delta, inout [UInt8], [RecordName], inout StoreState) throws(StoreError) -> Delta
+  ) throws(StoreError) -> [[UInt8]] {
     var finished: [[UInt8]] = []
     var writer = PackWriter(device: author, first: vector[author] + 1)
     for pack in packs {
@@ -241,7 +258,7 @@ extension Store {
         guard delta.dot.sequence >= writer.nextSequence else { continue }
         var heap = reader.heap
         let new = try withState { guarded throws(StoreError) in
-          try recommit.rewrite(delta, heap: &heap, names: reader.records, in: &guarded.store)
+          try rewritten(delta, &heap, reader.records, &guarded.store)
         }
         var single = PackWriter(device: author, first: delta.dot.sequence)
         var maps: ([UInt32], [UInt32]) = ([], [])
@@ -253,10 +270,12 @@ extension Store {
           writer = PackWriter(device: author, first: writer.nextSequence)
         }
         writer.append(new, heap: heap, names: reader.records, map: &maps.1)
-        try sync(packs: [bytes])
+        if let failure = try sync(packs: [bytes]).failures.values.first {
+          throw StoreError(LogError(failure, directory, at: 0, "own deltas once more"))
+        }
       }
     }
-    return (finished + (writer.isEmpty ? [] : [writer.bytes()]), recommit.conflicts)
+    return finished + (writer.isEmpty ? [] : [writer.bytes()])
   }
 
   private static func badPack(_ error: DecodeError, _ directory: String) -> StoreError {

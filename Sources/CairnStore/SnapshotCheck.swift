@@ -1,3 +1,4 @@
+import CairnBytes
 package import CairnDisk
 import CairnLog
 import CairnMerge
@@ -10,9 +11,10 @@ package enum SnapshotCheck {
     package var bytes: UInt64 = 0
   }
 
+  /// `isOthers`: it came from another device, which may have written what none of ours does.
   /// `progress` is called after each block with the blocks done and their number.
   package static func run(
-    _ path: String, datastore: UInt128, disk: any Disk,
+    _ path: String, datastore: UInt128, disk: any Disk, isOthers: Bool = false,
     progress: (Int, Int) -> Void
   ) throws(StoreError) -> Result {
     var result = Result()
@@ -43,8 +45,12 @@ package enum SnapshotCheck {
           guard try isIndexed(name, number, row, table, base) else {
             throw damage(path, "the index does not find record \(name.text) of \(blocks.name)")
           }
-          try checkState(block, row, path)
+          let state = try checkState(block, row, path)
+          if isOthers, let state, !state.hasLists(onlyOf: base.description.canName) {
+            throw nameless(path, name)
+          }
         }
+        if isOthers { try checkPlainLists(block, base.description, path) }
         rows += block.rowCount
         result.blocks += 1
         progress(result.blocks, reader.blockCount)
@@ -57,11 +63,11 @@ package enum SnapshotCheck {
   }
 
   /// What only merging needs of a record in conflict is passed over until it is changed: then it
-  /// would be too late.
+  /// would be too late. Nil if there is no conflict.
   private static func checkState(
     _ block: Block, _ row: Int, _ path: String
-  ) throws(StoreError) {
-    guard let range = block.complexState(row) else { return }
+  ) throws(StoreError) -> RecordState? {
+    guard let range = block.complexState(row) else { return nil }
     let state: RecordState
     do { state = try RecordStateCoding.decode(block.bytes, range) } catch {
       throw StoreError(
@@ -72,6 +78,35 @@ package enum SnapshotCheck {
         throw damage(path, "a list of record \(block.name(row).text) is not in its own order")
       }
     }
+    return state
+  }
+
+  /// The lists of records that are in no conflict: column by column, since there may be a million
+  /// that have next to no cells.
+  private static func checkPlainLists(
+    _ block: Block, _ description: SnapshotDescription, _ path: String
+  ) throws(StoreError) {
+    for column in block.columns {
+      let count: Int
+      switch column.form {
+      case .ints, .dates, .doubles, .decimals, .bits: continue
+      case .heap: count = CellTag.isList(column.tag) ? block.rowCount : 0
+      case .mixed: count = block.rowCount
+      case .sparse: count = column.count
+      }
+      for index in 0..<count {
+        let row =
+          column.form == .sparse ? Int(block.bytes.u16(at: column.start + index * 2)) : index
+        guard CellTag.isList(column.cell(row, block.bytes).tag),
+          !description.canName(block.stamp(row, column).dot)
+        else { continue }
+        throw nameless(path, block.name(row))
+      }
+    }
+  }
+
+  private static func nameless(_ path: String, _ name: RecordName) -> StoreError {
+    damage(path, "a list of record \(name.text) is of no delta in the snapshot")
   }
 
   private static func isIndexed(
@@ -89,4 +124,11 @@ package enum SnapshotCheck {
   private static func damage(_ path: String, _ what: String) -> StoreError {
     StoreError(LogError(.corrupt, path, what))
   }
+}
+
+extension SnapshotDescription {
+  /// Whether an own edit may name a delta that is said to have made a list. If there were no such
+  /// delta, nobody could read the edit, this device neither. In a local datastore edits name
+  /// nothing, and lists are settled like all else.
+  fileprivate func canName(_ dot: Dot) -> Bool { dot.sequence > 0 && vector.contains(dot) }
 }

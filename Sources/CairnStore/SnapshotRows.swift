@@ -266,14 +266,15 @@ extension RecordState {
   /// Merging knows no bound, and readers of a snapshot do: what they refuse would be found out only
   /// when the log, which has the record, is gone.
   fileprivate func checkLists(of name: RecordName) throws(StoreError) {
+    var count = 0
     for register in fields.values {
-      for list in register.lists where list.nodeCount > FormatBounds.cellsInDelta {
-        throw StoreError(
-          .sizeLimit,
-          "a list of record \(name.text) has had \(list.nodeCount) items over its whole life; a "
-            + "snapshot holds \(FormatBounds.cellsInDelta) of one. The log keeps it, and can't be "
-            + "folded until the field is set anew", id: name.text)
-      }
+      for list in register.lists { count += list.nodeCount }
     }
+    if count <= FormatBounds.cellsInDelta { return }
+    throw StoreError(
+      .sizeLimit,
+      "the edited lists of record \(name.text) have had \(count) items over their whole life; a "
+        + "snapshot holds \(FormatBounds.cellsInDelta) of one record. The log keeps them, and "
+        + "can't be folded until such a field is set anew", id: name.text)
   }
 }

@@ -64,7 +64,9 @@ extension Store {
       if let ending { throw ending }
       guard isLinked else { throw StoreError(.invalidOperation, Store.aloneMessage) }
       try checkPoison()
-      _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
+      _ = try SnapshotCheck.run(
+        temporary, datastore: datastore, disk: machine.disk, isOthers: true
+      ) { _, _ in }
       return try join(try openBase(0, temporary), mayDelete)
     }
     isRefused = outcome == nil

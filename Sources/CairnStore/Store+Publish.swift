@@ -136,7 +136,9 @@ extension Store {
     // Nothing is there any more if it has got its own name.
     defer { remove(temporary) }
     try withTurn { () throws(StoreError) in
-      _ = try SnapshotCheck.run(temporary, datastore: datastore, disk: machine.disk) { _, _ in }
+      _ = try SnapshotCheck.run(
+        temporary, datastore: datastore, disk: machine.disk, isOthers: true
+      ) { _, _ in }
       try makeDirectoriesDurable()
       let (number, first) = try withState { guarded throws(StoreError) in
         try requireBlank(guarded)

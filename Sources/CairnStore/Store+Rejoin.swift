@@ -17,6 +17,8 @@ package struct Rejoining: Sendable {
   package var carried: [[UInt8]] = []
   /// Devices of which the folder has other deltas than this store.
   package var forked: Set<DeviceID> = []
+  /// How many of their deltas both have, as far as that is known.
+  package var agreed: [DeviceID: UInt64] = [:]
 
   /// What only this store has is committed once more on top of what the folder has, instead of
   /// beside it: for a device that the others have stopped to wait for. What it wrote to records
@@ -31,6 +33,20 @@ package struct Rejoining: Sendable {
     self.staged = staged
     self.device = device
     self.common = common
+  }
+
+  /// Whether the folder has another delta in the place of one that is here, or none.
+  func isStrange(_ dot: Dot) -> Bool {
+    forked.contains(dot.device)
+      && dot.sequence > agreed[dot.device] ?? staged.vector[dot.device]
+  }
+
+  /// What own deltas may have seen of what the folder has: of a history that has won nothing.
+  var seenAtMost: VersionVector {
+    var vector = staged.vector
+    if isOnTop { return vector }
+    for device in forked { vector[device] = min(vector[device], agreed[device] ?? .max) }
+    return vector
   }
 
   /// What of this store the folder lacks: everything that is here but for own deltas that only this
@@ -226,7 +242,7 @@ extension Store {
     _ own: [[UInt8]], _ common: CommonBranch, _ plan: Rejoining
   ) throws(StoreError) -> Reauthoring {
     var reauthoring = Reauthoring(
-      common, author: plan.device, present: plan.staged.vector, isOnTop: plan.isOnTop)
+      common, author: plan.device, present: plan.seenAtMost, isOnTop: plan.isOnTop)
     do throws(DecodeError) {
       for pack in own { try reauthoring.add(pack: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
@@ -309,7 +325,7 @@ extension Store {
       // Nothing that would have to be there once more.
     } else if plan.isOnTop {
       (packs, conflicts) = try plan.staged.recommit(packs, author: plan.device)
-    } else {
+    } else if plan.forked.isEmpty {
       // One by one: a frame of the log has no room for any number of them.
       for pack in packs {
         guard let failure = try plan.staged.sync(packs: [pack]).failures.values.first else {
@@ -317,6 +333,9 @@ extension Store {
         }
         throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
       }
+    } else {
+      (packs, conflicts) = try plan.staged.rehome(
+        packs, author: plan.device, isStrange: plan.isStrange)
     }
     guard packs.isEmpty || plan.staged.vector[plan.device] >= reauthoring.lastMoved else {
       throw StoreError(

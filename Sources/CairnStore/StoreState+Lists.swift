@@ -75,9 +75,11 @@ extension StoreState {
     let isNew = tables[number].isPending(slot, column)
     let changeSize = tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
     let next = tables[number].pendingLists.count
+    // After a snapshot of others that counted too few, the size may be below zero.
+    let (left, isEndless) = limits.datastoreBytes.subtractingReportingOverflow(totals.size)
     let room = Room(
       record: limits.recordBytes - Int(tables[number].sizes[slot]),
-      total: limits.datastoreBytes - totals.size,
+      total: isEndless ? .max : left,
       pending: limits.deltaBytes - Sizes.delta - pendingSize)
     // Set from inside: handed out by one closure after the other it would be copied by each.
     var outcome = Outcome.badIndex(0, count: 0)

@@ -141,14 +141,18 @@ extension TableState {
   ) throws(StoreError) -> CellView {
     guard let block = try ground.base?.block(Int(place.block)) else { return .none }
     if let range = block.complexState(Int(place.row)) {
-      let state = try TableState.state(block.bytes, range, ground)
-      guard let register = state.fields[fieldNames[column]] else { return .none }
-      let rule = columns[column].rule
-      return CellView(register.visible(rule), isCreated: register.showsCreated(rule))
+      return view(try TableState.state(block.bytes, range, ground), column)
     }
     let name = Int(baseFields[column])
     if name < 0 { return .none }
     return CellView(cell: block.cell(Int(place.row), name), heap: block.bytes)
+  }
+
+  /// What a record's state shows.
+  private mutating func view(_ state: RecordState, _ column: Int) -> CellView {
+    guard let register = state.fields[fieldNames[column]] else { return .none }
+    let rule = columns[column].rule
+    return CellView(register.visible(rule), isCreated: register.showsCreated(rule))
   }
 
   /// The stamp of a slot's cell, from the base if it is there.
@@ -176,38 +180,44 @@ extension TableState {
   mutating func fields(
     _ place: Place, _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) -> [(String, FieldValue)] {
-    try addBaseColumns(place, &ground, rules)
+    let found = try addBaseColumns(place, &ground, rules)
+    // Decoded once: for each column anew it would take the square of what there is.
+    let state: RecordState? = if case .base = place { found } else { nil }
     var result: [(String, FieldValue)] = []
     for column in columns.indices {
-      let view = try view(place, column, &ground)
+      let view: CellView
+      if let state { view = self.view(state, column) } else {
+        view = try self.view(place, column, &ground)
+      }
       if let value = view.value { result.append((fieldNames[column], value)) }
     }
     return result
   }
 
-  /// Makes columns for all fields that the base has of a record.
+  /// Makes columns for all fields that the base has of a record. Returns its state there, if it
+  /// takes one to tell.
+  @discardableResult
   mutating func addBaseColumns(
     _ place: Place, _ ground: inout Ground, _ rules: RuleBook
-  ) throws(StoreError) {
+  ) throws(StoreError) -> RecordState? {
     let row: RowPlace
     switch place {
-    case .nowhere: return
+    case .nowhere: return nil
     case .base(let found): row = found
     case .slot(let slot):
-      guard seesBase(slot) else { return }
+      guard seesBase(slot) else { return nil }
       row = places[slot]
     }
-    guard let block = try ground.base?.block(Int(row.block)) else { return }
+    guard let block = try ground.base?.block(Int(row.block)) else { return nil }
     for column in block.columns where !column.cell(Int(row.row), block.bytes).isNone {
       if let name = ground.base?.fields.names[column.field] {
         _ = self.column(name, &ground, rules)
       }
     }
-    if let range = block.complexState(Int(row.row)) {
-      for field in try TableState.state(block.bytes, range, ground).fields.keys {
-        _ = self.column(field, &ground, rules)
-      }
-    }
+    guard let range = block.complexState(Int(row.row)) else { return nil }
+    let state = try TableState.state(block.bytes, range, ground)
+    for field in state.fields.keys { _ = self.column(field, &ground, rules) }
+    return state
   }
 
   /// The slot of a record that is about to change; base rows get one.

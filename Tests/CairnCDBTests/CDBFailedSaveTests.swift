@@ -15,11 +15,12 @@ import Testing
   /// A save that fails before the new file has its name; something is done just before that.
   private func fail(
     _ store: CDBStore<String, String>, on disk: MemoryDisk,
+    at isStep: @escaping @Sendable (MemoryDiskOperation) -> Bool = { $0.verb == "rename" },
     _ body: @escaping @Sendable () throws -> Void
   ) {
     let isDone = Flag()
     disk.intercept { operation in
-      guard operation.verb == "rename" else { return nil }
+      guard isStep(operation) else { return nil }
       if isDone.raise() { do { try body() } catch { Issue.record(error) } }
       return .noSpace
     }
@@ -47,6 +48,60 @@ import Testing
     try store.remove("b")
     #expect(!store.hasChanges)
     #expect(try store.save() == false)
+    #expect(try saved(disk) == ["a": "1"])
+  }
+
+  /// The same when the file has its name, which can't be made durable.
+  private func failUnsynced(
+    _ store: CDBStore<String, String>, on disk: MemoryDisk,
+    _ body: @escaping @Sendable () throws -> Void = {}
+  ) {
+    fail(store, on: disk, at: { $0.verb == "sync" && $0.path == "/" }, body)
+  }
+
+  @Test func `what is undone is a change as long as the file may have it`() throws {
+    let disk = MemoryDisk()
+    let store = try CDBStore.texts(disk)
+    for key in ["a", "b"] { try store.set("1", for: key) }
+    try store.save()
+    try store.set("2", for: "a")
+    try store.remove("b")
+    for key in ["new", "other"] { try store.set("1", for: key) }
+    failUnsynced(store, on: disk) { try store.remove("other") }
+    #expect(try saved(disk) == ["a": "2", "new": "1", "other": "1"])
+    #expect(try store.dictionary() == ["a": "2", "new": "1"])
+    for key in ["a", "b"] { try store.set("1", for: key) }
+    try store.remove("new")
+    // One that fails earlier tells nothing of the file that is there.
+    fail(store, on: disk) {}
+    #expect(Set(store.changedKeys) == ["a", "b", "new", "other"])
+    #expect(try store.dictionary() == ["a": "1", "b": "1"])
+    #expect(try store.count == 2)
+    #expect(try store.save() == true)
+    #expect(try saved(disk) == ["a": "1", "b": "1"])
+    #expect(!store.hasChanges)
+    try store.set("2", for: "a")
+    try store.set("1", for: "a")
+    try store.set("1", for: "new")
+    try store.remove("new")
+    #expect(!store.hasChanges)
+  }
+
+  @Test func `a file that was named and is read anew is the one that changes are none of`() throws {
+    let disk = MemoryDisk()
+    let store = try CDBStore.texts(disk)
+    try store.set("1", for: "a")
+    try store.save()
+    try store.set("2", for: "a")
+    failUnsynced(store, on: disk)
+    try store.set("1", for: "a")
+    #expect(store.changedKeys == ["a"])
+    try store.reload()
+    #expect(try store["a"] == "1")
+    try store.set("2", for: "a")
+    #expect(!store.hasChanges)
+    try store.set("1", for: "a")
+    try store.close()
     #expect(try saved(disk) == ["a": "1"])
   }
 

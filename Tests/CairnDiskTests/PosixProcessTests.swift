@@ -110,6 +110,27 @@ struct PosixProcessTests {
       }
     }
 
+    @Test func `no watcher takes the place of a standard stream that is closed`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let calls = DirectoryWatcherTests.Calls()
+        for stream: Int32 in 0...2 { close(stream) }
+        let watcher = try #require(DirectoryWatcher(directory: directory.path) { calls.add() })
+        let said = Array("said".utf8)
+        for stream: Int32 in 0...2 {
+          let count = unsafe said.withUnsafeBytes {
+            unsafe write(stream, $0.baseAddress, $0.count)
+          }
+          #expect(count == -1, "\(stream)")
+        }
+        try PosixDisk().put(directory.path("f"), "abc")
+        // Its thread needs a moment.
+        for _ in 0..<6000 where calls.total == 0 { usleep(5000) }
+        #expect(calls.total > 0)
+        withExtendedLifetime(watcher) {}
+      }
+    }
+
     @Test func `a lock file that is always another one by then is not locked`() async {
       await #expect(processExitsWith: .success) {
         let directory = try TemporaryDirectory()

@@ -24,6 +24,18 @@ struct SnapshotSalvageTests {
     }
   }
 
+  /// Its look-up begins at the same slot, which carries another tag.
+  @Test func `a hash that only comes by the slot of a row has no row there`() throws {
+    let sample = try SnapshotSample()
+    #expect(try sample.header().indexPages == 1)
+    let salvage = try sample.salvage()
+    for (row, hash) in sample.hashes.enumerated() {
+      let other = hash ^ (1 << 40)
+      #expect(salvage.isIndexed(other, block: row / 3, row: row % 3) == false)
+      #expect(salvage.isIndexed(hash, block: row / 3, row: row % 3) == true)
+    }
+  }
+
   @Test func `a file that is not there, or of a newer version, is an error`() throws {
     let sample = try SnapshotSample(floor: 99)
     #expect(logFailure { _ = try sample.salvage() } == .needsNewerVersion(99))

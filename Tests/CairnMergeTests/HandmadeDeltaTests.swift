@@ -31,6 +31,65 @@ struct HandmadeDeltaTests {
     #expect(column.cells.map { one.delta.rows[$0] } == [0, 1])
   }
 
+  @Test func `a table is dropped but for some of its records`() throws {
+    let (mine, theirs) = (Dot(device: old, sequence: 1), Dot(device: new, sequence: 1))
+    var one = HandmadeDelta(old, 2)
+    one.add("a", records: ["w"], .put, [.int(0)])
+    one.add("b", records: ["x", "y", "z"], born: [mine], .put, [.int(1), .int(2), .int(3)])
+    one.add("c", records: ["x"], born: [theirs], .put, [.int(4)])
+    let names = one.delta.newNames
+    one.delta.drop(table: "b") { names[Int($0)] != RecordName("y") }
+    #expect(one.delta.sections.map(\.table) == ["a", "b", "c"])
+    #expect(one.delta.sections.map(\.records) == [0..<1, 1..<3, 3..<4])
+    #expect(one.delta.born.count == 3)
+    #expect((1...3).map { one.delta.born[$0] } == [[mine], [mine], [theirs]])
+    let delta = try #require(try HandmadeDelta.read(HandmadeDelta.pack([one])).first)
+    let cells = delta.sections.map { section in
+      delta.columns[section.columns].flatMap(\.cells)
+    }
+    #expect(cells.map { $0.map { delta.rows[$0] } } == [[0], [1, 2], [3]])
+    #expect(cells.map { $0.map { delta.words[$0] } } == [[0], [1, 3], [4]])
+  }
+
+  /// What deltas of the device 1 have of a reserved table once they are those of `author`.
+  private func reserved(
+    of pack: [UInt8], author: DeviceID, isOnTop: Bool
+  ) throws -> [String: FieldValue] {
+    var moved = Reauthoring(
+      CommonBranch(old), author: author, present: VersionVector(), isOnTop: isOnTop)
+    try moved.add(pack: pack)
+    #expect(moved.packs.count == 1)
+    var reader = try PackReader(try #require(moved.packs.first))
+    var delta = Delta()
+    let isThere = try reader.next(into: &delta)
+    #expect(isThere && delta.dot == Dot(device: author, sequence: 1))
+    #expect(delta.sections.last?.table == "t")
+    var values: [String: FieldValue] = [:]
+    for section in delta.sections where section.table == Cut.table {
+      for cell in delta.columns[section.columns].flatMap(\.cells) {
+        let record = delta.records[Int(delta.rows[cell])]
+        let value = Cell(tag: delta.tags[cell], word: delta.words[cell]).value(reader.heap)
+        values[reader.records[Int(record.reference)].text] = value
+      }
+      #expect(section.records.count == values.count)
+    }
+    return values
+  }
+
+  @Test func `cuts are about the deltas of their time, and retirements go on`() throws {
+    let names = ["\(old)-1", "r-\(old)", "r-\(other)", "\(other)-7"]
+    var one = HandmadeDelta(old, 1)
+    let values: [FieldValue] = [.bytes([1]), .bytes([2]), .bytes([3]), .bytes([4])]
+    one.add(Cut.table, records: names, .put, values)
+    one.add("t", records: ["r"], .put, [.int(1)])
+    let pack = HandmadeDelta.pack([one])
+    let kept: [String: FieldValue] = [names[1]: .bytes([2]), names[2]: .bytes([3])]
+    #expect(try reserved(of: pack, author: old, isOnTop: false) == kept)
+    // The old name is somebody else's now.
+    #expect(try reserved(of: pack, author: new, isOnTop: false) == [names[2]: .bytes([3])])
+    #expect(try reserved(of: pack, author: new, isOnTop: true) == [:])
+  }
+
   @Test func `an edit without a list of steps is one of none`() {
     var without = HandmadeDelta(old, 1)
     without.add("t", records: ["x"], .edit)

@@ -119,6 +119,58 @@ struct StoreCompactionTests {
     #expect(try device.store.get("r1")?["n"] == -1)
   }
 
+  @Test func `a record of many fields in conflict reads as before, and changes`() throws {
+    let limits = Limits(recordBytes: 1 << 20, datastoreBytes: 10 << 20, deltaBytes: 10 << 20)
+    let a = try StoreDevice(1, time: 1000) { $0.limits = limits }
+    let b = try StoreDevice(2, time: 2000) { $0.limits = limits }
+    let (id, names) = (RecordName("r"), (0..<2000).map { "f\($0)" })
+    try a.store.setRule(.max, table: "t", field: "most")
+    try a.store.setRule(.sum, table: "t", field: "sum")
+    try a.store.insert("r", ["most": 1, "sum": 10, "l": .list(["x"]), "gone": 1])
+    // Its fields are no fields of the record.
+    try a.store.insert("other", ["else": 1])
+    try a.store.sync()
+    try b.store.sync(packs: [try a.store.pack()])
+    for (device, number) in [(a, 1), (b, 2)] as [(StoreDevice, Int64)] {
+      let changes: [(field: String, value: FieldValue?)] = names.map { ($0, .int(number)) }
+      try device.store.update(table: "t", id: id, changes)
+      try device.store.set(
+        "r", ["most": .int(9 - number), "sum": .int(10 + number), "gone": nil])
+      try device.store.edit(table: "t", id: id, field: "l", .append(.int(number)))
+      try device.store.sync()
+    }
+    try a.store.sync(packs: [try b.store.pack()])
+    var expected = Dictionary(uniqueKeysWithValues: names.map { ($0, FieldValue.int(1)) })
+    expected["most"] = 8
+    expected["sum"] = 13
+    expected["l"] = .list(["x", 1, 2])
+    #expect(try a.store.get("r") == expected)
+    for _ in 0..<2 {
+      _ = try a.store.compact()
+      #expect(try a.store.get("r") == expected)
+      try a.reopen()
+      #expect(try a.store.get("r") == expected)
+    }
+    let now = try #require(try a.store.fields(table: "t", id: id))
+    var update = RecordUpdate(fields: [("f7", "new"), ("f8", nil)])
+    update.lists = [
+      RecordUpdate.List(
+        field: "l", operations: [.append("y")], sizes: (before: 61, after: 82),
+        items: ["x", 1, 2, "y"])
+    ]
+    #expect(try a.store.update(table: "t", id: id, update, ifStill: now))
+    expected["f7"] = "new"
+    expected["f8"] = nil
+    expected["l"] = .list(["x", 1, 2, "y"])
+    // Pending, and then committed and folded.
+    #expect(try a.store.get("r") == expected)
+    try a.store.sync()
+    _ = try a.store.compact()
+    #expect(try a.store.get("r") == expected)
+    let totals = a.store.totals
+    #expect(try totals.size == StoreContent(a.store).size)
+  }
+
   @Test func `what is written while a snapshot is being built is not in it and not lost`() throws {
     let device = try StoreDevice(1)
     try fill(device.store, 0..<50)

@@ -1,6 +1,8 @@
 import CairnBytes
+import CairnDisk
 import CairnLog
 import CairnMerge
+import Synchronization
 import TestSupport
 import Testing
 
@@ -71,6 +73,36 @@ import Testing
         try SnapshotDescription(description.encoded(), blockCount: 0)
       }
     }
+  }
+
+  /// Whoever has written it: nothing but the rows themselves would tell.
+  @Test func `lists are edited where a snapshot has counted less than there is`() throws {
+    let other = try StoreDevice(1)
+    try other.store.insert("gone", ["n": 1])
+    try other.store.insert("r", ["l": .list(["x"])])
+    try other.store.sync()
+    other.store.state.withLock { $0.store.totals.size = 0 }
+    _ = try other.store.compact()
+    let device = try StoreDevice(2)
+    let path = device.store.temporarySnapshotPath()
+    try device.disk.setBytes(path, try #require(other.snapshotBytes()))
+    try device.store.adopt(snapshot: path)
+    try device.store.delete("gone")
+    #expect(device.store.totals.size == -200)
+    let id = RecordName("r")
+    var update = RecordUpdate(fields: [])
+    update.lists = [
+      RecordUpdate.List(
+        field: "l", operations: [.append("y")], sizes: (before: 21, after: 42),
+        items: ["x", "y"])
+    ]
+    let now = try #require(try device.store.fields(table: "t", id: id))
+    #expect(try device.store.update(table: "t", id: id, update, ifStill: now))
+    #expect(try device.store.get("r") == ["l": .list(["x", "y"])])
+    #expect(device.store.totals.size == -179)
+    try device.store.sync()
+    try device.reopen()
+    #expect(try device.store.get("r") == ["l": .list(["x", "y"])])
   }
 
   @Test func `a pack that ends where numbers end is refused`() {

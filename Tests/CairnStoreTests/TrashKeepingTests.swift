@@ -79,6 +79,36 @@ import Testing
     #expect(disk.usedBytes <= 250)
   }
 
+  /// All that goes at once may be more than there is memory for.
+  @Test func `records for which there is no room are counted as they come, and not held`() throws {
+    var one: [UInt8] = []
+    DeletedFile.put(record("1000"), into: &one)
+    let trash = trash(bytes: 64 + 10 * one.count)
+    var records = trash.room()
+    for number in 0..<1000 {
+      records.add(record("\(1000 + number)"))
+      #expect(records.content.count == min(number + 1, 10) * one.count)
+    }
+    #expect(records.count == 10)
+    #expect(records.notKept == 990)
+    try trash.keep(records, durable: true)
+    let file = DeletedFile(
+      datastore: 7, time: clock.now(), notKept: 990,
+      records: (1000..<1010).map { record("\($0)") })
+    #expect(try trash.contents().files == [file])
+    #expect(disk.paths().map { disk.bytes($0) } == [file.encoded()])
+  }
+
+  @Test func `if there is room for none, it is told how many there were`() throws {
+    let trash = trash(bytes: 100)
+    var records = trash.room()
+    #expect(records.isEmpty)
+    records.add(record("large", bytes: 300))
+    #expect(!records.isEmpty && records.content.isEmpty)
+    try trash.keep(records, durable: true)
+    #expect(try trash.contents().files.map(\.notKept) == [1])
+  }
+
   /// Puts some records there, a file each; says how large a file is.
   private func fill(_ names: [String]) throws -> Int {
     for id in names {
@@ -166,5 +196,14 @@ import Testing
     try device.crash(.nothingUnsynced)
     #expect(try device.store.get("r") == nil)
     #expect(try device.store.deletedRecords().records.map(\.id.text) == ["r"])
+  }
+}
+
+extension RecordTrash {
+  /// Keeps records that go together.
+  fileprivate func keep(_ records: [KeptRecord], durable: Bool) throws {
+    var all = room()
+    for record in records { all.add(record) }
+    try keep(all, durable: durable)
   }
 }

@@ -55,4 +55,42 @@ import Testing
     #expect(keychain.kept.withLock { $0.isEmpty })
     #expect(AccountWorkbench.files(bench.disk) == [])
   }
+
+  @Test func `what an account can't be linked with is not kept`() throws {
+    let (bench, keychain) = (try AccountWorkbench(), Keychain())
+    let accounts = try manager(bench, keychain, 1)
+    let long = AccountInfo(userName: String(repeating: "n", count: AccountsFile.bytesMax))
+    func refusal(_ credentials: Credentials) -> CairnError.Code? {
+      code { _ = try accounts.link(bench.account, info: long, credentials: credentials) }
+    }
+    #expect(refusal(bench.credentials) == .sizeLimit)
+    #expect(keychain.kept.withLock { $0.isEmpty })
+    let linked = try accounts.link(bench.account, credentials: bench.credentials)
+    #expect(refusal(.bearer("new")) == .sizeLimit)
+    #expect(try linked.credentials() == bench.credentials)
+    #expect(keychain.kept.withLock { $0.count } == 1)
+  }
+
+  @Test func `nor what the disk does not let be linked, unless it is all the same`() throws {
+    let (bench, keychain) = (try AccountWorkbench(), Keychain())
+    let accounts = try manager(bench, keychain, 1)
+    let list = AccountWorkbench.directory + "/ACCOUNTS"
+    let disk = bench.disk
+    disk.intercept { $0.target == list ? .noSpace : nil }
+    func refusal() -> CairnError.Code? {
+      code { _ = try accounts.link(bench.account, credentials: bench.credentials) }
+    }
+    #expect(refusal() == .diskSpace)
+    disk.heal()
+    #expect(try accounts.linkedAccounts.isEmpty)
+    #expect(keychain.kept.withLock { $0.isEmpty })
+    // The list has its name, and the sync of that fails.
+    disk.intercept { step in
+      if step.target == list { disk.failAt(operation: step.number + 1, reason: .io(errno: 5)) }
+      return nil
+    }
+    #expect(refusal() == .fileIO)
+    disk.heal()
+    #expect(try accounts.linkedAccount?.credentials() == bench.credentials)
+  }
 }

@@ -218,6 +218,24 @@ import Testing
     #expect(try await a.content("n") == ["offline"])
   }
 
+  /// More than the limit on deletes at once.
+  @Test func `also if it wrote into many, and nobody is asked for that`() async throws {
+    let (a, c) = (bench.manager("a"), bench.manager("c"))
+    let ids = (0..<6).map { "d\($0)" }
+    for id in ids { try await a.with(id) { try $0.add("a") } }
+    try await a.refresh()
+    for id in ids { try a.deleteDatastore(id) }
+    try await a.refresh()
+    for id in ids {
+      let datastore = try c.openOrCreateDatastore(id)
+      try datastore.add("of-" + id)
+      try datastore.close()
+    }
+    let report = try await c.refresh()
+    #expect(report.heldDeletes == [] && report.deleted == ids)
+    for id in ids { #expect(try await c.content(id) == ["of-" + id]) }
+  }
+
   /// The journal may be there although its writing has failed in the end: then it counts.
   @Test func `nor is it lost by a disk that fails at any step`() async throws {
     var failures = 0
@@ -262,6 +280,40 @@ import Testing
     #expect(disk.strikes.map(\.verb) == ["sync"] && disk.strikes.map(\.path) == ["/b"])
     #expect(!bench.files("/b").contains("MIGRATION"))
     #expect(try await b.content("n") == ["a", "b"])
+  }
+
+  @Test func `nor is a copy merged twice by who repeats a restore that has failed`() async throws {
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    func fill(_ datastore: Datastore, _ number: Value, _ item: Value) throws {
+      let table = try datastore.table("t")
+      try table.setRule(.sum, field: "n")
+      try table.insert(["n": number], id: "r")
+      try table["r"].list("l").append(item)
+    }
+    try await a.with("n") { try fill($0, 1, "old") }
+    try await b.with("n")
+    for _ in 0..<2 { for manager in [a, b] { try await manager.refresh() } }
+    try a.deleteDatastore("n")
+    try await a.with("n") { try fill($0, 10, "new") }
+    try await a.refresh()
+    #expect(try await b.refresh().deleted == ["n"])
+    try await b.with("n")
+    let copy = try #require(try b.trashedDatastores().first)
+    // Everything is decided, and there is no room for the trash that the present copy goes to.
+    bench.disk.intercept { step in
+      step.verb == "make the directory" && step.path.hasPrefix("/b/trash/") ? .noSpace : nil
+    }
+    #expect(code { try b.restore(copy) } == .diskSpace)
+    bench.disk.heal()
+    let error = failure { try b.restore(copy) }
+    #expect(error?.code == .exists)
+    #expect(error?.message.contains("was completed just now") == true)
+    #expect(!bench.files("/b").contains("MIGRATION"))
+    #expect(try b.trashedDatastores().map(\.directory).contains(copy.directory))
+    let datastore = try b.openDatastore("n")
+    let fields: [String: Value] = ["n": 11, "l": ["new", "old"]]
+    #expect(try datastore.table("t")["r"].fields == fields)
+    try datastore.close()
   }
 
   @Test func `what can't be kept just now waits for its time`() async throws {

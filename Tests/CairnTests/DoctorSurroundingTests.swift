@@ -101,7 +101,6 @@ import Testing
   @Test(arguments: [
     (UInt32(0), "/other", "were being moved to /other when it was interrupted"),
     (1, "/other", "were being moved from /other when it was interrupted"),
-    (3, "/other", "were moved here from /other, which has not been told: p-moved"),
     (1, "", "were being moved when it was interrupted"),
   ])
   func `a move that was interrupted is told as what it was`(
@@ -118,6 +117,40 @@ import Testing
     #expect(found.first?.message.contains(words) == true, "\(found)")
     #expect(found.first?.message.contains("p-moved") == true)
     #expect(found.first?.command == "cairn ls --root \(bench.localRoot)")
+  }
+
+  /// The use of this root changes nothing there.
+  @Test func `a root that has not been told of its move is named, and how it is`() async throws {
+    try makeLocal()
+    let place = bench.bench.place.path + "/around"
+    let other = place + "/other"
+    let journal = MigrationJournal(
+      flags: 3, token: 7, other: other,
+      items: [MigrationJournal.Item(directory: "p-moved", source: "")])
+    let path = bench.localRoot + "/MIGRATION"
+    try bench.bench.write(path, journal.encoded())
+    let what = "datastores were moved here from \(other), which has not been told"
+    let steps: [(Finding.Severity, String, String?)] = [
+      (.warning, " and is not there just now: p-moved. ", nil),
+      (.note, " and is not there any more: p-moved. Nothing waits for it", nil),
+      (.warning, ": p-moved. Its next use does that. ", "cairn ls --root \(other)"),
+    ]
+    for (step, directory) in zip(steps, ["", place, other]) {
+      if !directory.isEmpty { try bench.bench.makeDirectory(directory) }
+      if directory == other {
+        let intent = MigrationJournal(
+          flags: 0, token: 7, other: bench.localRoot, items: journal.items)
+        try bench.bench.write(other + "/MIGRATION", intent.encoded())
+      }
+      let found = await examine("migration", bench.localRoot)
+      #expect(found.map(\.severity) == [step.0] && found.first?.file == path, "\(found)")
+      #expect(found.first?.message.hasPrefix(what + step.1) == true, "\(found)")
+      #expect(found.first?.command == step.2)
+    }
+    try bench.bench.remove(other + "/MIGRATION")
+    let found = await examine("migration", bench.localRoot)
+    #expect(found.map(\.severity) == [.note])
+    #expect(found.first?.message.contains("from \(other), which knows: p-moved. ") == true)
   }
 
   @Test func `a damaged note of a move is an error, for nothing can be opened`() async throws {

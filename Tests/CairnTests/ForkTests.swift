@@ -117,6 +117,9 @@ import Testing
     try scene.bench.expectEqual(scene.all)
     #expect(scene.readers.map(\.device) == devices)
     #expect(try scene.a.ids().isSuperset(of: ["a0", "a1", "b0", "b1", "of-c", "of-d"]))
+    let record = try #require(try scene.a.table("t").record("r"))
+    let items: [Value] = ["a0", "a1", "b0", "b1", "of-c", "of-d", "x"]
+    #expect(try Set(record.list("l").values) == Set(items))
   }
 
   /// What only memory knows of the head would be there again after a restart.
@@ -227,6 +230,82 @@ import Testing
     #expect(c.device == name && scene.a.device != scene.b.device)
   }
 
+  @Test func `a device that was retired on the branch that lost stays so`() async throws {
+    let scene = try await Scene()
+    try await work(scene.a, "a", count: 3)
+    try await work(scene.b, "b", count: 1)
+    let retired = scene.readers[1].store.device
+    try await scene.readers[0].pull()
+    try scene.readers[0].store.retire(retired)
+    try scene.readers[0].sync()
+    try #require(scene.readers[0].store.cuts.cuts.count == 1)
+    let name = scene.readers[0].store.device
+    try scene.merge(winner: "two")
+    try scene.readers[1].add("of-d")
+    try await scene.readers[1].exchange()
+    let c = scene.readers[0]
+    #expect(c.store.retired == [retired])
+    #expect(try await c.pull().isRejoining)
+    try await c.pull()
+    #expect(c.store.device == name && c.store.vector[name] == 1)
+    #expect(c.store.retired == [retired] && c.store.cuts.cuts == [])
+    #expect(try await scene.bench.settle(scene.all), "\(scene.bench.unrest)")
+    try scene.bench.expectEqual(scene.all)
+    #expect(scene.all.allSatisfy { $0.store.retired == [retired] })
+    #expect(try c.ids() == ["a0", "a1", "a2", "b0", "common", "of-d", "r"])
+    try c.askToForget()
+    try c.sync()
+    let cut = try #require(c.store.cuts.cuts.first)
+    #expect(cut.dot.device == name && !cut.members.contains(retired))
+    #expect(cut.context[retired] == 1)
+  }
+
+  /// The switch makes other bytes of the same deltas, and the next process knows only these.
+  @Test func `what was uploaded for the branch that lost is removed before the switch`()
+    async throws
+  {
+    let scene = try await Scene()
+    let (bench, script) = (scene.bench, ScriptedFolder.Script())
+    bench.options.graceSeconds = 3600
+    try scene.readers[0].close()
+    bench.scripts["c"] = script
+    scene.readers[0] = try bench.open("c")
+    let name = scene.readers[0].device
+    try await work(scene.a, "a", count: 2)
+    try await work(scene.b, "b", count: 1)
+    try await scene.readers[0].pull()
+    script.write { path, _ in path.hasSuffix(".seg") ? .unanswered : .whole }
+    var code: CairnError.Code?
+    do { try await work(scene.readers[0], "c", count: 1) } catch {
+      code = (error as? CairnError)?.code
+    }
+    #expect(code == .timeout)
+    script.write(nil)
+    try scene.merge(winner: "two")
+    func files() -> [String] {
+      bench.folder.paths().filter { $0.contains("/\(name)-") && $0.hasSuffix(".seg") }
+    }
+    try #require(files().count == 1)
+    let exchange = try #require(scene.readers[0].exchanger)
+    let report = try await scene.readers[0].pull()
+    #expect(report.isRejoining && exchange.isRejoining && files() == [])
+    #expect(report.waiting.contains { $0.name.hasPrefix(name + "-") })
+    for _ in 0..<3 where exchange.isRejoining { try await scene.readers[0].pull() }
+    #expect(!exchange.isRejoining && files() == [])
+    try scene.readers[0].close()
+    scene.readers[0] = try bench.open("c")
+    #expect(try await bench.settle(scene.all), "\(bench.unrest)")
+    try bench.expectEqual(scene.all)
+    let c = scene.readers[0]
+    #expect(c.device == name && files().count == 1)
+    #expect(try c.ids() == ["a0", "a1", "b0", "c0", "common", "r"])
+    let record = try #require(try c.table("t").record("r"))
+    #expect(try record.int("n") == 140)
+    let items: [Value] = ["a0", "a1", "b0", "c0", "x"]
+    #expect(try Set(record.list("l").values) == Set(items))
+    #expect(try record.list("l").values.count == 5)
+  }
+
   @Test func `a title that is set once a shorter branch was taken over shows in the list`()
     async throws
   {
@@ -245,5 +324,50 @@ import Testing
     #expect(try c.manager.listDatastores().map(\.title) == ["new"])
     let info = try InfoFile.read("/root/p-notes", disk: scene.bench.disk("c"))
     #expect(info?.view.title == "new" && info?.view.deltas == deltas - 1)
+  }
+
+  /// A name of a list's item is a delta and a number, and both branches count alike.
+  @Test(arguments: [(2, 1), (1, 1), (1, 2)])
+  func `what a reader did to a list on the branch that lost is about nothing of the other one`(
+    counts: (Int, Int)
+  ) async throws {
+    let scene = try await Scene()
+    try await work(scene.a, "a", count: counts.0)
+    try await work(scene.b, "b", count: counts.1)
+    let c = scene.readers[0]
+    try await c.pull()
+    let list = try #require(try c.table("t").record("r")).list("l")
+    try #require(try list.values == ["x", "a0"] + (counts.0 > 1 ? ["a1"] : []))
+    try list.append("behind")
+    try list.replace(at: 1, with: "of-c")
+    try list.remove(at: 0)
+    try list.insert("first", at: 0)
+    try c.sync()
+    try scene.merge(winner: "two")
+    #expect(try await scene.bench.settle(scene.all), "\(scene.bench.unrest)")
+    try scene.bench.expectEqual(scene.all)
+    let values = try #require(try scene.b.table("t").record("r")).list("l").values
+    let theirs = (0..<counts.0).map { "a\($0)" } + (0..<counts.1).map { "b\($0)" }
+    #expect(Set(values) == Set((theirs + ["behind", "first"]).map { Value.string($0) }))
+    #expect(values.count == theirs.count + 2)
+  }
+
+  @Test func `what a reader wrote on the branch that lost has not seen the other one`()
+    async throws
+  {
+    let scene = try await Scene()
+    try await work(scene.a, "a", count: 1)
+    try #require(try scene.b.table("t").record("r")).set("s", "of-b")
+    try await work(scene.b, "b", count: 1)
+    let c = scene.readers[0]
+    try await c.pull()
+    scene.bench.clock.advance(by: 7)
+    try #require(try c.table("t").record("r")).set("s", "of-c")
+    try c.sync()
+    try scene.merge(winner: "two")
+    #expect(try await scene.bench.settle(scene.all), "\(scene.bench.unrest)")
+    try scene.bench.expectEqual(scene.all)
+    // Whoever was first, since neither had seen the other.
+    #expect(try scene.a.table("t").record("r")?.string("s") == "of-b")
   }
 }

@@ -163,6 +163,36 @@ import Testing
     #expect(try tasks(b).count == 2)
   }
 
+  @Test(arguments: [false, true])
+  func `an object that was detached and goes while its table stays here leaves nothing`(
+    deletesRecord: Bool
+  ) async throws {
+    let bench = MappingBench()
+    var a = try await bench.open("a", Self.notes)
+    try await a.insert(Note(text: "old"), "n")
+    try await bench.settle([a])
+    try await write(a) { objects throws(CairnError) in
+      try objects.detach(Note.self, "n", deletesRecord: deletesRecord)
+    }
+    try await bench.settle([a])
+    try await a.close()
+    a = try await bench.open("a", [.local(Note.self)])
+    try await a.delete("n")
+    try await a.close()
+    a = try await bench.open("a", Self.notes)
+    // The record is an object again.
+    #expect(try a.notes() == (deletesRecord ? [:] : ["n": Note(text: "old")]))
+    if deletesRecord {
+      try await a.insert(Note(text: "new"), "n")
+    } else {
+      try await a.update("n") { $0.text = "new" }
+    }
+    #expect(try await a.queue() == [deletesRecord ? ["+n"] : ["n.text"]])
+    _ = try await a.exchange()
+    #expect(try a.record("n") == ["text": "new", "stars": 0])
+    #expect(a.store.outbox == OutboxStatus())
+  }
+
   @Test func `what is pending of another table of records waits beside the new one`() async throws {
     struct SharedTask: TableModel {
       static let table = "work"

@@ -91,6 +91,26 @@ import Testing
     }
   }
 
+  @Test func `one more route does not bring back what others have deleted unseen`() async throws {
+    let bench = MappingBench()
+    let (a, b) = try await pair(bench)
+    try await a.insert(Note(text: "stays"), "o")
+    #expect(try await bench.settle([a, b]))
+    try await b.delete("n")
+    _ = try await b.exchange()
+    try await fetchUnseen(a)
+    try await a.close()
+    let again = try await bench.open("a", [MappingBench.note], routes: ["main", "work"])
+    #expect(try again.notes() == ["o": Note(text: "stays")])
+    #expect(try await again.queue() == [])
+    #expect(try await bench.settle([again, b]))
+    for device in [again, b] {
+      #expect(try device.notes() == ["o": Note(text: "stays")])
+      #expect(try device.record("n") == nil)
+      #expect(device.store.outbox == OutboxStatus())
+    }
+  }
+
   @Test(arguments: [false, true])
   func `the handler is asked about an edit of what others have deleted unseen`(
     keeps: Bool

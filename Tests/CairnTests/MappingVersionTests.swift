@@ -79,6 +79,39 @@ import Testing
     #expect(try device.note("n")?.text == "of b", "who was there first")
   }
 
+  @Test func `an object does not become the record that another one is attached to`() async throws {
+    let bench = MappingBench()
+    let keeping: ObjectMapping = .synced(
+      Note.self,
+      route: { note throws(CairnError) in note.place == "here" ? nil : ObjectMapping.mainRoute })
+    let (old, here) = (Note(text: "old data", stars: 2), Note(text: "mine", place: "here"))
+    let first = try await bench.open("a", [keeping])
+    try first.main.table("notes").insert(["text": "old data", "stars": 2], id: "n")
+    try first.main.sync()
+    try await first.store.write { objects throws(CairnError) in
+      try objects.attach(Note.self, "a", to: "n", uploads: false)
+    }
+    try await first.insert(here, "n")
+    _ = try await first.exchange()
+    try await first.close()
+    let device = try await bench.open("a", version: MappingVersion("2"))
+    #expect(try await device.queue() == [])
+    // Nor when it changes.
+    let error = await #expect(throws: CairnError.self) {
+      try await device.update("n") { $0.text = "edited" }
+    }
+    #expect(error?.code == .exists && error?.id == "n")
+    _ = try await device.exchange()
+    #expect(try device.record("n") == ["text": "old data", "stars": 2])
+    #expect(try device.notes() == ["a": old, "n": here])
+    // When the other one has let go of it it does.
+    try await device.delete("a")
+    try await device.update("n") { $0.text = "edited" }
+    _ = try await device.exchange()
+    #expect(try device.record("n") == ["text": "edited", "stars": 0, "place": "here"])
+    #expect(device.store.outbox == OutboxStatus())
+  }
+
   @Test func `a route that leads to another datastore gets all objects, and takes none away`()
     async throws
   {

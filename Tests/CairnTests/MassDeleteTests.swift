@@ -430,4 +430,39 @@ import Testing
     #expect(try b.listDatastores().map(\.id) == ["d6", "d7", "new"])
     #expect(try await b.refresh().heldDeletes == [])
   }
+
+  /// One that never asked for the list, and one that has lost it, as its damage is mended.
+  @Test(arguments: [false, true])
+  func `also for a device whose list is new`(losesList: Bool) async throws {
+    let (a, b) = (try bench.manager("a"), try bench.manager("b"))
+    let ids = (0..<8).map { "d\($0)" }
+    for id in ids {
+      for manager in [a, b] {
+        let datastore = try manager.openOrCreateDatastore(id)
+        if manager === a { try datastore.add(id) }
+        try await datastore.pull()
+        try datastore.close()
+      }
+    }
+    try await a.refresh()
+    if losesList {
+      try await b.refresh()
+      try bench.remove(bench.root("b") + "/CATALOGUE")
+    }
+    for id in ids.prefix(6) { try a.deleteDatastore(id) }
+    try await a.refresh()
+    let again = try bench.manager("b")
+    for _ in 0..<2 {
+      let report = try await again.refresh()
+      #expect(report.heldDeletes == Array(ids.prefix(6)) && report.deleted == [])
+      #expect(try again.listDatastores().map(\.id) == ids)
+    }
+    let kept = try again.openDatastore("d0")
+    #expect(try kept.ids() == ["d0"])
+    try kept.close()
+    #expect(try again.trashedDatastores() == [])
+    let report = try await again.refresh(allowingMassDelete: true)
+    #expect(report.heldDeletes == [] && report.deleted == Array(ids.prefix(6)))
+    #expect(try again.listDatastores().map(\.id) == ["d6", "d7"])
+  }
 }

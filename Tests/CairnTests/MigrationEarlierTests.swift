@@ -7,10 +7,14 @@ import Testing
 @Suite struct MigrationEarlierTests {
   private struct NeverThere: Error {}
 
-  /// The app is killed in the middle of a move, as soon as a file is there.
-  private func killed(when path: String) async throws -> CatalogueBench {
+  /// The app is killed in the middle of a move, as soon as a file is there. `prepare` is what was
+  /// before that.
+  static func killed(
+    when path: String, _ prepare: (CatalogueBench) async throws -> Void = { _ in }
+  ) async throws -> CatalogueBench {
     for step in 1..<1000 {
       let bench = CatalogueBench(seed: 3)
+      try await prepare(bench)
       let local = bench.local("l")
       for id in ["one", "two"] { try await local.with(id) { try $0.add("of-" + id) } }
       bench.disk.powerOff(before: bench.disk.operations + step)
@@ -26,7 +30,7 @@ import Testing
   func `one that was interrupted is completed and told, or done anew`(
     path: String, isDecided: Bool
   ) async throws {
-    let bench = try await killed(when: path)
+    let bench = try await Self.killed(when: path)
     #expect((bench.disk.bytes("/a/MIGRATION") != nil) == isDecided)
     let report = try bench.local("l").migrate(to: bench.manager("a"))
     #expect(report.hasCompletedEarlier == isDecided)

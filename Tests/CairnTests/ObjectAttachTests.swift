@@ -146,6 +146,49 @@ import Testing
     #expect(try device.notes() == ["r": Note(text: "new"), "z": old])
   }
 
+  enum Release: CaseIterable { case delete, detach, detachAndDelete }
+
+  @Test(arguments: Release.allCases, ["a", "z"] as [RecordID])
+  func `an object takes over the record that another one lets go of in the same write`(
+    release: Release, id: RecordID
+  ) async throws {
+    let (mine, theirs) = (Note(text: "mine", stars: 1), Note(text: "theirs", stars: 2))
+    let cases: [(RecordID, Bool)] = [("m", true), ("m", false), ("r", true), ("r", false)]
+    for (record, uploads) in cases {
+      let device = try await MappingBench().open("a")
+      try device.main.table("notes").insert(["text": "theirs", "stars": 2], id: record)
+      try device.main.sync()
+      if record == "m" {
+        try await device.store.sync()
+      } else {
+        try await attach(device, "m", to: record, uploads: false)
+      }
+      try await device.store.write { objects throws(CairnError) in
+        try objects.insert(mine, id: id)
+        try objects.detach(Note.self, id, deletesRecord: false)
+      }
+      try await device.store.write { objects throws(CairnError) in
+        try objects.attach(Note.self, id, to: record, uploads: uploads)
+        switch release {
+        case .delete: try objects.delete(Note.self, "m")
+        case .detach: try objects.detach(Note.self, "m", deletesRecord: false)
+        case .detachAndDelete: try objects.detach(Note.self, "m", deletesRecord: true)
+        }
+      }
+      let queue = uploads ? [["\(id).stars", "\(id).text"]] : []
+      #expect(try await device.queue() == queue)
+      _ = try await device.exchange()
+      var fields: [String: Value] = ["text": "theirs", "stars": 2]
+      if uploads { fields = ["text": "mine", "stars": 1] }
+      #expect(try device.record(record) == fields)
+      var notes = [id: uploads ? mine : theirs]
+      if release != .delete { notes["m"] = theirs }
+      #expect(try device.notes() == notes)
+      #expect(try await device.store.state(of: Note.self, id)?.record == record)
+      #expect(device.store.outbox == OutboxStatus())
+    }
+  }
+
   @Test(arguments: [true, false])
   func `a detached object stays here, and its record as long as it is wanted`(
     deletes: Bool

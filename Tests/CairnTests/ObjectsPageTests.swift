@@ -47,7 +47,7 @@ import Testing
       update: { chore, shared, _ in
         if chore == nil { chore = Chore(title: shared.name) }
         chore?.title = shared.name
-        chore?.minutes = Int(shared.hours * 60)
+        if let minutes = Int(exactly: (shared.hours * 60).rounded()) { chore?.minutes = minutes }
       })
 
     let objects = try await ObjectStore.open(

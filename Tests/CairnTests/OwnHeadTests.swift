@@ -1,6 +1,7 @@
 import CairnBytes
 import CairnDisk
 import CairnLog
+import Synchronization
 import TestSupport
 import Testing
 
@@ -302,5 +303,42 @@ import Testing
       #expect(report.waiting.contains { past.path.hasSuffix($0.name) })
     }
     #expect(past.bench.folder.bytes(past.path) == bytes)
+  }
+
+  /// A compaction has dropped its deltas from the log: a snapshot has them, but no copy of the
+  /// device could be compared with that.
+  @Test(arguments: [false, true])
+  func `a file that only listings lack stays in the head`(_ isReopened: Bool) async throws {
+    let (bench, script) = (IdentityBench(), ScriptedFolder.Script())
+    bench.scripts["a"] = script
+    var a = try bench.open("a")
+    let device = a.device
+    try a.add("a0")
+    try a.close()
+    bench.clone("a", as: "b")
+    a = try bench.open("a")
+    try a.add("a1")
+    try await a.exchange()
+    let path = try #require(bench.folder.paths().first { $0.hasSuffix(".seg") })
+    try a.add("a2")
+    try await a.exchange()
+    try a.compact()
+    if isReopened {
+      try a.close()
+      a = try bench.open("a")
+    }
+    script.list { _, entries in entries.filter { !path.hasSuffix("/" + $0.name) } }
+    for _ in 0..<(isReopened ? 1 : 2) { try await a.exchange() }
+    script.list(nil)
+    for _ in 0..<2 { try await a.exchange() }
+    let head = try #require(a.exchanger).memory.withLock { $0.own }
+    #expect(head.gaps == [])
+    #expect(bench.folder.bytes(path) != nil)
+    try a.close()
+    let b = try bench.open("b")
+    try b.add("mine")
+    #expect(try await bench.settle([b]), "\(bench.unrest)")
+    #expect(b.device != device)
+    #expect(try b.ids() == ["a0", "a1", "a2", "mine"])
   }
 }

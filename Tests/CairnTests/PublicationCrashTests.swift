@@ -62,4 +62,37 @@ import Testing
     try await other.pull()
     try bench.expectEqual([device, other], comment)
   }
+
+  /// The head went up, and the process ended before it had noted that.
+  @Test func `what a head names that was not confirmed stays in the log until it was looked for`()
+    async throws
+  {
+    let (bench, script) = (IdentityBench(), ScriptedFolder.Script())
+    bench.scripts[Self.home] = script
+    let device = try bench.open(Self.home)
+    let name = device.device
+    try device.add("first")
+    script.write { path, _ in path.hasSuffix(".head") ? .unanswered : .whole }
+    #expect(await device.exchangeError()?.code == .timeout)
+    script.write(nil)
+    try device.close()
+    let path = try #require(bench.folder.paths().first { $0.hasSuffix(".seg") })
+    let other = try bench.open("b")
+    try other.add("of-b")
+    try await other.exchange()
+    try bench.folder.remove(path)
+    let again = try bench.open(Self.home)
+    let (compactions, troubles) = (Told<Bool>(), Told<String>())
+    // The head is found by then, and nothing was looked for.
+    script.read { path, bytes in
+      if path.hasSuffix(".seg"), compactions.all.isEmpty {
+        compactions.add(true)
+        do { try again.compact() } catch { troubles.add("\(error)") }
+      }
+      return bytes
+    }
+    #expect(try await again.exchange().republishedFiles == 1)
+    #expect(compactions.all == [true] && troubles.all == [])
+    #expect(bench.folder.bytes(path) != nil && again.device == name)
+  }
 }

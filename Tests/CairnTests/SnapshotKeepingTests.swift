@@ -44,6 +44,39 @@ import Testing
     #expect(try snapshots().count == (isVouched ? 2 : 1))
   }
 
+  @Test(arguments: [CairnError.Code.network, .retryLater], [false, true])
+  func `a replaced snapshot whose removal fails goes with a later exchange`(
+    code: CairnError.Code, reopens: Bool
+  ) async throws {
+    bench.options.graceSeconds = 0
+    let (hook, removals) = (HookedFolder.Switch(), Told<String>())
+    var a = try bench.open("a", hook)
+    try a.add("a")
+    try a.sync()
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    let first = try #require(try snapshots().first)
+    try a.table("t").insert(["bytes": .bytes(sample(1, 100_000))], id: "bulk")
+    try a.sync()
+    try a.compact()
+    hook.set { request, path throws(CairnError) in
+      guard request == .remove, path.hasSuffix(".snap") else { return }
+      removals.add(path)
+      if removals.all.count == 1 { throw CairnError(code, "not now", file: path) }
+    }
+    let error = await a.exchangeError()?.code
+    #expect(error == (code == .network ? .network : nil))
+    #expect(try snapshots().count == 2 && removals.all.count == 1)
+    if reopens {
+      try a.close()
+      a = try bench.open("a", hook)
+    }
+    for _ in 0..<3 { #expect(try await a.exchange().problems == []) }
+    #expect(try snapshots().count == 1 && !snapshots().contains(first))
+    #expect(removals.all.count == 2)
+    #expect(try await a.exchange().isIdle)
+  }
+
   /// Others would have deltas of this device that its head does not know of: as if a copy of it had
   /// published them.
   @Test func `a snapshot with own deltas that are not published yet waits for them`() async throws {

@@ -1,4 +1,6 @@
+import CairnBytes
 import CairnDisk
+import Synchronization
 import TestSupport
 import Testing
 
@@ -19,6 +21,11 @@ import Testing
 
   /// The second device, which is about to compare, and the snapshot's name.
   private func second() async throws -> (b: Datastore, name: String) {
+    let all = try await both()
+    return (all.b, all.name)
+  }
+
+  private func both() async throws -> (a: Datastore, b: Datastore, name: String) {
     let (a, b) = (try await bench.publisher("a"), try bench.open("b", hook))
     try b.add("b")
     try await bench.meet(a, b)
@@ -28,7 +35,21 @@ import Testing
     try b.add("later")
     let names = try bench.names(bench.shared, ".snap")
     try #require(names.count == 1)
-    return (b, names[0])
+    return (a, b, names[0])
+  }
+
+  /// The snapshot as another version of the packer would have packed it, for which a device
+  /// vouches; what its bytes are now.
+  private func packAnew(_ name: String, for device: Datastore) throws -> [UInt8] {
+    let (path, place) = (bench.shared + "/" + name, bench.shared + "/" + bench.head(device))
+    let bytes = try bench.read(path) + [1, 2, 3]
+    try bench.write(path, bytes)
+    var head = try Head(try bench.read(place), name: place, datastore: nil)
+    try #require(head.snapshot?.name == name)
+    head.snapshot?.size = UInt64(bytes.count)
+    head.snapshot?.content = XXH3.hash128(bytes)
+    try bench.write(place, head.encoded())
+    return bytes
   }
 
   /// How often it is read from now on, with what.
@@ -110,5 +131,33 @@ import Testing
     }
     // In the first round, then 1, 2 and 4 rounds later.
     #expect(reads.all.count == 4)
+  }
+
+  @Test func `one that another device has packed to another size is left as it is`() async throws {
+    let (a, b, name) = try await both()
+    let bytes = try packAnew(name, for: a)
+    let writes = Told<String>()
+    hook.set { request, path in
+      if request == .write, path.hasSuffix(".snap") { writes.add(path) }
+    }
+    for _ in 0..<5 {
+      let report = try await b.exchange()
+      #expect(!report.publishedSnapshot && report.problems == [])
+    }
+    #expect(writes.all == [])
+    #expect(try bench.read(bench.shared + "/" + name) == bytes)
+  }
+
+  @Test func `who finds another device's in the place of its own vouches for none`() async throws {
+    let (a, b, name) = try await both()
+    #expect(try await b.exchange().publishedSnapshot)
+    try b.close()
+    let bytes = try packAnew(name, for: b)
+    for _ in 0..<6 { #expect(try await a.exchange().problems == []) }
+    #expect(try bench.read(bench.shared + "/" + name) == bytes)
+    let head = try #require(a.exchanger).memory.withLock { $0.own }
+    #expect(head.snapshot == nil && head.gaps == [])
+    let report = try await a.exchange()
+    #expect(report.isIdle && !report.publishedSnapshot)
   }
 }

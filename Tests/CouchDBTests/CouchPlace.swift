@@ -1,6 +1,8 @@
 import Cairn
+import CairnDisk
 import CairnHTTP
 import Foundation
+import Synchronization
 import TestSupport
 
 @testable import CairnCouchDB
@@ -116,6 +118,20 @@ final class CouchWorld: Sendable {
         revision: revision, isDeleted: false, members: "", attachments: stubs)
       database.documents[id] = MemoryCouch.Document(leaves: [leaf], place: database.place)
     }
+  }
+
+  /// Places another database on the same server, with these documents; its address. As of a server
+  /// that does not know when a database was created.
+  func placeDatabase(_ other: String, _ ids: [String]) -> String {
+    var database = MemoryCouch.Database(instance: "0")
+    for id in ids {
+      let leaf = MemoryCouch.Leaf(revision: "1-x", isDeleted: false, members: "", attachments: [:])
+      database.place += 1
+      database.documents[id] = MemoryCouch.Document(leaves: [leaf], place: database.place)
+    }
+    let made = database
+    memory?.state.withLock { $0.databases[other] = made }
+    return writer.address.origin + "/" + other
   }
 
   // MARK: following

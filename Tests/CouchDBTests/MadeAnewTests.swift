@@ -8,7 +8,7 @@ import Testing
 @testable import CairnCouchDB
 @testable import TestServers
 
-/// Databases that are another one under the same name from some time on.
+/// Databases that are another one from some time on, under the same name or at another address.
 @Suite struct MadeAnewTests {
   @Test func `following finds out that a database was made anew, however silent that is`()
     async throws
@@ -78,5 +78,123 @@ import Testing
     try await world.pullAndLook { database throws in
       #expect(try database.ids() == ["b"])
     }
+  }
+
+  @Test func `attachments of a document that never came go with the old database`() async throws {
+    let world = try await CouchWorld()
+    try await world.put("a", "{}")
+    let store = try world.store()
+    let follower = try world.follower(store)
+    try await follower.pull()
+    let database = follower.database
+    // As a pull leaves it that ends between the two.
+    let stub = AttachmentStub(
+      name: "x", type: "text/plain", length: 1, position: 1, digest: "md5-x")
+    try database.write([stub], "n", DocumentID.record("n"))
+    try store.datastore.sync()
+    try await world.drop()
+    try await world.create()
+    let revision = try await world.put("a", "{}")
+    _ = try await world.attach("a", revision, "y", [1, 2])
+    let report = try await follower.pull()
+    #expect(report.wasRecreated)
+    #expect(try database.ids() == ["a"])
+    // That of the document that is there stays.
+    #expect(try database.attachmentsTable.query().map { try $0.string("name") } == ["y"])
+    #expect(try database.staleAttachments().isEmpty)
+    try store.datastore.close()
+  }
+
+  // MARK: another address
+
+  /// Three documents on a server, and the address of a database with two others.
+  private func servers() async throws -> (CouchWorld, MemoryCouch, second: String) {
+    let world = try await CouchWorld()
+    for id in ["a", "b", "c"] { try await world.put(id, "{}") }
+    let memory = try #require(world.memory)
+    // Neither says which database it has: nothing but the address tells.
+    memory.change(world.name) { $0.instance = "0" }
+    return (world, memory, world.placeDatabase("second", ["y", "z"]))
+  }
+
+  /// A new follower finds all that is there, and nothing of the old address stays.
+  private func takesOver(_ old: CouchDBFollower, _ second: String) async throws {
+    #expect(try old.database.url == second)
+    #expect(try old.database.sequence == nil)
+    let report = try await CouchDBFollower(old.database, options: old.options).pull()
+    #expect(report.wasRecreated && report.documents == 2)
+    #expect(try old.database.ids() == ["y", "z"])
+  }
+
+  @Test func `a pull ends whose address is changed meanwhile, and so do those after it`()
+    async throws
+  {
+    let (world, memory, second) = try await servers()
+    let store = try world.store()
+    let follower = try world.follower(store)
+    memory.set { asked in
+      guard asked.path.hasSuffix("_all_docs") else { return nil }
+      do { try store.database("notes", url: second) } catch { Issue.record(error) }
+      return nil
+    }
+    await #expect { try await follower.pull() } throws: {
+      ($0 as? CairnError)?.code == .invalidOperation
+    }
+    // The old server has nothing to say in it.
+    memory.set { _ in MemoryCouch.error(503, "service_unavailable", "It has moved") }
+    await #expect { try await follower.pull() } throws: {
+      ($0 as? CairnError)?.code == .invalidOperation
+    }
+    await #expect {
+      try await follower.follow { _ in follower.abort() }
+    } throws: {
+      ($0 as? CairnError)?.code == .invalidOperation
+    }
+    memory.heal()
+    try await takesOver(follower, second)
+    try store.datastore.close()
+  }
+
+  @Test func `a place that the old server refuses changes nothing of a new address`() async throws {
+    let (world, memory, second) = try await servers()
+    let store = try world.store()
+    let follower = try world.follower(store)
+    #expect(try await follower.pull().documents == 3)
+    memory.set { asked in
+      guard asked.path.hasSuffix("_changes"), asked.query["since"] != nil else { return nil }
+      do { try store.database("notes", url: second) } catch { Issue.record(error) }
+      return MemoryCouch.error(400, "bad_request", "Malformed sequence supplied")
+    }
+    await #expect { try await follower.pull() } throws: {
+      ($0 as? CairnError)?.code == .invalidOperation
+    }
+    memory.heal()
+    try await takesOver(follower, second)
+    try store.datastore.close()
+  }
+
+  @Test func `a follower that waits for news ends when the address is changed`() async throws {
+    let (world, memory, second) = try await servers()
+    let store = try world.store()
+    let follower = try world.follower(store)
+    let polls = Lock(0)
+    memory.set { asked in
+      guard asked.query["feed"] == "longpoll" else { return nil }
+      do { try store.database("notes", url: second) } catch { Issue.record(error) }
+      let count = polls.withLock {
+        $0 += 1
+        return $0
+      }
+      // It would wait for ever.
+      if count == 3 { follower.abort() }
+      return .text(200, #"{"results":[],"last_seq":"0"}"#, type: MemoryCouch.json)
+    }
+    await #expect { try await follower.follow() } throws: {
+      ($0 as? CairnError)?.code == .invalidOperation
+    }
+    #expect(polls.withLock { $0 } == 1)
+    memory.heal()
+    try await takesOver(follower, second)
+    try store.datastore.close()
   }
 }

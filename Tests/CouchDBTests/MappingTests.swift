@@ -1,4 +1,6 @@
 import Cairn
+import CairnDisk
+import Synchronization
 import Testing
 
 @testable import CairnCouchDB
@@ -123,6 +125,66 @@ import Testing
       try #expect($0.partsTable.count == 0)
     }
     await world.end()
+  }
+
+  /// With the first the rest is in the record, with the second in parts.
+  @Test(arguments: [1, 9000])
+  func `a document that is read while it is replaced is one of its revisions`(
+    _ bytes: Int
+  ) async throws {
+    let limits = Limits(recordBytes: 4096, datastoreBytes: 1 << 30, deltaBytes: 16 << 20)
+    let world = try await CouchWorld(limits: limits)
+    let store = try world.store()
+    let database = try store.database("notes", url: world.url)
+    // Neighbours differ in a field, in the rest, and in what it names.
+    let all = (1...500).map { number in
+      let (name, letter) = number % 2 == 0 ? ("even", "e") : ("odd", "o")
+      let text = String(repeating: letter, count: bytes)
+      return #"{"_id":"d","_rev":"\#(number)-x","\#(name)":1,"n":null,"text":"\#(text)"}"#
+    }
+    _ = try database.write(JSONText(Array(all[0].utf8)), leaves: [])
+    let document = try #require(try database.document("d"))
+    let known = Set(all)
+    let isDone = Lock(false)
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        do {
+          for text in all { _ = try database.write(JSONText(Array(text.utf8)), leaves: []) }
+        } catch { Issue.record(error) }
+        isDone.withLock { $0 = true }
+      }
+      group.addTask {
+        do {
+          repeat {
+            let json = try document.json
+            guard known.contains(json) else {
+              Issue.record("\(json.prefix(80))")
+              return
+            }
+          } while !isDone.withLock({ $0 })
+        } catch { Issue.record(error) }
+      }
+    }
+    #expect(try document.json == all.last)
+    #expect(try database.partsTable.count == (bytes == 1 ? 0 : 5))
+    try store.datastore.close()
+  }
+
+  @Test func `a document that is gone is not found, and one that lacks a part is corrupt`()
+    async throws
+  {
+    let world = try await CouchWorld()
+    try await world.put("a", #"{"z":null,"a":1}"#)
+    try await world.put("b", #"{"text":"\#(String(repeating: "x", count: 200_000))"}"#)
+    try await world.pullAndLook { database throws in
+      let a = try #require(try database.document("a"))
+      let b = try #require(try database.document("b"))
+      try database.delete(try #require(try database.partsTable.query().first))
+      #expect { try b.json } throws: { ($0 as? CairnError)?.code == .corrupt }
+      for id in ["a", "b"] { #expect(try database.remove(document: id)) }
+      #expect { try a.json } throws: { ($0 as? CairnError)?.code == .notFound }
+      #expect { try b.json } throws: { ($0 as? CairnError)?.code == .notFound }
+    }
   }
 
   @Test(arguments: CouchPlace.all)

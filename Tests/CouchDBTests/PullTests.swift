@@ -378,16 +378,10 @@ import Testing
     // As servers do that do not know when a database was created.
     memory.change(world.name) { $0.instance = "0" }
     try await world.pull()
-    var other = MemoryCouch.Database(instance: "0")
-    let leaf = MemoryCouch.Leaf(
-      revision: "1-x", isDeleted: false, members: "", attachments: [:])
-    other.documents["z"] = MemoryCouch.Document(leaves: [leaf], place: 1)
-    other.place = 1
-    let second = other
-    memory.state.withLock { $0.databases["second"] = second }
+    let second = world.placeDatabase("second", ["z"])
     let store = try world.store()
     let options = try world.follower(store).options
-    let database = try store.database("notes", url: memory.server.origin + "/second")
+    let database = try store.database("notes", url: second)
     let report = try await CouchDBFollower(database, options: options).pull()
     #expect(report.wasRecreated)
     #expect(try database.ids() == ["z"])

@@ -49,6 +49,19 @@ import Testing
     #expect(try scratch.cairn("verify", root: b).status == 0)
   }
 
+  @Test func `what is printed behind a content does not lie over it`() throws {
+    let file = try scratch.write("in", "content\n")
+    try scratch.succeed("blob", "put", file, "t", "r", "photo", root: a)
+    let get = "\"$0\" blob get t r photo --output /dev/stdout --root \"$1\""
+    let outcome = try Tool.run(
+      [
+        "-c", "{ \(get) && echo end; } > \"$2\"", Tool.directory + "cairn", a,
+        scratch.path("said"),
+      ], program: "/bin/sh")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(try scratch.text("said") == "content\nend\n")
+  }
+
   @Test func `what is fetched, missing and wrong is told`() throws {
     let file = try scratch.write("in.bin", content)
     try scratch.succeed("blob", "put", file, "t", "r", "photo", root: a)

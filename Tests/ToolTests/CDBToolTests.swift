@@ -1,4 +1,5 @@
 import CairnCDB
+import Foundation
 import TestSupport
 import Testing
 
@@ -65,6 +66,30 @@ import Testing
     _ = try succeed("make", file, text)
     #expect(try Tool.run(["cdb", "get", file, "three"]).status == 4)
     #expect(try Tool.run(["cdb", "make", file, text, "--format", "dbm"]).status == 2)
+  }
+
+  @Test func `a link and a pipe stay what they are`() throws {
+    let text = try scratch.write("text", Self.text)
+    try scratch.succeed("set", "t", "a", "n=1", "--insert")
+    let target = try scratch.write("target", "before")
+    let (link, pipe) = (scratch.path("link"), scratch.path("pipe"))
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+    let code = unsafe mkfifo(pipe, 0o600)
+    try #require(code == 0)
+    for path in [link, pipe] {
+      let message =
+        "cairn: \"\(path)\" is a link, a pipe or a device, and is not replaced by a cdb file; "
+        + "name a file\n"
+      let made = try Tool.run(["cdb", "make", path, text])
+      #expect(made.status == 1 && made.errors == message, "\(made)")
+      let exported = try scratch.cairn("cdb", "export", "t", path)
+      #expect(exported.status == 1 && exported.errors == message, "\(exported)")
+    }
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+    #expect(try scratch.text("target") == "before")
+    var status = stat()
+    let found = unsafe lstat(pipe, &status)
+    #expect(found == 0 && status.st_mode & S_IFMT == S_IFIFO)
   }
 
   @Test func `JSON shows bytes that are no text`() throws {

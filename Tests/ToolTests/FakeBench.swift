@@ -142,7 +142,9 @@
       common + """
         if [ "$1" = --help ]; then
           for name in \(programmes.filter { $0 != "fuzz" }.joined(separator: " ")); do
-            echo "  $name  Does it."
+            if [ "$(cat "$here/$name.does" 2> /dev/null)" != "is not there" ]; then
+              echo "  $name  Does it."
+            fi
           done
           exit
         fi

@@ -1,3 +1,4 @@
+import Cairn
 import Foundation
 import TestSupport
 import Testing
@@ -115,6 +116,27 @@ import Testing
     let both = try run(
       ["follow", "--table", "u", "--except-table", "t"], root: copy)
     #expect(both.status == 2)
+  }
+
+  @Test func `unfollow that fails leaves what is followed, and its folder is known`() throws {
+    try scratch.succeed("follow", folder, root: copy)
+    let settings = try scratch.text("copy.settings")
+    #expect(settings.contains("folder \(folder)\n"))
+    _ = try scratch.write("copy.settings", settings + "nobody knows\n")
+    let damaged = try run(["unfollow"], root: copy)
+    #expect(damaged.status == 1 && damaged.errors.contains("is unknown; mend or remove it"))
+    #expect(scratch.exists("copy/FOLLOWING"))
+    _ = try scratch.write("copy.settings", settings)
+    let follower = try DatastoreFollower(root: copy, folder: .directory(folder))
+    #expect(try run(["unfollow"], root: copy).status == 5)
+    try follower.close()
+    #expect(try scratch.text("copy.settings") == settings)
+    #expect(try export("t", copy) == export("t", member))
+    // What is left of one that was interrupted goes, and the folder with it.
+    try FileManager.default.removeItem(atPath: scratch.path("copy/FOLLOWING"))
+    try scratch.succeed("unfollow", root: copy)
+    #expect(try scratch.text("copy.settings") == "")
+    #expect(try run(["unfollow"], root: copy).status == 4)
   }
 
   @Test func `what is not there is not found, and unfollow removes everything`() throws {

@@ -14,12 +14,15 @@ import Testing
         "  home: insert dishes: hours, isAtWork, name",
         "  work: insert report: hours, isAtWork, name",
       ])
+    // A part of an hour comes as the minutes that it was.
+    #expect(lines.contains("Fetched, on the phone:"))
+    #expect(lines.count { $0 == "  Report, 123 minutes, work" } == 2)
     for device in ["laptop", "phone"] {
       let merged = try #require(lines.firstIndex(of: "Merged, on the \(device):"))
       #expect(
         Array(lines[(merged + 1)...(merged + 2)]) == [
           "  Dishes and pans / Dry the dishes, 45 minutes, home",
-          "  Report, 90 minutes, home",
+          "  Report, 123 minutes, home",
         ])
     }
     #expect(lines.contains("The phone has 0 of the laptop's drafts."))

@@ -57,6 +57,25 @@ import Testing
     try again.close()
   }
 
+  @Test func `who repairs is who syncs, also where nobody is remembered`() throws {
+    let folder = scratch.path("folder")
+    let environment = ProcessInfo.processInfo.environment.merging(["USER": "ann"]) { $1 }
+    func run(_ arguments: String...) throws -> String {
+      let place = ["--root", scratch.root, "--folder", folder]
+      let outcome = try Tool.run(arguments + place, environment: environment)
+      #expect(outcome.status == 0, "\(outcome)")
+      return outcome.output
+    }
+    _ = try run("set", "t", "a", "n=1", "--insert")
+    _ = try run("sync")
+    try remove("root.settings")
+    let file = try #require(try scratch.files(below: "folder").first { $0.hasSuffix(".seg") })
+    try remove("folder/" + file)
+    #expect(try run("repair", "default").contains("written to the folder: "))
+    let devices = try json(try run("devices", "--json"))["devices"] as? [[String: Any]]
+    #expect(devices?.map { $0["user"] as? String } == ["ann"])
+  }
+
   @Test func `a folder on the command line publishes nothing of a local datastore`() throws {
     let folder = scratch.path("folder")
     try scratch.succeed("set", "t", "a", "n=1", "--insert")

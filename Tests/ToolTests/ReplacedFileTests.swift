@@ -70,20 +70,38 @@ import Testing
     #expect(try leftovers() == [])
   }
 
+  /// Runs it with the tool as `$0`, the root as `$1` and a file as `$2`.
+  private func shell(_ script: String) throws -> Tool.Outcome {
+    try Tool.run(
+      ["-c", script, Tool.directory + "cairn", scratch.root, scratch.path("said")],
+      program: "/bin/sh")
+  }
+
+  private static func command(_ output: String) -> String {
+    "\"$0\" export t \(output) --format jsonl --root \"$1\""
+  }
+
+  @Test(arguments: ["/dev/stdout", "/dev/fd/1", "/dev/fd/3", "/dev/stderr"])
+  func `standard output by another name has the records, and what comes next is behind them`(
+    output: String
+  ) throws {
+    for (redirection, start) in [(">", ""), (">>", "before\n")] {
+      _ = try scratch.write("said", "before\n")
+      let outcome = try shell(
+        "{ \(Self.command(output)) && echo end; } \(redirection) \"$2\" 2>&1 3>&1")
+      #expect(outcome.status == 0, "\(outcome)")
+      #expect(try scratch.text("said") == start + line + "end\n")
+    }
+  }
+
   @Test func `what a process has open is added to, and other files in dev are files`() throws {
     _ = try scratch.write("said", "before\n")
-    for output in ["/dev/stdout", "/dev/fd/1"] {
+    for _ in 0..<2 {
       let before = try scratch.text("said")
-      let shell = "exec \"$0\" export t \(output) --format jsonl --root \"$1\" >> \"$2\""
-      let process = Process()
-      process.executableURL = URL(filePath: "/bin/sh")
-      process.arguments = [
-        "-c", shell, Tool.directory + "cairn", scratch.root, scratch.path("said"),
-      ]
-      try process.run()
-      process.waitUntilExit()
-      #expect(process.terminationStatus == 0)
-      #expect(try scratch.text("said").hasPrefix(before + line))
+      let outcome = try shell(Self.command("/dev/fd/3") + " 3>> \"$2\"")
+      #expect(outcome.status == 0)
+      #expect(outcome.output == "1 record of t into /dev/fd/3\n")
+      #expect(try scratch.text("said") == before + line)
     }
     // Memory that has names: no place of devices.
     guard FileManager.default.isWritableFile(atPath: "/dev/shm") else { return }

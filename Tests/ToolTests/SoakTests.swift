@@ -162,6 +162,30 @@
       #expect(try bench.asked().isEmpty && bench.fuzzed().isEmpty)
     }
 
+    // MARK: Tools/torture
+
+    @Test func `a programme that Tools/torture wants and that is not there has failed`() throws {
+      try bench.tell("cuts", "is not there")
+      let outcome = try bench.run("torture", ["--ci"])
+      #expect(outcome.status == 1)
+      #expect(outcome.last == "12 passed, 1 failed, 0 skipped")
+      let words = "CairnTorture does not name cuts among its programmes\n"
+      #expect(outcome.output.contains(words))
+      let there = FakeBench.programmes.filter { $0 != "fuzz" && $0 != "cuts" }
+      #expect(try bench.asked().map(\.name).sorted() == there.sorted())
+      let asked = try bench.run("torture", ["--ci", "full"])
+      #expect(asked.status == 0)
+      #expect(asked.last == "1 passed, 0 failed, 0 skipped")
+    }
+
+    @Test func `Tools/torture has failed if CairnTorture names no programme`() throws {
+      for name in FakeBench.programmes { try bench.tell(name, "is not there") }
+      let outcome = try bench.run("torture", ["--ci"])
+      #expect(outcome.status == 1)
+      #expect(outcome.last == "0 passed, 13 failed, 0 skipped")
+      #expect(try bench.asked().isEmpty)
+    }
+
     /// What it does not know it never runs.
     @Test func `it has all programmes, and so has Tools/torture`() throws {
       let help = try Tool.run(["--help"], program: "CairnTorture").output

@@ -85,7 +85,7 @@ struct BlobCommand: AsyncParsableCommand {
     }
 
     private func write(_ attachment: Attachment) throws {
-      guard let output, output != "-" else {
+      guard let output, !Descriptor.isStandardOutput(output) else {
         return try attachment.read { bytes throws(CairnError) in
           do { try Console.put(bytes) } catch {
             throw CairnError(.fileIO, "can't write to standard output")

@@ -7,8 +7,8 @@ struct CDBMakeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "make", abstract: "Writes a cdb file from the text form.",
     discussion: """
-      The file is replaced as a whole, when all of the text has proved to be right. Its bytes are \
-      those that cdbmake and tinycdb write.
+      The file is replaced as a whole, when all of the text has proved to be right; a link, a pipe \
+      or a device is not. Its bytes are those that cdbmake and tinycdb write.
       """)
 
   @Argument(help: "File to write.")

@@ -36,6 +36,19 @@ extension Descriptor {
       || path.hasPrefix("/proc/")
   }
 
+  /// Whether what is written there goes where results are printed. Opened anew it would be written
+  /// at a place of its own, over which goes what is printed next.
+  static func isStandardOutput(_ path: String) -> Bool {
+    guard isOpenDescriptor(path) else { return path == "-" }
+    if ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains(path) { return true }
+    // Another number may be the same file. Of a pipe or a terminal there is no such place.
+    var (named, own) = (stat(), stat())
+    guard unsafe stat(path, &named) == 0 else { return false }
+    guard unsafe fstat(standardOutput, &own) == 0 else { return false }
+    return named.st_mode & S_IFMT == S_IFREG && named.st_dev == own.st_dev
+      && named.st_ino == own.st_ino
+  }
+
   private static func isLink(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK

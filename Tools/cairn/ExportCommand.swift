@@ -40,7 +40,7 @@ struct ExportCommand: ParsableCommand {
       let export = TableExport(records: records, key: key)
       return (records.count, try format == .csv ? export.csv() : export.jsonLines())
     }
-    guard file != "-" else { return try Console.put(bytes) }
+    if Descriptor.isStandardOutput(file) { return try Console.put(bytes) }
     try Descriptor.replace(file, with: bytes)
     try report.print(
       ["table": .string(table), "records": .count(count), "bytes": .count(bytes.count)],

@@ -152,12 +152,27 @@ struct UnfollowCommand: ParsableCommand {
   func run() throws {
     try Descriptor.checkRoot(root)
     let root = Descriptor.root(root)
-    try DatastoreFollower.unsubscribe(root: root)
-    // What comes into this root next is not for that folder.
-    var settings = try Settings(root: root)
+    try Self.unsubscribe(root)
+    try report.print(["unfollowed": .string(root)], text: ["nothing is followed in \(root)"])
+  }
+
+  private static func unsubscribe(_ root: String) throws {
+    let before = try Settings(root: root)
+    var settings = before
     (settings.folder, settings.user) = (nil, nil)
     (settings.credentials, settings.certificates) = (nil, nil)
-    try settings.save(root: root)
-    try report.print(["unfollowed": .string(root)], text: ["nothing is followed in \(root)"])
+    let isFollowed = FollowedRoot.isOne(root)
+    // What comes into this root next is not for that folder. First, as no later call can tell any
+    // more, once nothing is followed here, that there is something to be forgotten.
+    if isFollowed { try settings.save(root: root) }
+    do { try DatastoreFollower.unsubscribe(root: root) } catch {
+      if FollowedRoot.isOne(root), settings != before {
+        // The first error says more than what this might add.
+        do { try before.save(root: root) } catch {}
+      }
+      throw error
+    }
+    // Of one that was interrupted before.
+    if !isFollowed { try settings.save(root: root) }
   }
 }

@@ -82,6 +82,7 @@
 
     func run() throws {
       var (count, size) = (0, 0)
+      let isPrinted = Descriptor.isStandardOutput(file)
       try store.withDatastore { datastore in
         let database = try PullCommand.database(database, of: datastore)
         // A line at a time: there may be more of them than memory has room for.
@@ -92,13 +93,13 @@
             (count, size) = (count + 1, size + line.count)
           }
         }
-        if file == "-" {
+        if isPrinted {
           try write(Console.put)
         } else {
           try Descriptor.replace(file) { put in try write { try put($0) } }
         }
       }
-      if file == "-" { return }
+      if isPrinted { return }
       try report.print(
         ["database": .string(database), "documents": .count(count), "bytes": .count(size)],
         text: ["\(counted(count, "document")) of \(database) into \(file)"])

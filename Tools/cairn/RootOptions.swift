@@ -15,7 +15,9 @@ struct RootOptions: ParsableArguments {
   @Option(name: .long, help: "File (PEM) of certificates that are trusted besides the system's.")
   var certificates: String?
 
-  @Option(name: .long, help: "Who the user is in the folder (default: as the root was linked).")
+  @Option(
+    name: .long,
+    help: "Who the user is in the folder (default: as the root was linked, else $USER).")
   var user: String?
 
   var rootPath: String { Descriptor.root(root) }
@@ -27,7 +29,8 @@ struct RootOptions: ParsableArguments {
     let settings = try Settings(root: rootPath)
     let place = try folder.map(FolderOption.normalized) ?? settings.folder
     return place.map {
-      Account(user: user ?? settings.user ?? "me", folder: FolderOption.location($0))
+      Account(
+        user: user ?? settings.user ?? Settings.defaultUser, folder: FolderOption.location($0))
     }
   }
 

@@ -10,6 +10,12 @@ struct Settings: Equatable {
   var credentials: String?
   var certificates: String?
 
+  /// Who the user is if nobody was named.
+  static var defaultUser: String {
+    // An empty variable is one that is not set.
+    Descriptor.environment("USER").flatMap { $0.isEmpty ? nil : $0 } ?? "me"
+  }
+
   /// Where something of a root is remembered.
   static func path(root: String, _ suffix: String = ".settings") throws -> String {
     try Descriptor.real(root) + suffix

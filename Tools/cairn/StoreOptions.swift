@@ -50,7 +50,7 @@ struct StoreOptions: ParsableArguments {
     if let user { settings.user = user }
     if let limits { settings.limits = limits }
     if settings.folder != nil, settings.user == nil {
-      settings.user = Descriptor.environment("USER") ?? "me"
+      settings.user = Settings.defaultUser
     }
     for value in [
       settings.folder, settings.user, settings.credentials, settings.certificates,

@@ -16,30 +16,63 @@ extension AccountManager {
   /// - Throws: `illegalArgument` for an empty user or path, and for a session token that is to be
   ///   kept in a file; `parent` if the folder and the directory of the accounts lie inside one
   ///   another; `notFound`, `fileIO` or `readOnly` if the folder can't be reached; errors of the
-  ///   credential store. Nothing is linked then.
+  ///   credential store. Nothing is linked then. Only if the disk refuses the list at the end, a
+  ///   new account may be linked all the same, and one that was linked before may have the new
+  ///   credentials already.
   public func link(
     _ account: Account, info: AccountInfo? = nil, credentials: Credentials? = nil
   ) throws(CairnError) -> LinkedAccount {
     let account = try checked(account)
-    let linked = try edit { file throws(CairnError) in
+    var kept: UInt64?
+    let linked: LinkedAccount?
+    do throws(CairnError) {
+      linked = try link(account, info, credentials, &kept)
+    } catch {
+      if let kept { takeBackCredentials(kept) }
+      throw error
+    }
+    guard let linked else {
+      throw CairnError(.internal, "the account of \(account.user) is not in the list it was put in")
+    }
+    return linked
+  }
+
+  /// Sets `kept` to the id of a new account once its credentials are kept.
+  private func link(
+    _ account: Account, _ info: AccountInfo?, _ credentials: Credentials?, _ kept: inout UInt64?
+  ) throws(CairnError) -> LinkedAccount? {
+    try edit { file throws(CairnError) in
       let entry: AccountsFile.Entry
+      var isNew = false
       if let index = file.entries.firstIndex(where: { $0.account == account }) {
         var known = file.entries.remove(at: index)
         if let info { known.info = info }
         entry = known
       } else {
         entry = AccountsFile.Entry(id: newId(file), account: account, info: info)
+        isNew = true
       }
       file.entries.append(entry)
       if let credentials {
+        // Nothing is kept for what the list has no room for.
+        _ = try encoded(file)
         try credentialStore.setCredentials(credentials, for: FileName.hex(entry.id))
+        if isNew { kept = entry.id }
       }
       return entry.id
     }
-    guard let linked else {
-      throw CairnError(.internal, "the account of \(account.user) is not in the list it was put in")
+  }
+
+  /// Of an account that could not be put into the list nobody asks for them, and a store of the
+  /// app's own is not looked through at the next start. Writing may have failed when the list had
+  /// it already: then they stay.
+  private func takeBackCredentials(_ id: UInt64) {
+    do throws(CairnError) {
+      if try refresh().entry(id) != nil { return }
+      try credentialStore.removeCredentials(for: FileName.hex(id))
+    } catch {
+      // Why it could not be linked says more.
     }
-    return linked
   }
 
   private func newId(_ file: AccountsFile) -> UInt64 {

@@ -188,13 +188,19 @@ public final class AccountManager: Sendable {
     } catch { throw CairnError(error) }
   }
 
-  private func write(_ file: AccountsFile) throws(CairnError) {
+  /// The bytes of the list's file, if it may be so long.
+  func encoded(_ file: AccountsFile) throws(CairnError) -> [UInt8] {
     let bytes = file.encoded()
     guard bytes.count <= AccountsFile.bytesMax else {
       throw CairnError(
         .sizeLimit, "the list of accounts would take \(bytes.count) bytes; unlink some first",
         file: path)
     }
+    return bytes
+  }
+
+  private func write(_ file: AccountsFile) throws(CairnError) {
+    let bytes = try encoded(file)
     do {
       try DurableFile.replace(
         directory: directory, name: FileName.accounts, bytes: bytes, machine: machine)

@@ -17,6 +17,7 @@ public protocol CredentialStore: Sendable {
   func setCredentials(_ credentials: Credentials, for id: String) throws(CairnError)
 
   /// Forgets the credentials of the account with this id; fine if there are none. Called by
-  /// `LinkedAccount.unlink`, and by the next start if that was interrupted.
+  /// `LinkedAccount.unlink`, by the next start if that was interrupted, and by
+  /// `AccountManager.link` if an account could not be put into the list after they were kept.
   func removeCredentials(for id: String) throws(CairnError)
 }

@@ -10,16 +10,17 @@ extension BlobExchange {
   /// that.
   func fetch(_ reference: BlobReference) async throws(CairnError) {
     if !memory.withLock({ $0.isScanned }) { try scan() }
-    if memory.withLock({ $0.known[reference] }) == .never {
+    let content = reference.content
+    if memory.withLock({ $0.known[content] }) == .never {
       throw CairnError(
         .disallowed, "the policy of this device says that attachment \(AttachmentID(reference)) is "
           + "not fetched here", id: AttachmentID(reference).description)
     }
-    try home.checkLimit(reference.length)
+    try home.checkLimit(content.length)
     let job = TransferJob(transfers.gauge)
     job.begin()
     defer { job.end() }
-    try await fly(reference, in: job, isListed: false).get()
+    try await fly(content, in: job, isListed: false).get()
   }
 
   /// Fetches a content once for all who ask for it meanwhile. When nobody waits any more it ends.

@@ -62,7 +62,7 @@ final class BlobExchange: Sendable {
     var isScanned = false
     /// How often something has come that a scan under way may not have seen.
     var arrivals: UInt64 = 0
-    /// What records refer to, and what is to be done about it.
+    /// The contents that records refer to, and what is to be done about them.
     var known: [BlobReference: AttachmentPolicy.Fetch] = [:]
     /// Contents that are here and that the folder lacks: how many listings. nil: what an earlier
     /// process has counted was not asked for yet.
@@ -179,7 +179,8 @@ final class BlobExchange: Sendable {
   ) {
     guard use.id.reference.isReadable else { return }
     let answer = options.policy.fetch(use)
-    known[use.id.reference] = known[use.id.reference]?.merged(with: answer) ?? answer
+    let content = use.id.reference.content
+    known[content] = known[content]?.merged(with: answer) ?? answer
   }
 
   /// Attached here. If a record has it already, no delta may come that names it: the next round
@@ -251,7 +252,7 @@ final class BlobExchange: Sendable {
     guard home.isInUse else { return }
     let references = BlobReference.all(in: pack)
     try home.noteUsed(references.map(\.hash))
-    for reference in references {
+    for reference in references.map(\.content) {
       let file = try home.find(reference)
       memory.withLock { memory in
         guard memory.known[reference] == nil else { return }

@@ -48,7 +48,7 @@ final class BlobStore: Sendable {
     var info: FileInfo
     var path: String
 
-    /// What refers to it, if its length is right.
+    /// What refers to it, if its length is right: `BlobReference.content`.
     var reference: BlobReference { BlobReference(length: info.size, hash: hash) }
   }
 
@@ -314,4 +314,9 @@ final class BlobStore: Sendable {
     unpin(Set(ended.keys), of: pinned)
     return ended.mapValues(\.time)
   }
+}
+
+extension BlobReference {
+  /// The same for all that refer to one content: some say more than this version knows.
+  var content: BlobReference { BlobReference(length: length, hash: hash) }
 }

@@ -9,9 +9,14 @@ extension CatalogueExchange {
   /// datastores. Their version is not noted, so that a later process looks at them anew.
   func hold(
     _ found: inout [UInt64: InstallationFile.Other], _ known: InstallationFile,
-    _ limit: MassDeleteLimit?
+    _ views: [(id: String, entry: CatalogueEntry)], _ limit: MassDeleteLimit?
   ) -> [String] {
-    let there = known.merged.filter { $0.value.view != nil }
+    var there = known.merged.filter { $0.value.view != nil }
+    // The list may be new to a root that has exchanged its datastores already. Empty ones have
+    // nothing to lose, nor does what was only written here: that is rescued.
+    for (id, entry) in views where there[id] == nil && (entry.view?.deltas ?? 0) > 0 {
+      if entry.generation == known.entry(id).generation { there[id] = entry }
+    }
     // Which generation each would get; one's own deletes are not among them.
     var deleted: Set<String> = []
     for other in found.values {

@@ -126,7 +126,7 @@ final class CatalogueExchange: Sendable {
     let views = try publishedViews(manager)
     let before = try installation.read()
     let limit = allowsMassDelete ? nil : manager.options.massDeleteLimit
-    report.heldDeletes = hold(&found, before, limit)
+    report.heldDeletes = hold(&found, before, views, limit)
     try installation.update { file in
       for (number, other) in found {
         if let known = file.others[number]?.file, known.revision > other.file.revision {

@@ -55,7 +55,8 @@ struct Trash: Sendable {
     do {
       if try machine.disk.info(root) == nil { return }
       // While a move is under way, its staging directories are all there is.
-      if try machine.disk.info(root + "/" + FileName.journal) != nil { return }
+      let journal = try MigrationJournal.read(root, disk: machine.disk)
+      if journal?.isInstalled == false { return }
       for entry in try machine.disk.list(root) where entry.info.kind == .directory {
         // What was being put together may be just now, by another process.
         let isStale =

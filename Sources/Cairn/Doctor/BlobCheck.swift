@@ -83,7 +83,8 @@ enum BlobCheck {
     guard let current = datastore.current else { return [] }
     let inspection = StoreInspection(
       unlocked: datastore.directory, current: current, machine: datastore.root.machine)
-    var found = inspection.references(datastore.segments).subtracting(elsewhere)
+    var found = Set(inspection.references(datastore.segments).map(\.content))
+      .subtracting(elsewhere)
     for entry in datastore.root.listed(datastore.directory + "/" + FileName.blobs) {
       guard let (hash, _) = FileName.blob(entry.name) else { continue }
       found.remove(BlobReference(length: entry.info.size, hash: hash))

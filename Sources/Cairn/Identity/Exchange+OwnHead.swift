@@ -15,6 +15,8 @@ extension Exchange {
     case unseen
     /// Somebody else writes under our name.
     case lost(Head, reason: String)
+    /// Likewise, and the name is not to be left yet.
+    case unsettled
   }
 
   /// What is in the place of the own head.
@@ -45,7 +47,10 @@ extension Exchange {
     case .asBefore: return .ours
     case .notYet: return .unseen
     case .whole(let head):
-      if let reason = strangeness(of: head, last) { return .lost(head, reason: reason) }
+      if let reason = strangeness(of: head, last) {
+        let isUnsettled = try await claimsUploads(behind: head, listing, &report)
+        return isUnsettled ? .unsettled : .lost(head, reason: reason)
+      }
     case .absent, .unreadable, .damaged: break
     }
     if let answer = try await judgePast(seen, listing, last, &report) { return answer }
@@ -203,7 +208,10 @@ extension Exchange {
     guard mustWrite else {
       return .lost(head, reason: word ?? "files of this device's name have deltas behind it")
     }
-    try await publishHead(head, listing, &report)
+    try await publishHead(
+      head, listing,
+      reason: "it was written again from the device's files, with what this copy of it does not "
+        + "know; the next exchange takes that over", &report)
     return .unseen
   }
 
@@ -237,7 +245,7 @@ extension Exchange {
   }
 
   /// Another device has more of our deltas than we know to have published.
-  private func word(beyond last: UInt64) -> String? {
+  func word(beyond last: UInt64) -> String? {
     let heads = memory.withLock { $0.sortedHeads }
     guard let head = heads.first(where: { $0.acknowledged[store.device] > last }) else {
       return nil
@@ -284,22 +292,28 @@ extension Exchange {
       guard BlobExchange.isOfOne(error) else { throw error }
       return nil
     }
-    guard let bytes, let named = FileName.published(entry.name) else { return nil }
+    return bytes.flatMap { pastFile(entry.name, $0) }
+  }
+
+  /// nil if it is not what its name says.
+  func pastFile(_ name: String, _ bytes: [UInt8]) -> OwnPast.File? {
+    guard let named = FileName.published(name) else { return nil }
     do throws(LogError) {
-      let file = try PublishedSegment(bytes, name: entry.name, datastore: store.datastore)
-      guard file.encodedName(bytes) == entry.name else { return nil }
+      let file = try PublishedSegment(bytes, name: name, datastore: store.datastore)
+      guard file.encodedName(bytes) == name else { return nil }
       return OwnPast.File(
         segment: Head.Segment(
           first: file.first, last: file.last, size: UInt64(bytes.count), hash: named.hash),
-        before: file.chainBefore, chains: try Exchange.verify(file, entry.name).chains)
+        before: file.chainBefore, chains: try Exchange.verify(file, name).chains)
     } catch { return nil }
   }
 
-  /// Writes the head that the folder has lost from what its files tell, in the name of the copy
-  /// that it was: the next round finds it, and that it is not this one's. Nothing of it is noted at
-  /// home, so that a crash does not change that.
-  private func publishHead(
-    _ found: Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  /// Writes a head from what the files of the device tell, in the name of the copy that has written
+  /// the last one: the next round finds it, and that it is not this one's. Nothing of it is noted
+  /// at home, so that a crash does not change that.
+  func publishHead(
+    _ found: Head, _ listing: [String: FolderEntry], reason: String,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) {
     var head = found
     head.user = user
@@ -320,10 +334,7 @@ extension Exchange {
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
     report.waiting.append(
-      ExchangeReport.Waiting(
-        name: name, bytes: entry.size,
-        reason: "it was written again from the device's files, with what this copy of it does not "
-          + "know; the next exchange takes that over"))
+      ExchangeReport.Waiting(name: name, bytes: entry.size, reason: reason))
   }
 
   private static let generationLeap: UInt64 = 1 << 32

@@ -9,8 +9,9 @@ internal import Synchronization
 enum RejoinCause {
   /// Somebody else writes under our name.
   case identity(Head, reason: String)
-  /// Another device has two histories, and the store has the other one.
-  case fork
+  /// Another device has two histories, and the store has the other one. `isOwnSeen`: the own head
+  /// is what was written from here.
+  case fork(isOwnSeen: Bool)
   /// Others go on without something that is here.
   case cutOff(Cut)
 }
@@ -58,13 +59,23 @@ extension Exchange {
       // Others' deltas that cuts have left behind since are there once more by their own devices.
       plan?.admitted = staging.exchange.store.cuts.admitted(of: store.vector)
     }
-    plan?.forked = memory.withLock { $0.forked }
+    let (forked, histories) = memory.withLock { ($0.forked, $0.histories) }
+    let found = staging.exchange.memory.withLock { $0.histories }
+    plan?.forked = forked
+    for device in forked {
+      plan?.agreed[device] = histories.agreement(with: found, on: device)
+    }
     let lacking = plan.map { missing(for: $0, staging) } ?? []
     try checkOpen()
     report.waiting += lacking
-    let isReady = plan != nil && lacking.isEmpty
+    var ready = lacking.isEmpty ? plan : nil
+    if case .fork(let isOwnSeen) = cause, ready != nil {
+      staging.state.withLock { $0.plan = nil }
+      if try await !hasTakenBackUploads(mayRemove: isOwnSeen, listing, &report) { ready = nil }
+      try checkOpen()
+    }
     // For a sync once the round has ended: until then it writes under the name that there is.
-    staging.state.withLock { [plan] in $0.plan = isReady ? plan : nil }
+    staging.state.withLock { [ready] in $0.plan = ready }
   }
 
   /// What has to be there before a plan can be carried out.

@@ -44,6 +44,18 @@ package struct Histories: Equatable, Sendable {
     marks[device]?.last { $0.sequence > start && $0.sequence <= end }
   }
 
+  /// How many deltas of a device are the same in both, as far as what is known of it tells; nil if
+  /// nothing does.
+  func agreement(with other: Histories, on device: DeviceID) -> UInt64? {
+    var agreed: UInt64?
+    for mark in marks[device] ?? [] {
+      guard let chain = other.chain(device, at: mark.sequence) else { continue }
+      if chain != mark.chain { return agreed ?? mark.sequence - 1 }
+      agreed = mark.sequence
+    }
+    return agreed
+  }
+
   /// Notes the chains after delta `first` and those behind it. What was known of these goes.
   mutating func note(_ device: DeviceID, first: UInt64, _ chains: [UInt128]) {
     var list = (marks[device] ?? []).filter { $0.sequence < first }

@@ -59,9 +59,10 @@ extension ObjectStore {
     if gate.status.isSuspended { return nil }
     let arrivedBefore = report.arrived.count
     var refused: (batch: RecordID?, error: CairnError)?
-    // A device that finds out that it is a copy hears first which sets the other one has sent.
-    for batch in book.outbox.uploads(route)
-    where !gate.status.isSuspended && !exchanger.isRejoining {
+    for batch in book.outbox.uploads(route) {
+      // A device that finds out that it is a copy hears first which sets the other one has sent.
+      // What comes after a set that has to wait waits, too: it may build on that.
+      if gate.status.isSuspended || exchanger.isRejoining { break }
       do throws(CairnError) { try upload(batch, &report) } catch {
         refused = (batch.id, error)
         break

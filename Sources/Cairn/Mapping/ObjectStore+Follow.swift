@@ -119,8 +119,8 @@ extension ObjectStore {
   func isContinued(
     _ tables: MappedTables, _ route: String, by vector: VersionVector, but renamed: DeviceID?
   ) -> Bool {
-    // Without a version there are objects that were not compared yet with what the route leads to.
-    guard var following = book.followed[route], book.version != nil,
+    // Of a route whose datastore was not compared with all objects yet nothing is noted as mapped.
+    guard var following = book.followed[route],
       following.mapped.contains(tables) || following.absent.contains(tables)
     else { return false }
     if let renamed { following.vector[renamed] = 0 }

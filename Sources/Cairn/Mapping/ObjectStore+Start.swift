@@ -12,6 +12,7 @@ extension ObjectStore {
         book.version = nil
         book.hasChangedState = true
       }
+      noteElsewhere()
       noteAbsent()
       try commit()
     }
@@ -39,6 +40,17 @@ extension ObjectStore {
     remotes.keys.reduce(into: []) { result, route in
       let following = book.followed[route] ?? MappingBook.Following()
       result.formUnion(mapped.subtracting(following.mapped).subtracting(following.absent))
+    }
+  }
+
+  /// Where a route leads to another datastore than the last time, the records that objects had were
+  /// never: of those that are not there nobody can say that they were deleted.
+  private func noteElsewhere() {
+    for (route, remote) in remotes {
+      guard let known = book.followed[route], !remote.store.vector.covers(known.vector) else {
+        continue
+      }
+      book.note(route) { ($0.mapped, $0.absent) = ([], []) }
     }
   }
 
@@ -114,6 +126,11 @@ extension ObjectStore {
       book[link: key]?.isDetached != true
     else { return }
     let shaped = try shape(key, object, pass)
+    if let shaped {
+      let address = MappingBook.Address(route: shaped.route, record: book.place(key).record)
+      // Nobody has asked for this one to become the record of another: it stays what it is.
+      if try holder(of: address, but: key) != nil { return }
+    }
     // What is on a route that is not there stays there.
     for route in try routes(of: key, table) where route != shaped?.route && remotes[route] != nil {
       try save(nil, key, table, route, &sets, changed: [])

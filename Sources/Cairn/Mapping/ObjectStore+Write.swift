@@ -35,19 +35,24 @@ extension ObjectStore {
     _ touched: [RowKey: ObjectFields?], _ ties: [RowKey: ObjectTransaction.Tie]
   ) throws(CairnError) {
     var sets = BatchNames()
-    var made: [(key: RowKey, address: MappingBook.Address)] = []
-    for (key, before) in touched.sorted(by: { $0.key < $1.key }) {
+    var placed: [(key: RowKey, address: MappingBook.Address)] = []
+    func isLate(_ key: RowKey) -> Bool {
+      if case .attach? = ties[key] { true } else { false }
+    }
+    // First what lets go of a record that another object is attached to in the same write.
+    let order = touched.sorted { $0.key < $1.key }
+    for (key, before) in order.filter({ !isLate($0.key) }) + order.filter({ isLate($0.key) }) {
       let after = try fields(key)
       if let tie = ties[key] {
         try self.tie(key, after, tie, &sets)
       } else if before != after {
         if let address = try note(key, from: before, to: after, &sets) {
-          made.append((key, address))
+          placed.append((key, address))
         }
       }
     }
     // Not before: another object may have let go of the record in the same write.
-    for (key, address) in made { try checkUnattached(key, address) }
+    for (key, address) in placed { try checkUnattached(key, address) }
   }
 
   /// The sets of one commit, made when they are needed.
@@ -73,16 +78,17 @@ extension ObjectStore {
     }
   }
 
-  /// Queues what a change of an object means for its record. Returns where that is to be, if it was
-  /// not there before.
+  /// Queues what a change of an object means for its record. Returns where that is, or is to be;
+  /// nil if there is none.
   private func note(
     _ key: RowKey, from before: ObjectFields?, to after: ObjectFields?, _ sets: inout BatchNames
   ) throws(CairnError) -> MappingBook.Address? {
-    guard let table = mappings[key.table]?.recordTable else { return nil }
     if book[link: key]?.isDetached == true {
+      // Also while its table stays here: a later one of that id is another object.
       if after == nil { book[link: key] = nil }
       return nil
     }
+    guard let table = mappings[key.table]?.recordTable else { return nil }
     var earlier: EarlierObject?
     if let before {
       do throws(CairnError) {
@@ -108,7 +114,6 @@ extension ObjectStore {
       old?.route == new.route
       ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
     try save(new, key, table, new.route, &sets, changed: changed, from: earlier)
-    if old?.route == new.route { return nil }
     return MappingBook.Address(route: new.route, record: book.place(key).record)
   }
 
@@ -232,10 +237,17 @@ extension ObjectStore {
   private func checkUnattached(
     _ key: RowKey, _ address: MappingBook.Address
   ) throws(CairnError) {
+    if let other = try holder(of: address, but: key) { throw belongs(address, to: other) }
+  }
+
+  /// Another object that was attached to a record; nil if there is none.
+  func holder(
+    of address: MappingBook.Address, but key: RowKey
+  ) throws(CairnError) -> RowKey? {
     guard let other = book.attached(to: address, of: key.table), other != key,
       try fields(other) != nil
-    else { return }
-    throw belongs(address, to: other)
+    else { return nil }
+    return other
   }
 
   private func belongs(_ address: MappingBook.Address, to other: RowKey) -> CairnError {

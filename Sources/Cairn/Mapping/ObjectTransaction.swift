@@ -93,6 +93,7 @@ public struct ObjectTransaction: ~Copyable {
   // MARK: records
 
   /// Makes an object and a record of a route belong together, from the end of this transaction on.
+  /// What else it does comes before: another object may let go of the record in it.
   ///
   /// - Parameters:
   ///   - type: The type of the object.

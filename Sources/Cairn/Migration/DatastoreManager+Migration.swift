@@ -74,13 +74,12 @@ extension DatastoreManager {
   ) throws(CairnError) -> [MigrationReport.Moved] {
     let copies = try copies().sorted { $0.id < $1.id }
     if copies.isEmpty { return [] }
-    if let other = try MigrationJournal.read(target.root, disk: machine.disk)?.other,
-      try isThereARoot(other)
-    {
+    if let other = try target.unfinishedMigration()?.other {
       throw CairnError(
         .invalidOperation,
         "what was moved from \(other) to \(target.root) may still be there, too: use its manager "
-          + "once before anything else is moved", file: target.root + "/" + FileName.journal)
+          + "once, or migrate(to:) again from where it is now, before anything else is moved",
+        file: target.root + "/" + FileName.journal)
     }
     let token = machine.random.next()
     let staging = MigrationStaging(root: target.root, token: token, machine: machine)
@@ -167,7 +166,7 @@ extension DatastoreManager {
   }
 
   /// The same for who has the locks of this root and of the target's. Returns whether a migration
-  /// was completed.
+  /// was completed: one of which only the other root has still to be told was so before.
   @discardableResult
   func settleMigration(
     target: DatastoreManager?, _ locks: inout MigrationLocks
@@ -176,7 +175,7 @@ extension DatastoreManager {
     guard let journal = try MigrationJournal.read(root, disk: machine.disk) else { return false }
     if journal.isTarget {
       try complete(journal)
-      return true
+      return !journal.isInstalled
     }
     return try settle(journal, target: target, &locks)
   }
@@ -212,6 +211,25 @@ extension DatastoreManager {
       try MigrationJournal.read(journal.other, disk: machine.disk)?.token != journal.token
     else { return }
     try MigrationJournal.remove(root, disk: machine.disk)
+  }
+
+  /// Throws where MIGRATION must not be written over: if nothing here said any more that datastores
+  /// were moved, the root that they came from would take them back, and have them moved once more.
+  func checkNothingMoves(_ id: String) throws(CairnError) {
+    guard let journal = try unfinishedMigration() else { return }
+    let why =
+      journal.isInstalled
+      ? "datastores were moved here from \(journal.other), which has not been told: use its "
+        + "manager once, or migrate(to:) again from where it is now, and try again after that"
+      : "datastores are being moved in \(root); try again after that"
+    throw CairnError(.retryLater, why, file: root + "/" + FileName.journal, id: id)
+  }
+
+  /// What MIGRATION says, unless nobody needs it any more.
+  func unfinishedMigration() throws(CairnError) -> MigrationJournal? {
+    guard let journal = try MigrationJournal.read(root, disk: machine.disk) else { return nil }
+    if journal.isInstalled, try journal.origin(machine.disk) == .gone { return nil }
+    return journal
   }
 
   private func isThereARoot(_ path: String) throws(CairnError) -> Bool {

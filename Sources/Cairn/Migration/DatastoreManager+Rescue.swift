@@ -27,7 +27,7 @@ extension DatastoreManager {
         var locks = MigrationLocks(machine: machine)
         defer { locks.release() }
         try locks.take(root)
-        if try MigrationJournal.read(root, disk: machine.disk) != nil { return .later }
+        if try unfinishedMigration() != nil { return .later }
         // Another process may have been faster.
         guard try isThere(root + "/" + copy.directory) else { return .later }
         return try rescueLocked(copy, generation, &locks)

@@ -78,6 +78,23 @@ package struct MigrationJournal: Equatable, Sendable {
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "a MIGRATION file") }
   }
 
+  /// What became of the root that datastores were moved from.
+  enum Origin {
+    case there
+    /// What is around it is there, and it is not: nobody will use it.
+    case gone
+    /// Not even that is there: a drive is not connected, or the app's directory has moved.
+    case away
+  }
+
+  func origin(_ disk: any Disk) throws(CairnError) -> Origin {
+    let above = String(other[..<(other.lastIndex(of: "/") ?? other.startIndex)])
+    do throws(DiskError) {
+      if try disk.info(other) != nil { return .there }
+      return try disk.info(above.isEmpty ? "/" : above) != nil ? .gone : .away
+    } catch { throw CairnError(error) }
+  }
+
   // MARK: the file
 
   static func read(_ root: String, disk: any Disk) throws(CairnError) -> MigrationJournal? {

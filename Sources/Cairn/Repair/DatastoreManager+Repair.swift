@@ -19,7 +19,9 @@ extension DatastoreManager {
   ///   - usingFolder: Take what was published from the account's folder. Without it all that is
   ///     here is inserted anew, and meets what the others have as two inserts do: only for a folder
   ///     that is gone.
-  /// - Throws: `notFound`, `alreadyOpen`; `needsNewerVersion` if a file is a newer version's;
+  /// - Throws: `notFound`, `alreadyOpen`; `retryLater` while datastores are being moved in this
+  ///   root, or until the root that some were moved from is used again after a `migrate(to:)` that
+  ///   was interrupted; `needsNewerVersion` if a file is a newer version's;
   ///   `disallowed` if the datastore is an account's and this manager is local, or the other way
   ///   round; `notFound` or `disallowed` if the folder is not there or another one; errors of the
   ///   disk and the folder. Nothing is changed then; only if the disk refuses while the new copy is

@@ -239,11 +239,7 @@ struct DatastoreRepair {
     var locks = MigrationLocks(machine: machine)
     defer { locks.release() }
     try locks.take(manager.root)
-    if try MigrationJournal.read(manager.root, disk: machine.disk) != nil {
-      throw CairnError(
-        .retryLater, "datastores are being moved in \(manager.root); repair again after that",
-        file: manager.root + "/" + FileName.journal)
-    }
+    try manager.checkNothingMoves(id)
     // Whoever completes this does not know what was wrong, and what has no reason goes by itself.
     try staging.note(reason: reason)
     try MigrationJournal(

@@ -7,7 +7,8 @@ internal import Synchronization
 /// Finding out what the folder has lost.
 extension Exchange {
   /// A file that so many listings in a row do not have is lost, and not merely late: a listing may
-  /// lag behind. Nothing is lost either by acting too early, but work.
+  /// lag behind. Acting too early costs work; an own file that only a snapshot could replace is
+  /// asked for by its name before.
   static let patience = 3
   /// The same for own segments, which are at hand.
   private static let ownPatience = 2

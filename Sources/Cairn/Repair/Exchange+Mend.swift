@@ -44,6 +44,7 @@ extension Exchange {
       let new = try await republish(segment, &head, listing, &report)
       audit?.written += new.map { $0.name(head.device) }
       if new.isEmpty {
+        if try await isThere(segment, head.device, &audit, &report) { continue }
         gone.append(segment)
         wanted.insert(Dot(device: store.device, sequence: segment.last))
       }
@@ -65,12 +66,40 @@ extension Exchange {
       return
     }
     if let name = head.snapshot?.name { audit?.written.append(name) }
-    audit?.publishedSnapshot = true
+    audit?.publishedSnapshot = head.snapshot != nil
     // Only now: until the snapshot is there, the head goes on asking for the files.
     head.segments.removeAll(where: gone.contains)
     for segment in gone {
       audit?.onlyInSnapshot.append(FolderRepair.Range(first: segment.first, last: segment.last))
     }
+  }
+
+  /// Whether a file that listings lack is there all the same: nothing else has its deltas in a form
+  /// that another copy of this device could be compared with.
+  private func isThere(
+    _ segment: Head.Segment, _ device: DeviceID, _ audit: inout FolderRepair?,
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    let name = segment.name(device)
+    let entry = FolderEntry(name: name, size: segment.size, version: "")
+    let (waiting, problems) = (report.waiting, report.problems.count)
+    report.requests += 1
+    guard let bytes = try await readFile(entry, PublishedSegment.fileBytesMax, &report) else {
+      if report.problems.count > problems {
+        // Not given just now, but not for ever.
+        return 1..<Exchange.patience ~= withheldCount(entry)
+      }
+      report.waiting = waiting
+      return false
+    }
+    try checkOpen()
+    guard segment.problem(with: bytes, name, datastore: store.datastore) == nil else {
+      return false
+    }
+    memory.withLock { $0.unseen[name] = nil }
+    audit?.missing.removeAll { $0 == name }
+    audit?.damaged.removeAll { $0.name == name }
+    return true
   }
 
   /// A thorough look has found something, and this round writes nothing.
@@ -101,7 +130,10 @@ extension Exchange {
     guard let file = store.snapshotFile(), file.vector.covers(needed),
       file.vector[store.device] <= head.last
     else { return false }
-    try await publishSnapshot(&head, listing, isDamaged: losses.snapshot, &report)
+    try await publishSnapshot(
+      &head, listing, isDamaged: losses.snapshot, isNeeded: !wanted.isEmpty, &report)
+    // It was left to another device, which vouches for what is there.
+    if losses.snapshot, head.snapshot == nil { return true }
     return head.snapshot?.vector.covers(needed) ?? false
   }
 }

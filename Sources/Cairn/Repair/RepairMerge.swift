@@ -78,10 +78,16 @@ struct RepairMerge {
 
   private mutating func put(_ record: TouchedRecord) throws(StoreError) {
     let (table, id) = (record.table, record.id)
+    let goes =
+      try record.isDeleted
+      ? target.isTaken(byDeleteThatKnows: source.vector, table: table, id: id)
+      : false
     guard let fields = try source.fields(table: table, id: id) else {
-      if record.isDeleted { try target.delete(table: table, id: id) }
+      if goes { try target.delete(table: table, id: id) }
       return
     }
+    // Deleted and inserted again: nothing is left of what the folder has.
+    if goes, try isOwn(record) { try target.delete(table: table, id: id) }
     guard let there = try target.fields(table: table, id: id) else {
       // Deleted elsewhere meanwhile: a delete wins over updates, but not over an insert.
       let isNew = try record.isDeleted ? true : isNews(table, id)
@@ -105,6 +111,13 @@ struct RepairMerge {
     try target.update(table: table, id: id, changes)
     records += 1
     try commitBatch()
+  }
+
+  /// Whether the copy's own device alone has inserted a record: of another one's insert a delete
+  /// that was made before may know nothing.
+  private func isOwn(_ record: TouchedRecord) throws(StoreError) -> Bool {
+    let own = VersionVector([Dot(device: record.dot.device, sequence: .max)])
+    return try source.isAliveByWhatIsIn(own, table: record.table, id: record.id)
   }
 
   /// What a field becomes that was changed in the copy, and perhaps elsewhere without its knowing;

@@ -52,8 +52,14 @@ extension DatastoreManager {
   /// trash. Any other is put back into its place as it is.
   ///
   /// - Throws: `alreadyOpen` if the datastore is open; `exists` if its place is taken: remove that
-  ///   copy first; `notFound` if it is not in the trash any more; errors of the disk.
+  ///   copy first; `exists` also if an earlier call that ended with an error, or was interrupted,
+  ///   is completed by this one: look at the datastore before the copy is merged into it once more;
+  ///   `retryLater` while datastores are being moved in this root, or until the root that some were
+  ///   moved from is used again after a `migrate(to:)` that was interrupted; `notFound` if it is
+  ///   not in the trash any more; errors of the disk.
   public func restore(_ deleted: DeletedDatastore) throws(CairnError) {
+    // Completed by the check behind it, and then nothing tells of it any more.
+    let earlier = try MigrationJournal.read(root, disk: machine.disk)
     try checkUsable()
     try checkNotFollowing()
     guard try trashedDatastores().contains(where: { $0.directory == deleted.directory }) else {
@@ -62,12 +68,29 @@ extension DatastoreManager {
         file: deleted.directory, id: deleted.id)
     }
     let generation = try generation(of: deleted.id)
+    // Also of what an earlier call has brought back.
+    defer { noteList() }
     if deleted.generation < generation {
+      try checkNotBack(deleted, generation, earlier)
       try mergeBack(deleted, generation)
     } else {
       try putBack(deleted)
     }
-    noteList()
+  }
+
+  /// Throws if something that was put together before was only waiting for the datastore's place:
+  /// who repeats a restore that has failed would merge the same copy twice.
+  private func checkNotBack(
+    _ deleted: DeletedDatastore, _ generation: UInt32, _ earlier: MigrationJournal?
+  ) throws(CairnError) {
+    let name = FileName.directory(datastore: deleted.id, generation: generation)
+    guard let earlier, earlier.isTarget, !earlier.isInstalled, earlier.other.isEmpty,
+      earlier.items.contains(where: { $0.directory == name && $0.source.isEmpty })
+    else { return }
+    throw CairnError(
+      .exists,
+      "an earlier restore or repair of \(deleted.id) was completed just now; look at it before "
+        + "anything else is restored into it", file: root + "/" + name, id: deleted.id)
   }
 
   private func putBack(_ deleted: DeletedDatastore) throws(CairnError) {
@@ -99,7 +122,10 @@ extension DatastoreManager {
       var locks = MigrationLocks(machine: machine)
       defer { locks.release() }
       try locks.take(root)
+      let earlier = try MigrationJournal.read(root, disk: machine.disk)
       _ = try settleMigration(target: nil, &locks)
+      try checkNotBack(deleted, generation, earlier)
+      try checkNothingMoves(deleted.id)
       let identity = DatastoreManager.identity(of: deleted.id, generation: deleted.generation)
       let source = try wrapped { () throws(StoreError) in
         try Store.open(

@@ -32,7 +32,7 @@ struct CDBBuilder {
   static let bufferSize = 256 << 10
 
   /// Makes the file. A file that is there under its last name and that nobody else may read stays
-  /// such a one.
+  /// such a one; what is there and no file, a link or a device, is refused.
   ///
   /// - Parameters:
   ///   - format: nil begins with `cdb` and goes over to `cdb64` when the file gets too large.
@@ -46,9 +46,20 @@ struct CDBBuilder {
     self.format = format ?? .cdb
     mayWiden = format == nil
     largest = largest32
+    try Self.requireFile(path, disk)
     isPrivate = Self.isPrivate(path, disk)
     (temporary, file) = try Self.create(path, disk, random, isPrivate: isPrivate)
     begin()
+  }
+
+  private static func requireFile(_ path: String, _ disk: any Disk) throws(CairnError) {
+    let info: FileInfo?
+    do { info = try disk.info(path) } catch { throw .disk(error, path) }
+    guard info?.kind == .other else { return }
+    throw CairnError(
+      .disallowed,
+      "\"\(path)\" is a link, a pipe or a device, and is not replaced by a cdb file; name a file",
+      file: path)
   }
 
   private static func isPrivate(_ path: String, _ disk: any Disk) -> Bool {

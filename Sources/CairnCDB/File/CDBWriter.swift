@@ -20,7 +20,7 @@ public final class CDBWriter: Sendable {
   /// - Parameters:
   ///   - path: where it is going to be; the directory must be there.
   ///   - format: nil is `cdb`, and becomes `cdb64` (a copy is made) when 4 GiB are not enough.
-  /// - Throws: what the disk says.
+  /// - Throws: `disallowed` if a link, a pipe or a device has the name; what the disk says.
   public convenience init(_ path: String, format: CDBFormat? = nil) throws(CairnError) {
     try self.init(path, machine: .real, format: format)
   }

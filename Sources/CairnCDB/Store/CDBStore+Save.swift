@@ -76,9 +76,11 @@ extension CDBStore {
         let old = state.changes
         state.isSaving = false
         // The new file has its name, but that is not certain to last: it is known, and not used.
-        if let placed { state.seen = placed }
+        if let placed { (state.seen, state.isBehind) = (placed, true) }
         // Removed keys that the file does not have were kept only for the save.
-        state.changes = state.changes.filter { $0.value.isInFile || $0.value.value != nil }
+        if state.mayDropChanges {
+          state.changes = state.changes.filter { $0.value.isInFile || $0.value.value != nil }
+        }
         return old
       }
       // Behind the lock: the end of a key that is an object is the app's code.
@@ -103,7 +105,7 @@ extension CDBStore {
       state.file = new
       state.seen = info
       state.opened += 1
-      state.isSaving = false
+      (state.isSaving, state.isBehind) = (false, false)
       state.lastSaveError = nil
       return old
     }

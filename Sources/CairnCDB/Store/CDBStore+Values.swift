@@ -132,7 +132,7 @@ extension CDBStore {
       switch content {
       case .removed:
         state.cache[name] = nil
-        if record == nil, !state.isSaving {
+        if record == nil, state.mayDropChanges {
           // Added and removed again: as if it had never been.
           state.changes[name] = nil
           return before != nil
@@ -141,7 +141,7 @@ extension CDBStore {
       case .value(let value, let stored):
         let isSame = try Self.has(state.file, record, stored)
         state.cache[name] = value
-        if isSame, !state.isSaving {
+        if isSame, state.mayDropChanges {
           state.changes[name] = nil
           return before != nil
         }

@@ -168,6 +168,7 @@ public final class CDBStore<Key: Hashable & Sendable, Value: Sendable>: Sendable
         state.cache = state.changes.compactMapValues(\.value)
         state.file = file
         state.seen = seen
+        state.isBehind = false
         state.opened += 1
         return old
       }

@@ -19,7 +19,13 @@ struct CDBStoreState<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   /// While a save is under way, what the file has is not known: then no change is dropped for being
   /// none.
   var isSaving = false
+  /// Whether a file with other contents than `file` may have the name, as its directory could not
+  /// be synced: then what the old file has is a change all the same.
+  var isBehind = false
   var lastSaveError: CDBSaveFailure?
+
+  /// Whether a change that gives what `file` has need not be saved.
+  var mayDropChanges: Bool { !isSaving && !isBehind }
 
   mutating func nextTicket() -> UInt64 {
     tickets += 1

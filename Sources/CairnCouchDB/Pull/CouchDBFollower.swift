@@ -14,6 +14,8 @@ public final class CouchDBFollower: Sendable {
   public let database: CouchDBDatabase
   /// How it goes about it.
   public let options: CouchDBOptions
+  /// The address as it was noted when this was made.
+  let url: String
   let client: CouchClient
   private let board = ProgressBoard()
   private let work = Lock(Work())
@@ -40,6 +42,7 @@ public final class CouchDBFollower: Sendable {
     }
     self.database = database
     self.options = options
+    self.url = url
     client = CouchClient(
       try CouchAddress(url), options.server, usesSession: options.usesSession,
       pause: options.pause)
@@ -60,10 +63,11 @@ public final class CouchDBFollower: Sendable {
   /// Documents are committed in groups, and a page's place on the server with the last of them.
   /// What can't be had of attachments is no error: they stay stale.
   ///
-  /// - Throws: `invalidOperation` if a pull of this database is under way; `cancelled` after
-  ///   `abort()`; `retryLater` if somebody changed here what was just pulled; errors of the network
-  ///   (`auth`, `notFound`, `noConnection`, `retryLater` …), of the limits and of the disk. What
-  ///   was pulled until then stays.
+  /// - Throws: `invalidOperation` if a pull of this database is under way, or if its address was
+  ///   changed since this follower was made; `cancelled` after `abort()`; `retryLater` if somebody
+  ///   changed here what was just pulled; errors of the network (`auth`, `notFound`,
+  ///   `noConnection`, `retryLater` …), of the limits and of the disk. What was pulled until then
+  ///   stays.
   @discardableResult
   public func pull() async throws(CairnError) -> CouchDBReport {
     guard let report = try await pull(aborts) else {
@@ -90,7 +94,8 @@ public final class CouchDBFollower: Sendable {
   /// While another pull of this database is under way it waits for the end of that.
   ///
   /// - Parameter onPull: Called after each pull, whether it found something, nothing, or failed.
-  /// - Throws: what `pull()` throws and waiting can't mend: `auth`, `notFound`, limits, the disk.
+  /// - Throws: what `pull()` throws and waiting can't mend: `auth`, `notFound`, limits, the disk,
+  ///   an address that was changed.
   public func follow(
     onPull: @escaping @Sendable (Result<CouchDBReport, CairnError>) -> Void = { _ in }
   ) async throws(CairnError) {
@@ -182,6 +187,7 @@ public final class CouchDBFollower: Sendable {
     while !Task.isCancelled {
       let start = clock.now
       let state = try database.state
+      if let state { try database.check(state, isAt: url) }
       do throws(HTTPFailure) {
         let page = try await client.changes(since: state?.since, limit: 1, waiting: seconds)
         if !page.rows.isEmpty { return }

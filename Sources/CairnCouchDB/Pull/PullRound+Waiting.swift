@@ -63,6 +63,11 @@ extension PullRound {
     for record in try database.waitingTable.query() where !there.contains(record.id.description) {
       try database.delete(record)
     }
+    // Also those of a document that never came: a pull may have ended before its record.
+    for record in try database.attachmentsTable.query() {
+      let key = try record.string(CouchDBDatabase.AttachmentField.document) ?? ""
+      if !there.contains(key) { try database.delete(record) }
+    }
     var state = try current()
     state.isRecreated = false
     try commit(state)

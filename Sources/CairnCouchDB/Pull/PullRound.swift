@@ -11,6 +11,7 @@ internal import CairnHTTP
 struct PullRound {
   let database: CouchDBDatabase
   let options: CouchDBOptions
+  let url: String
   let client: CouchClient
   let board: ProgressBoard
   var report = CouchDBReport()
@@ -27,6 +28,7 @@ struct PullRound {
   init(_ follower: CouchDBFollower, _ board: ProgressBoard) {
     database = follower.database
     options = follower.options
+    url = follower.url
     client = follower.client
     self.board = board
   }
@@ -60,8 +62,12 @@ struct PullRound {
 
   /// Looks which database it is.
   private mutating func begin() async throws(CairnError) {
+    // Before anything is asked: a server that has moved may not answer any more.
+    guard let kept = try database.state else { throw gone }
+    try database.check(kept, isAt: url)
     let info = try await asked { [client] () async throws(HTTPFailure) in try await client.info() }
     guard let state = try database.state else { throw gone }
+    try database.check(state, isAt: url)
     self.state = state
     if let known = state.instance, known != info.instance { try startAnew() }
     if state.isRecreated { report.wasRecreated = true }
@@ -73,6 +79,7 @@ struct PullRound {
   /// listed again. Documents that are the same are not fetched again, and those that are not there
   /// any more go at the end.
   private mutating func startAnew() throws(CairnError) {
+    state = try current()
     report.wasRecreated = true
     state.since = nil
     state.isRecreated = true
@@ -118,9 +125,11 @@ struct PullRound {
     }
   }
 
-  /// The state as it is kept: nobody may have emptied the database meanwhile.
+  /// The state as it is kept: nobody may have emptied the database meanwhile, or given it another
+  /// address.
   func current() throws(CairnError) -> DatabaseState {
     guard var kept = try database.state else { throw gone }
+    try database.check(kept, isAt: url)
     guard kept.since == state.since else {
       throw CairnError(
         .retryLater,

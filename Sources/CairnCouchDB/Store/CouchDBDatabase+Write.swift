@@ -121,17 +121,22 @@ extension CouchDBDatabase {
     guard let count = try record.int(DocumentField.parts),
       let revision = try record.string(DocumentField.revision)
     else { return [] }
+    return parts(count, id, revision)
+  }
+
+  private func parts(_ count: Int64, _ id: String, _ revision: String) -> [String] {
     let prefix = DocumentID.parts(id, revision)
     return (0..<max(0, count)).map { prefix + String($0) }
   }
 
-  /// What the fields of a document's record can't hold; nil if there is nothing.
-  func rest(_ record: Record) throws(CairnError) -> [UInt8]? {
-    if let text = try record.string(DocumentField.json) { return Array(text.utf8) }
-    guard try record.int(DocumentField.parts) != nil else { return nil }
-    let id = try record.string(DocumentField.id) ?? record.id.description
+  /// What a document's record, which has these fields, can't hold of it; nil if there is nothing.
+  func rest(
+    _ fields: [String: Value], _ id: String, _ revision: String
+  ) throws(CairnError) -> [UInt8]? {
+    if case .string(let text) = fields[DocumentField.json] { return Array(text.utf8) }
+    guard case .int(let count) = fields[DocumentField.parts] else { return nil }
     var rest: [UInt8] = []
-    for part in try parts(of: record, id) {
+    for part in parts(count, id, revision) {
       guard let bytes = try partsTable[RecordID(part)].bytes("bytes") else {
         throw CairnError(
           .corrupt, "a part of the document \(id) is missing; purge the database and pull it again",

@@ -33,21 +33,48 @@ public struct CouchDBDocument: Hashable, Sendable {
   }
 
   /// The document as the server gave it: its own members with their values, in their order, nothing
-  /// lost, behind `_id` and `_rev`. Attachments are not in it.
+  /// lost, behind `_id` and `_rev`. Attachments are not in it. While a pull replaces the document,
+  /// all of it is of one revision.
   ///
-  /// - Throws: `corrupt` if somebody else has written to its records.
+  /// - Throws: `notFound` if the document is gone; `corrupt` if somebody else has written to its
+  ///   records.
   public var json: String {
     get throws(CairnError) {
-      var out = Array("{\"_id\":".utf8)
-      JSONString.append(try id, to: &out)
-      out += Array(",\"_rev\":".utf8)
-      JSONString.append(try revision ?? "", to: &out)
-      let members = try DocumentMapping.members(fields: record.fields, rest: database.rest(record))
-      if !members.isEmpty { out.append(UInt8(ascii: ",")) }
-      out += members
-      out.append(UInt8(ascii: "}"))
-      return String(decoding: out, as: UTF8.self)
+      var fields = try record.fields
+      while true {
+        guard !fields.isEmpty else {
+          let key = record.id.description
+          throw CairnError(.notFound, "the document \(key) is not here any more", id: key)
+        }
+        do throws(CairnError) { return try json(of: fields) } catch {
+          // A pull removes the parts of a revision once it has replaced that.
+          let now = try record.fields
+          guard error.code == .corrupt,
+            now[DocumentField.revision] != fields[DocumentField.revision]
+          else { throw error }
+          fields = now
+        }
+      }
     }
+  }
+
+  /// - Parameter fields: All of its record's, of one moment.
+  private func json(of fields: [String: Value]) throws(CairnError) -> String {
+    func text(_ name: String) -> String? {
+      if case .string(let text) = fields[name] { text } else { nil }
+    }
+    let id = text(DocumentField.id) ?? record.id.description
+    let revision = text(DocumentField.revision) ?? ""
+    var out = Array("{\"_id\":".utf8)
+    JSONString.append(id, to: &out)
+    out += Array(",\"_rev\":".utf8)
+    JSONString.append(revision, to: &out)
+    let rest = try database.rest(fields, id, revision)
+    let members = try DocumentMapping.members(fields: fields, rest: rest)
+    if !members.isEmpty { out.append(UInt8(ascii: ",")) }
+    out += members
+    out.append(UInt8(ascii: "}"))
+    return String(decoding: out, as: UTF8.self)
   }
 
   /// Its attachments, by name.

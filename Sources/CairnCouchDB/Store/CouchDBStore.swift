@@ -31,7 +31,8 @@ public struct CouchDBStore: Hashable, Sendable {
 
   /// A database by name, noted durably if it is new; an address that is given replaces the one that
   /// was noted. The next pull from another address lists all that is there, fetches what is
-  /// different, and removes what is not there.
+  /// different, and removes what is not there. Followers of the old address end then with
+  /// `invalidOperation`: make a new one.
   ///
   /// - Parameters:
   ///   - name: Names its tables: 1 to 48 characters that may be in a table's id.

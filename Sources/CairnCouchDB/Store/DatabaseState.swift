@@ -47,6 +47,16 @@ extension CouchDBDatabase {
     }
   }
 
+  /// A place on one server says nothing on another, and many servers do not say which database
+  /// they have.
+  func check(_ state: DatabaseState, isAt url: String) throws(CairnError) {
+    guard state.url == url else {
+      throw CairnError(
+        .invalidOperation, "the address of the database \(name) was changed; make a new follower",
+        id: name)
+    }
+  }
+
   /// Notes it; the next commit makes it durable.
   func keep(_ state: DatabaseState) throws(CairnError) {
     try put(store.datastore.table(CouchDBStore.statesTable), name, state.fields)

@@ -64,8 +64,7 @@ package struct Reauthoring: Sendable {
         throw .malformed("deltas that do not follow one another")
       }
       last += 1
-      // Cuts are about the deltas that they were made with.
-      delta.drop(table: Cut.table)
+      dropCuts(of: &delta, reader.records)
       delta.dependencies = dependencies(delta)
       if isRenamed { try rename(&delta, reader.records) }
       if isUncertain { return }
@@ -85,6 +84,23 @@ package struct Reauthoring: Sendable {
   package var lastMoved: UInt64 { moved(last) }
 
   // MARK: one delta
+
+  /// Cuts are about the deltas that they were made with. That devices are retired, or have left
+  /// their names, goes on: nobody would say it again.
+  ///
+  /// What is committed on top goes by what the others have agreed on. And nobody is back under a
+  /// name by what it has written if that gets another one.
+  private func dropCuts(of delta: inout Delta, _ names: [RecordName]) {
+    if isOnTop {
+      delta.drop(table: Cut.table)
+      return
+    }
+    let own = isRenamed ? "\(Cut.retirement)\(common.device)" : ""
+    delta.drop(table: Cut.table) { reference in
+      let name = names[Int(reference)].text
+      return name.hasPrefix(Cut.retirement) && name != own
+    }
+  }
 
   private func dependencies(_ delta: Delta) -> [Dot] {
     if isOnTop {

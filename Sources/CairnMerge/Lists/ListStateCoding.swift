@@ -36,9 +36,17 @@ package enum ListStateCoding {
   package static func decode(
     _ reader: inout ByteReader
   ) throws(DecodeError) -> ListState {
-    var list = ListStateReader(reader: reader)
+    var room = FormatBounds.cellsInDelta
+    return try decode(&reader, room: &room)
+  }
+
+  /// One of several lists: `room` is how many nodes may still come, and its own are taken off.
+  static func decode(
+    _ reader: inout ByteReader, room: inout Int
+  ) throws(DecodeError) -> ListState {
+    var list = ListStateReader(reader: reader, room: room)
     let state = try list.read()
-    reader = list.reader
+    (reader, room) = (list.reader, list.room)
     return state
   }
 }

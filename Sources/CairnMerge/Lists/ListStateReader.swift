@@ -3,7 +3,9 @@ import CairnBytes
 /// Reads what `ListStateCoding` describes. Nothing is believed: every name must be there, no node
 /// may be listed twice, and every node must hang on a root.
 struct ListStateReader {
-  var reader: ByteReader
+  private(set) var reader: ByteReader
+  /// How many nodes may still come.
+  private(set) var room: Int
   private var stamps: [Stamp] = []
   private var firsts: [UInt32] = []
   private var total: UInt32 = 0
@@ -12,7 +14,10 @@ struct ListStateReader {
   private var roots: [UInt32] = []
   private var visible: [UInt32] = []
 
-  init(reader: ByteReader) { self.reader = reader }
+  init(reader: ByteReader, room: Int) {
+    self.reader = reader
+    self.room = room
+  }
 
   mutating func read() throws(DecodeError) -> ListState {
     let created = try reader.u8()
@@ -48,9 +53,8 @@ struct ListStateReader {
         sequence = next
         time = time &+ (try reader.zigzag())
         let count = try reader.varint()
-        guard count > 0, count <= UInt64(FormatBounds.cellsInDelta) - UInt64(total) else {
-          throw .limit
-        }
+        guard count > 0, count <= UInt64(room) else { throw .limit }
+        room -= Int(count)
         stamps.append(Stamp(dot: Dot(device: device, sequence: sequence), time: time))
         firsts.append(total)
         total += UInt32(count)

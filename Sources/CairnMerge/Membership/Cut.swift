@@ -30,6 +30,8 @@ package struct Cut: Hashable, Sendable {
 
   /// The reserved table that cuts are records of.
   package static let table = ":cuts"
+  /// How the ids of its other records begin, which say of a device that it is retired.
+  package static let retirement = "r-"
 
   /// Entries of a line: the founder, and the last ones.
   package static let lineMax = 32

@@ -20,7 +20,9 @@ package enum CutTable {
     RecordName("\(dot.device)-\(dot.sequence)")
   }
 
-  static func record(retired device: DeviceID) -> RecordName { RecordName("r-\(device)") }
+  static func record(retired device: DeviceID) -> RecordName {
+    RecordName("\(Cut.retirement)\(device)")
+  }
 
   /// The cut that a record is of, nil if it is of none.
   static func dot(_ record: RecordName) -> Dot? {
@@ -35,7 +37,8 @@ package enum CutTable {
 
   static func retired(_ record: RecordName) -> DeviceID? {
     let text = record.text
-    return text.hasPrefix("r-") ? DeviceID(hex: String(text.dropFirst(2))) : nil
+    guard text.hasPrefix(Cut.retirement) else { return nil }
+    return DeviceID(hex: String(text.dropFirst(Cut.retirement.count)))
   }
 
   /// Takes a record into the book. What can't be read says nothing.

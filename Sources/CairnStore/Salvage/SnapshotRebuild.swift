@@ -140,16 +140,39 @@ struct SnapshotRebuild {
 
   private mutating func tableNames() -> [Int: String] {
     var names: [Int: String] = [:]
+    var found: [String: [Int]] = [:]
     for number in parts.keys {
       if let old, number < old.tables.count {
         names[number] = old.tables[number].name
-      } else {
-        let name = recognised(number) ?? "recovered-\(number)"
-        if !candidates.contains(name) { unnamed.insert(name) }
-        names[number] = name
+      } else if let name = recognised(number) {
+        found[name, default: []].append(number)
       }
     }
+    var taken = Set(names.values)
+    // Of two tables that seem to be one, nothing tells which it is.
+    for (name, numbers) in found where numbers.count == 1 && !taken.contains(name) {
+      names[numbers[0]] = name
+    }
+    taken.formUnion(names.values)
+    taken.formUnion(candidates)
+    for number in parts.keys.sorted() where names[number] == nil {
+      let name = newName(number, taken)
+      taken.insert(name)
+      unnamed.insert(name)
+      names[number] = name
+    }
     return names
+  }
+
+  /// A name that no other table has. An earlier repair may have given the plain one.
+  private func newName(_ number: Int, _ taken: Set<String>) -> String {
+    let plain = "recovered-\(number)"
+    var (name, next) = (plain, 1)
+    while taken.contains(name) {
+      name = "\(plain)-\(next)"
+      next += 1
+    }
+    return name
   }
 
   /// The table under whose name the index has the records of a block.

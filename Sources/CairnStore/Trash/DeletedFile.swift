@@ -27,13 +27,23 @@ package struct DeletedFile: Sendable, Equatable {
   }
 
   package func encoded() -> [UInt8] {
+    var content: [UInt8] = []
+    for record in records { DeletedFile.put(record, into: &content) }
+    return DeletedFile.encoded(
+      datastore: datastore, time: time, notKept: notKept, count: records.count, content: content)
+  }
+
+  /// The same of records of which there are the bytes.
+  static func encoded(
+    datastore: UInt128, time: Int64, notKept: UInt64, count: Int, content: [UInt8]
+  ) -> [UInt8] {
     var out = SealedFile.begin(DeletedFile.magic)
     out.put(UInt64(truncatingIfNeeded: datastore))
     out.put(UInt64(truncatingIfNeeded: datastore >> 64))
     out.put(UInt64(bitPattern: time))
     out.putVarint(notKept)
-    out.putVarint(records.count)
-    for record in records { DeletedFile.put(record, into: &out) }
+    out.putVarint(count)
+    out.append(contentsOf: content)
     SealedFile.seal(&out)
     return out
   }

@@ -25,31 +25,25 @@ package struct RecordTrash: Sendable {
   /// Whether anything is kept at all.
   var isOn: Bool { milliseconds > 0 && bytesMax > 0 }
 
+  /// Room for records that are about to go, none of which is in it yet.
+  func room() -> RecordsToKeep { RecordsToKeep(bytesMax: bytesMax) }
+
   /// Writes the records that are about to go: durably, if commits are.
-  func keep(_ records: [KeptRecord], durable: Bool) throws(StoreError) {
-    var file = DeletedFile(
-      datastore: datastore, time: machine.clock.now(), notKept: 0, records: [])
-    var bytes = 64
-    for record in records {
-      var encoded: [UInt8] = []
-      DeletedFile.put(record, into: &encoded)
-      guard bytes + encoded.count <= bytesMax else {
-        file.notKept += 1
-        continue
-      }
-      bytes += encoded.count
-      file.records.append(record)
-    }
+  func keep(_ records: RecordsToKeep, durable: Bool) throws(StoreError) {
+    let time = machine.clock.now()
     do throws(DiskError) { try machine.disk.createDirectory(directory) } catch {
       throw StoreError(LogError(error))
     }
     do throws(LogError) {
-      purge(room: bytes)
-      var number = UInt64(max(0, file.time))
+      purge(room: records.bytes)
+      var number = UInt64(max(0, time))
       while try isThere(number) { number += 1 }
+      let bytes = DeletedFile.encoded(
+        datastore: datastore, time: time, notKept: records.notKept, count: records.count,
+        content: records.content)
       try DurableFile.replace(
-        directory: directory, name: FileName.deleted(number), bytes: file.encoded(),
-        machine: machine, durable: durable)
+        directory: directory, name: FileName.deleted(number), bytes: bytes, machine: machine,
+        durable: durable)
     } catch { throw StoreError(error) }
   }
 

@@ -15,7 +15,7 @@ extension Store {
     let trash = trash
     guard trash.isOn, !deletes.isEmpty else { return }
     let now = machine.clock.now()
-    var records: [KeptRecord] = []
+    var records = trash.room()
     var known: Set<Key> = []
     for found in deletes {
       guard known.insert(Key(table: found.table, id: found.id)).inserted else { continue }
@@ -24,7 +24,7 @@ extension Store {
       guard try guarded.store.isThere(number, place) else { continue }
       let fields = try guarded.store.tables[number].fields(
         place, &guarded.store.ground, guarded.store.rules)
-      records.append(
+      records.add(
         KeptRecord(
           dot: found.dot, time: now, table: found.table, id: found.id,
           fields: fields.map { KeptRecord.Field(name: $0.0, value: $0.1) }))

@@ -35,12 +35,12 @@ struct FlipsCommand: AsyncParsableCommand {
     print("flips: seed \(seed)")
     Culprit.install()
     let world = try await SampleWorld.make(seed: seed)
-    let paths = world.disk.paths().filter { only.map($0.contains) ?? true }
-    var files: [SpoiltFile] = []
-    for path in paths {
+    var all: [SpoiltFile] = []
+    for path in world.disk.paths() {
       guard let kind = SampleWorld.kind(path), let bytes = world.disk.bytes(path) else { continue }
-      files.append(try SpoiltFile(path, kind, bytes))
+      all.append(try SpoiltFile(path, kind, bytes))
     }
+    let files = all.filter { only.map($0.path.contains) ?? true }
     if only == nil {
       ledger.expect(FileKind.allCases.map { "in a \($0.rawValue) file" })
       ledger.expect(Mutation.names + ["file of another place", "file of another world"])
@@ -53,7 +53,9 @@ struct FlipsCommand: AsyncParsableCommand {
       try spoil(file, &ledger)
     }
     if store > 0 { try flipStore(&ledger) }
-    try await WorldOpening(world: world, files: files, opens: opens, seed: seed).run(&ledger)
+    let chosen = Set(files.map(\.path))
+    try await WorldOpening(world: world, files: all, chosen: chosen, opens: opens, seed: seed)
+      .run(&ledger)
     Culprit.end()
     try close(ledger)
   }

@@ -1,4 +1,5 @@
 import Cairn
+import CairnBytes
 import CairnFuzzEntries
 import CairnLog
 import CairnMerge
@@ -9,15 +10,17 @@ import TestSupport
 struct WorldOpening {
   let world: SampleWorld
   let files: [SpoiltFile]
+  /// The paths of those that are spoilt. What is done to one is the same whichever these are.
+  let chosen: Set<String>
   let opens: Int
   let seed: UInt64
 
   func run(_ ledger: inout Ledger) async throws {
-    let random = SeededRandom(seed)
     let total = files.reduce(0) { $0 + $1.whole.count }
     if total == 0 { return }
-    for file in files where !file.path.hasPrefix("/moving") {
+    for file in spoilt {
       Culprit.begin(file.path)
+      let random = SeededRandom(XXH3.hash64(file.path, seed: seed))
       let other = Mutation.others(file.whole, frames: file.frameRanges)
       // By the square root, so that small files have their share.
       let count = max(isShort ? 6 : 24, opens * file.whole.count / total)
@@ -31,13 +34,17 @@ struct WorldOpening {
     try await swapped(&ledger)
   }
 
+  private var spoilt: [SpoiltFile] {
+    files.filter { chosen.contains($0.path) && !$0.path.hasPrefix("/moving") }
+  }
+
   /// Some of each, rather than all.
   private var isShort: Bool { opens < 2_000 }
 
   /// Each file in another's place, and the files of another world in those of this one.
   private func swapped(_ ledger: inout Ledger) async throws {
     let other = try await SampleWorld.make(seed: seed &+ 1)
-    for file in files where !file.path.hasPrefix("/moving") {
+    for file in spoilt {
       Culprit.begin(file.path)
       let twins = files.filter { $0.kind == file.kind && $0.path != file.path }
       let start = Int(seed % UInt64(max(1, twins.count)))
@@ -78,7 +85,8 @@ struct WorldOpening {
       }
     } catch {
       throw TortureFailure(
-        "\(file.path): \(what): \(error); again with: flips --seed \(seed) --only \(file.path)")
+        "\(file.path): \(what): \(error); again with: flips --seed \(seed) --opens \(opens) "
+          + "--only \(file.path)")
     }
   }
 
@@ -135,15 +143,22 @@ struct WorldOpening {
   // MARK: accounts
 
   private func accounts(_ disk: MemoryDisk) throws -> String {
+    let account: LinkedAccount?
+    let credentials: Credentials?
     do throws(CairnError) {
       let manager = try SampleWorld.accountManager(disk)
-      guard let account = try manager.linkedAccount else { return "refused" }
-      let credentials = try account.credentials()
-      return credentials == .password(user: "ann", password: "rabbit") ? "whole" : "refused"
+      account = try manager.linkedAccount
+      credentials = try account?.credentials()
     } catch {
       try check(error)
       return "refused"
     }
+    guard account != nil else { throw TortureFailure("the account is unlinked") }
+    guard let credentials else { return "refused" }
+    guard credentials == .password(user: "ann", password: "rabbit") else {
+      throw TortureFailure("other credentials: \(credentials.kind.rawValue)")
+    }
+    return "whole"
   }
 
   // MARK: an account's datastores
@@ -154,13 +169,17 @@ struct WorldOpening {
     let isHome = !file.path.hasPrefix(SampleWorld.folder)
     // The others stand on files of their own, but for the account's.
     let hasOthers = !file.path.contains("/p-notes/")
-    let own = try await show(disk, "/a", seed: 21, hasOthers: hasOthers)
-    let fresh = try await show(disk, "/new", seed: 22, hasOthers: hasOthers)
+    let own = try await show(disk, "/a", seed: 21, rounds: 8, hasOthers: hasOthers)
+    let fresh = try await show(disk, "/new", seed: 22, rounds: 2, hasOthers: hasOthers)
     if let ids = own.ids {
       let mine = ids.filter { $0.hasPrefix("a") }.count
       // What the log's last frames held was never anywhere else.
       let least = file.path.hasPrefix("/a/p-notes/log") ? 15 : 17
       guard mine >= least else { throw TortureFailure("\(17 - mine) own records are gone") }
+      let others = WorldOpening.countOthers(ids)
+      guard others == 17 || own.hasComplaints else {
+        throw TortureFailure("\(17 - others) records of another device are gone without a word")
+      }
     }
     if let ids = fresh.ids, ids.count < 32, !fresh.hasComplaints, !isHome {
       throw TortureFailure("a new device shows \(ids.count) records and misses nothing")
@@ -204,15 +223,38 @@ struct WorldOpening {
     var hasComplaints = false
   }
 
+  /// Of the other device's 17.
+  private static func countOthers(_ ids: Set<String>) -> Int {
+    ids.filter { $0.hasPrefix("b") }.count
+  }
+
+  private func ids(_ datastore: Datastore, _ root: String) throws -> Set<String> {
+    var ids: Set<String> = []
+    for record in try datastore.table("t").query() {
+      let id = record.id.description
+      guard SampleWorld.isRight(id, try record.fields) else {
+        throw TortureFailure("record \(id) of \(root) shows other fields")
+      }
+      ids.insert(id)
+    }
+    return ids
+  }
+
+  /// Two rounds, and up to so many as long as something is missing without a word: what takes
+  /// longer than two is not lost.
   private func show(
-    _ disk: MemoryDisk, _ root: String, seed: UInt64, hasOthers: Bool
+    _ disk: MemoryDisk, _ root: String, seed: UInt64, rounds: Int, hasOthers: Bool
   ) async throws -> Shown {
     var shown = Shown()
     let manager = SampleWorld.manager(disk, root, seed: seed)
     do {
       let datastore = try manager.openOrCreateDatastore("notes")
       _ = try datastore.sync()
-      for _ in 0..<2 {
+      for round in 0..<rounds {
+        if round > 1 {
+          if shown.hasComplaints { break }
+          if Self.countOthers(try ids(datastore, root)) == 17 { break }
+        }
         do {
           let report = try await datastore.exchange()
           shown.hasComplaints =
@@ -223,15 +265,7 @@ struct WorldOpening {
         }
         _ = try datastore.sync()
       }
-      var ids: Set<String> = []
-      for record in try datastore.table("t").query() {
-        let id = record.id.description
-        guard SampleWorld.isRight(id, try record.fields) else {
-          throw TortureFailure("record \(id) of \(root) shows other fields")
-        }
-        ids.insert(id)
-      }
-      shown.ids = ids
+      shown.ids = try ids(datastore, root)
       if hasOthers { try await showOthers(manager, &shown) }
       do {
         let list = try await manager.refresh()

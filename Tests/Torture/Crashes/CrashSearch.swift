@@ -202,8 +202,10 @@ struct CrashSearch {
         let isEarly = point.acknowledged == 0
         if isEarly || recorder.contents[point.acknowledged] == look.content { allowed += besides }
         if scenario.hasComings {
+          // What the killed process did to another datastore may be undone, and what was
+          // acknowledged since may not.
           allowed += besides.flatMap { one in
-            recorder.contents.map { one &+ $0 &- look.content }
+            recorder.allowed(point).map { one &+ $0 &- look.content }
           }
         }
         do {

@@ -60,7 +60,8 @@ struct Crashes: AsyncParsableCommand {
         throw TortureFailure(
           "\(error)\n  again: cairn-torture crashes --seed \(seed) --only "
             + "\"\(job.scenario.name)\" --variant \(job.variant)"
-            + (short ? " --short" : long ? " --long" : ""))
+            + (short ? " --short" : long ? " --long" : "")
+            + (states.map { " --states \($0)" } ?? ""))
       }
       tally.add(number, search)
     }

@@ -1,5 +1,6 @@
 import Cairn
 import CairnDisk
+import CairnLog
 import CairnStore
 import Synchronization
 import TestSupport
@@ -41,6 +42,8 @@ struct FaultSearch {
     var contents: [UInt64]
     var floors: [Int]
     var ceilings: [Int]
+    /// How many commits came inside of a step, by its index.
+    var nested: [Int: Int]
     var final: UInt64
   }
 
@@ -110,7 +113,11 @@ struct FaultSearch {
     let home = Lock<[MemoryDiskOperation]>([])
     let folder = Lock<[MemoryDiskOperation]>([])
     place.home.intercept { operation in
-      home.withLock { $0.append(operation) }
+      recorder.announce(operation)
+      // It comes behind the steps of the commit that it was announced to.
+      var counted = operation
+      counted.number = place.home.operations + 1
+      home.withLock { [counted] in $0.append(counted) }
       return nil
     }
     place.folder.intercept { operation in
@@ -146,14 +153,24 @@ struct FaultSearch {
       folder: Work(
         operations: folder.withLock { $0 },
         reads: folderReads.filter { read in !others.contains { $0.contains(read.number) } }),
-      contents: recorder.contents, floors: floors, ceilings: ceilings, final: final)
+      contents: recorder.contents, floors: floors, ceilings: ceilings, nested: recorder.nested,
+      final: final)
+  }
+
+  /// What comes inside of a step comes in a run with faults, too, until and after one.
+  private static func announce(_ home: MemoryDisk, to recorder: Recorder) {
+    home.intercept { operation in
+      recorder.announce(operation)
+      return nil
+    }
   }
 
   private mutating func run(
     _ scenario: some Scenario, _ call: Call, _ plain: Plain, _ variant: UInt64
   ) async throws {
     let place = Place(seed: seed &+ variant, variant: variant)
-    let recorder = Recorder(place)
+    let recorder = Recorder(place, nested: plain.nested)
+    Self.announce(place.home, to: recorder)
     let disk = call.isHome ? place.home : place.folder
     disk.tearFailedWrites(seed: seed &+ UInt64(sites))
     if let operation = call.operation {
@@ -168,7 +185,7 @@ struct FaultSearch {
       var errors = 0
       var isAcknowledged = true
       for step in life.stepNames.indices {
-        errors += try await insist(life, step, place, plain, &isAcknowledged)
+        errors += try await insist(life, step, place, recorder, plain, &isAcknowledged)
       }
       ledger.count(errors == 0 ? "survived unnoticed" : "errors seen", max(1, errors))
       try await settle(
@@ -196,7 +213,8 @@ struct FaultSearch {
 
   /// One step until it is done. Returns how many errors there were.
   private func insist(
-    _ life: any Life, _ step: Int, _ place: Place, _ plain: Plain, _ isAcknowledged: inout Bool
+    _ life: any Life, _ step: Int, _ place: Place, _ recorder: Recorder, _ plain: Plain,
+    _ isAcknowledged: inout Bool
   ) async throws -> Int {
     for attempt in 0..<4 {
       do {
@@ -212,6 +230,7 @@ struct FaultSearch {
         }
         place.home.heal()
         place.folder.heal()
+        Self.announce(place.home, to: recorder)
         try life.mend(error)
         // Nothing half done: what shows is what did before, or what it was to be.
         let shown = try life.content()
@@ -255,8 +274,9 @@ struct FaultSearch {
       throw TortureFailure("in the end something else shows")
     }
     if !scenario.isDurable || isBeyondHelp(scenario, place.home) { return }
-    // What was never acknowledged may be in the system's memory only, until the next commit there.
-    if !isAcknowledged, !(scenario is StoreScenario) { return }
+    // What was never acknowledged may be in the system's memory only, until the next commit there;
+    // of several datastores that comes to one.
+    if !isAcknowledged, scenario.hasComings { return }
     try scenario.resume(place, recorder)
     let after = try scenario.look(place).content
     var left = Place(
@@ -271,9 +291,16 @@ struct FaultSearch {
   }
 
   /// Whether a failed sync has lost what no later one brings back, and nobody can tell: for a store
-  /// alone that is a directory which could not be taken back either; an account moves directories.
+  /// alone that is a directory which could not be taken back either; an account moves directories,
+  /// and beside its datastores' segments it has files that nobody makes anew.
   private func isBeyondHelp(_ scenario: some Scenario, _ home: MemoryDisk) -> Bool {
     let lost = home.lostNames()
-    return !lost.directories.isEmpty || (!(scenario is StoreScenario) && !lost.files.isEmpty)
+    if !lost.directories.isEmpty { return true }
+    if scenario is StoreScenario { return false }
+    if scenario.hasComings { return !lost.files.isEmpty }
+    return lost.files.contains { path in
+      FileName.segmentNumber(WriteOrder.last(path)) == nil
+        || WriteOrder.last(WriteOrder.parent(path)) != FileName.log
+    }
   }
 }

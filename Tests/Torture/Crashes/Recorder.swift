@@ -33,14 +33,18 @@ final class Recorder: Sendable {
     var failure: TortureFailure?
     var isWatching = true
     var hook: (@Sendable (MemoryDiskOperation) -> Void)?
+    var nested: [Int: Int] = [:]
   }
 
   private let state = Lock(State())
   private let place: Place
   private let order: WriteOrder
+  private let nestedBefore: [Int: Int]?
 
-  init(_ place: Place) {
+  /// `nested` is what a run without faults has noted, for one with them.
+  init(_ place: Place, nested: [Int: Int]? = nil) {
     self.place = place
+    nestedBefore = nested
     order = WriteOrder(place)
   }
 
@@ -93,6 +97,20 @@ final class Recorder: Sendable {
   func hook(_ body: (@Sendable (MemoryDiskOperation) -> Void)?) {
     state.withLock { $0.hook = body }
   }
+
+  /// Calls the hook and takes no notes: for interceptors of others.
+  func announce(_ operation: MemoryDiskOperation) {
+    let hook = state.withLock { $0.hook }
+    hook?(operation)
+  }
+
+  /// So many commits were made inside of a step, by its index.
+  func noteNested(_ count: Int, in step: Int) { state.withLock { $0.nested[step] = count } }
+
+  var nested: [Int: Int] { state.withLock { $0.nested } }
+
+  /// How many commits have to be made inside of a step; nil for as many as there are moments for.
+  func nestedGoal(of step: Int) -> Int? { nestedBefore.map { $0[step] ?? 0 } }
 
   /// What others do meanwhile is no step of ours.
   func pause() {

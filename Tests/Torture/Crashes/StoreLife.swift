@@ -150,7 +150,11 @@ final class StoreLife: Life, @unchecked Sendable {
 
   /// Commits from within the steps of the compaction that hold no lock of the store: the files
   /// that it writes. It is what another thread could do just then.
+  ///
+  /// After an error another try has other moments than the first one: what it has none for comes
+  /// behind it, so that in the end there is as much as without.
   private func compact(_ store: Store, _ step: Int, _ pace: Int) throws {
+    let goal = recorder.nestedGoal(of: step)
     let isInside = Lock(false)
     let failure = Lock<(any Error)?>(nil)
     let counter = Lock(0)
@@ -162,7 +166,9 @@ final class StoreLife: Life, @unchecked Sendable {
         count += 1
         return count
       }
-      guard number % pace == 0 else { return }
+      guard number % pace == 0, number / pace <= goal ?? .max else { return }
+      // None comes before one that has failed.
+      guard failure.withLock({ $0 == nil }) else { return }
       isInside.withLock { $0 = true }
       defer { isInside.withLock { $0 = false } }
       do { try commitNested(step * 100 + number / pace) } catch {
@@ -172,6 +178,13 @@ final class StoreLife: Life, @unchecked Sendable {
     defer { recorder.hook(nil) }
     _ = try store.compact()
     if let error = failure.withLock({ $0 }) { throw error }
+    if let goal {
+      for number in 0..<goal { try commitNested(step * 100 + number + 1) }
+      return
+    }
+    let count = counter.withLock { $0 } / pace
+    guard count > 0 else { throw TortureFailure("nothing was committed during the compaction") }
+    recorder.noteNested(count, in: step)
   }
 
   private func commitNested(_ number: Int) throws {

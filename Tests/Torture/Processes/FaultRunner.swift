@@ -140,7 +140,6 @@ struct FaultRunner {
     guard isDone || (mayGiveUp && ending == .exited(9)) else {
       throw TortureFailure("the writer did not go on")
     }
-    if !isDone { return }
     guard mayFail || words.failures.isEmpty else {
       throw TortureFailure("what is no error was taken for one")
     }

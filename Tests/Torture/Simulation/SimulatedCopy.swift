@@ -296,9 +296,11 @@ final class SimulatedCopy {
     (memory.published, memory.listed) = (0, 0)
     memory.acknowledged = VersionVector()
     keepMarks(store)
+    counts.renamed += 1
+    // Of one that had to last nothing may go any more, whatever its name.
+    if device.profile.durability == 0 { return noteCommitted(store) }
     memory.states.append(State(vector: store.vector, content: device.isOff ? nil : memory.shown))
     memory.isUncertain = true
-    counts.renamed += 1
   }
 
   /// Reads what other devices' changes touched.

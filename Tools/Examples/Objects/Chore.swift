@@ -43,7 +43,8 @@ extension Chore {
     update: { chore, shared, _ in
       if chore == nil { chore = Chore(title: shared.name) }
       chore?.title = shared.name
-      chore?.minutes = Int(shared.hours * 60)
+      // Another device may have written anything, and 123 minutes are not quite 2.05 hours.
+      if let minutes = Int(exactly: (shared.hours * 60).rounded()) { chore?.minutes = minutes }
       chore?.isAtWork = shared.isAtWork
     },
     merge: { merge in

@@ -31,7 +31,7 @@ struct ObjectsExample {
     laptop.objects.suspend()
     try await laptop.objects.write { objects throws(CairnError) in
       try objects.insert(Chore(title: "Dishes", minutes: 30, isFolded: true), id: "dishes")
-      try objects.insert(Chore(title: "Report", minutes: 90, isAtWork: true), id: "report")
+      try objects.insert(Chore(title: "Report", minutes: 123, isAtWork: true), id: "report")
       try objects.insert(Draft(text: "what the report really says"))
     }
     try laptop.show("Written down")
