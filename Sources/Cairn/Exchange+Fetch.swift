@@ -23,6 +23,10 @@ extension Exchange {
     let chosen =
       isNew ? Exchange.newest(foundations(snapshots)) : snapshotToJoin(snapshots, listing)
     guard let newest = chosen, let entry = listing[newest.name] else { return }
+    if let problem = problemWithTakingIn() {
+      report.problems.append(ExchangeReport.Problem(name: newest.name, reason: problem))
+      return
+    }
     planFetch(of: newest, listing)
     var downloaded: String?
     do throws(CairnError) {
@@ -185,7 +189,10 @@ extension Exchange {
             name: name, device: head.device, first: segment.first, last: segment.last,
             deletes: deletes, mayHaveCuts: published.floor >= FormatVersion.cuts), bytes)
       }
-      memory.withLock { $0.histories.note(head.device, first: segment.first, chains) }
+      memory.withLock {
+        $0.histories.note(
+          head.device, first: segment.first, chains, after: published.chainBefore)
+      }
     } catch {
       if case .disk(let disk) = error.reason { throw CairnError(disk) }
       judge(error, entry, bytes, &report)
@@ -331,6 +338,7 @@ extension Exchange {
       try judge(error, pending)
       return false
     }
+    noteTakenIn()
     var outcome = SyncOutcome()
     outcome.arrived = store.arrivedRecords
     outcome.appliedCount = SyncOutcome.share(of: Exchange.weight(pending.vector))
@@ -348,7 +356,9 @@ extension Exchange {
     if case .disk(let disk) = log.reason {
       // Gone since it was fetched: it is fetched anew.
       if disk.reason == .notFound { return }
-      throw CairnError(error)
+      let failure = CairnError(error)
+      noteNotTakenIn(failure)
+      throw failure
     }
     if log.reason == .missing { return }
     // It would be the same the next time: all deltas are fetched instead.

@@ -9,12 +9,66 @@ extension Exchange {
   /// A store that has something joins what was fetched, and with consent what has waited for it.
   /// One that would delete too much stays at home until then.
   func joinSnapshots(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) {
-    for pending in snapshotsToJoin(allowing) {
-      guard let part = try join(pending, allowing) else { continue }
-      parts.add(part)
-      blobs?.noteWhole()
+    var left = snapshotsToJoin(allowing)[...]
+    while let pending = left.popFirst() {
+      do throws(CairnError) {
+        guard let part = try join(pending, allowing) else { continue }
+        parts.add(part)
+        noteTakenIn()
+        blobs?.noteWhole()
+      } catch {
+        for snapshot in left { putBack(snapshot) }
+        throw error
+      }
     }
   }
+
+  /// For the next sync, unless a round has fetched another one meanwhile.
+  private func putBack(_ snapshot: Inbox.Snapshot) {
+    let isBack = inbox.withLock { inbox in
+      guard inbox.snapshot == nil else { return false }
+      inbox.snapshot = snapshot
+      return true
+    }
+    if !isBack { remove(snapshot) }
+  }
+
+  // MARK: no room
+
+  /// The most rounds from one try to the next: nobody says when there is room, and each try fetches
+  /// a whole snapshot.
+  private static let takeInRoundsMax = 16
+
+  /// A snapshot that was fetched went with the try to take it in, which failed here, whatever is in
+  /// it. Fetched anew each time, it would never let deltas have their turn.
+  func noteNotTakenIn(_ error: CairnError) {
+    let problem =
+      "the snapshot was fetched and could not be taken in here; until the next try deltas are "
+      + "fetched instead: " + error.message
+    memory.withLock { memory in
+      // Room comes from people: not in the next round. Anything else may be over by then.
+      if memory.takeInProblem == nil, BlobExchange.saysFull(error) {
+        memory.takeIns.fail(most: Exchange.takeInRoundsMax)
+      }
+      memory.takeIns.fail(most: Exchange.takeInRoundsMax)
+      memory.takeInProblem = problem
+    }
+  }
+
+  func noteTakenIn() {
+    memory.withLock { ($0.takeIns, $0.takeInProblem) = (Retry(version: ""), nil) }
+  }
+
+  /// Why no snapshot is fetched in this round, if it is too early for another try. Asked only when
+  /// there is one to be fetched.
+  func problemWithTakingIn() -> String? {
+    memory.withLock { memory in
+      guard let problem = memory.takeInProblem, !memory.takeIns.isDue() else { return nil }
+      return problem
+    }
+  }
+
+  // MARK: consent
 
   private func snapshotsToJoin(_ allowing: Bool) -> [Inbox.Snapshot] {
     let pending = takeSnapshot()
@@ -86,9 +140,14 @@ extension Exchange {
       }
       return outcome
     } catch {
-      // What is wrong with the own files is not the snapshot's fault.
-      guard error.kind == .invalidOperation || error.log?.path == pending.path else {
-        throw CairnError(error)
+      // What is wrong with the own files is not the snapshot's fault. That both together are more
+      // than a snapshot can hold is nobody's: the deltas are there.
+      let isTooLarge = error.kind == .sizeLimit || error.log?.reason == .limit
+      guard isTooLarge || error.kind == .invalidOperation || error.log?.path == pending.path
+      else {
+        let failure = CairnError(error)
+        noteNotTakenIn(failure)
+        throw failure
       }
       try judge(error, pending)
       return nil

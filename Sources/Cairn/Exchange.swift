@@ -72,6 +72,10 @@ final class Exchange: Sendable {
     var refusedSnapshots: [UInt128: String] = [:]
     /// Contents of snapshots against which something stood that may pass, and what was here then.
     var heldSnapshots: [UInt128: VersionVector] = [:]
+    /// When it is worth a try to fetch a snapshot, and what stood against taking in the last one:
+    /// there may be no room here for what comes of it.
+    var takeIns = Retry(version: "")
+    var takeInProblem: String?
     /// Files that heads name and that no listing has had since, by name: how many listings.
     var unseen: [String: Int] = [:]
     /// No listing of this process was looked at for that yet.
@@ -318,7 +322,10 @@ final class Exchange: Sendable {
       }
     } catch {
       condition.notePublishFailed(error)
-      if found.publishing == .all { await makeRoom(error, request, found.listing, &report) }
+      if found.publishing == .all {
+        await makeRoom(error, request, found.listing, &report)
+        await fetchBlobs(despite: error, &report)
+      }
       throw error
     }
     condition.notePublished()

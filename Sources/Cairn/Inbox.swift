@@ -146,6 +146,11 @@ struct Inbox: Sendable {
   /// What is known of the devices whose deltas are in the store or here, and of nothing else.
   func histories(of store: Store, _ machine: Machine) -> Histories {
     var histories = Exchange.readHistories(store.directory, machine)
+    if histories.rejoinings != store.rejoinings {
+      // From before a switch, which is durable, while this is not: of histories that may have lost.
+      histories = Histories()
+      histories.rejoinings = store.rejoinings
+    }
     let vector = store.vector
     for device in histories.marks.keys {
       histories.cut(device, after: reach(device, from: vector[device]))

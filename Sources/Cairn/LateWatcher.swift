@@ -1,8 +1,8 @@
 internal import CairnDisk
 internal import Synchronization
 
-/// Watches a directory that need not be there yet: whoever looks for what is in it asks again after
-/// each look.
+/// Watches a directory that need not be there yet, and may go and come back: whoever looks for what
+/// is in it asks again after each look.
 final class LateWatcher: Sendable {
   private let directory: String?
   private let onChange: @Sendable () -> Void
@@ -19,13 +19,18 @@ final class LateWatcher: Sendable {
     self.onChange = onChange
   }
 
-  /// Watches from now on, if it does not yet and can. Returns whether that is new: what has changed
-  /// before was not seen.
+  /// Watches from now on, if it does not, or not any more, and can. Returns whether that is new:
+  /// what has changed before was not seen.
   @discardableResult
   func start() -> Bool {
     guard let directory else { return false }
     return state.withLock { state in
-      if state.isOver || state.watcher != nil { return false }
+      if state.isOver { return false }
+      if let watcher = state.watcher {
+        guard watcher.isEnded else { return false }
+        watcher.stop()
+        state.watcher = nil
+      }
       state.watcher = DirectoryWatcher(directory: directory, onChange: onChange)
       return state.watcher != nil
     }

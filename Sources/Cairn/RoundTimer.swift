@@ -12,16 +12,21 @@ final class RoundTimer: Sendable {
     var isOver = false
   }
 
+  /// About three years. An app that wants no clock at all says infinity, for which there is no
+  /// duration.
+  private static let secondsMax = 1e8
+
   init(_ onTime: @escaping @Sendable () -> Void) { self.onTime = onTime }
 
   /// Goes off so many seconds from now, unless it is set again or stopped before.
   func set(seconds: Double) {
     let onTime = onTime
+    let pause = Duration.seconds(max(0, min(seconds, RoundTimer.secondsMax)))
     let earlier = state.withLock { state -> Task<Void, Never>? in
       if state.isOver { return nil }
       let earlier = state.sleeper.take()
       state.sleeper = Task {
-        do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
+        do { try await Task.sleep(for: pause) } catch { return }
         onTime()
       }
       return earlier

@@ -5,6 +5,8 @@
       return nil
     }
 
+    package var isEnded: Bool { false }
+
     package func stop() {}
   }
 #endif

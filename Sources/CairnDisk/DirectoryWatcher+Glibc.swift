@@ -4,7 +4,8 @@
   /// Says that something changed in a directory (not below it), some milliseconds after it did.
   ///
   /// A hint and no more: it knows nothing of what another computer does on a network file system,
-  /// and says nothing more once the directory is removed. Whoever relies on changes polls as well.
+  /// and once the directory is removed it says that, and nothing more. Whoever relies on changes
+  /// polls as well.
   package final class DirectoryWatcher: Sendable {
     private let watch: Watch
 
@@ -16,6 +17,10 @@
     }
 
     deinit { watch.stop() }
+
+    /// Whether the directory was removed or renamed, or went with its disk, or may have: a new
+    /// watcher sees what is there now. The call that tells of it comes after this.
+    package var isEnded: Bool { watch.isEnded }
 
     /// Ends the watching. No call begins after this; one that has begun may still be running.
     package func stop() { watch.stop() }

@@ -11,6 +11,10 @@
     private let wakeWriter: Int32
     private let onChange: @Sendable () -> Void
     private let isOver = Atomic<Bool>(false)
+    private let hasEnded = Atomic<Bool>(false)
+
+    /// What is watched has gone from its place, or what was lost may have said so.
+    var isEnded: Bool { hasEnded.load(ordering: .acquiring) }
 
     init?(_ directory: String, _ onChange: @escaping @Sendable () -> Void) {
       self.onChange = onChange
@@ -22,7 +26,7 @@
       (wakeReader, wakeWriter) = (Watch.aboveStreams(ends[0]), Watch.aboveStreams(ends[1]))
       let interest =
         UInt32(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
-        | UInt32(IN_ONLYDIR)
+        | UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
       guard events >= 0, hasEnds, wakeReader >= 0, wakeWriter >= 0, !directory.utf8.contains(0),
         unsafe inotify_add_watch(events, directory, interest) >= 0
       else { return nil }
@@ -100,15 +104,37 @@
       return count > 0 && polled[1].revents == 0 && !isOver.load(ordering: .acquiring)
     }
 
-    /// Takes the changes off the queue. What they are is of no interest.
+    /// Takes the changes off the queue. What they are is of no interest, but for the last.
     private func drain() {
       var buffer = [UInt8](repeating: 0, count: 16 * 1024)
-      var count: Int
-      repeat {
-        count = unsafe buffer.withUnsafeMutableBytes {
+      while true {
+        let count = unsafe buffer.withUnsafeMutableBytes {
           unsafe read(events, $0.baseAddress, $0.count)
         }
-      } while count > 0 || count < 0 && errno == EINTR
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return }
+        if Watch.hasEnd(buffer[..<count]) { hasEnded.store(true, ordering: .releasing) }
+      }
+    }
+
+    /// Of a name that was taken away, or of more changes than the queue could hold: that one may
+    /// have been among them.
+    private static let end = UInt32(
+      IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED | IN_Q_OVERFLOW)
+
+    /// Whether one of the changes, each an `inotify_event` and a name, is such an end.
+    private static func hasEnd(_ changes: ArraySlice<UInt8>) -> Bool {
+      func word(_ start: Int) -> UInt32 {
+        unsafe changes.withUnsafeBytes {
+          unsafe $0.loadUnaligned(fromByteOffset: start, as: UInt32.self)
+        }
+      }
+      var start = 0
+      while start + 16 <= changes.count {
+        if word(start + 4) & end != 0 { return true }
+        start += 16 + Int(word(start + 12))
+      }
+      return false
     }
   }
 #endif

@@ -10,6 +10,9 @@ import CairnMerge
 /// add to what is there now. A list that was begun apart goes behind the one that is there, and so
 /// do new items of a list that is there no more.
 struct Recommit {
+  /// Deltas of a history of another device which has lost: what bears their names is something
+  /// else.
+  private let isStrange: (Dot) -> Bool
   /// The author's additions so far, by field: to know how much each one added.
   private var totals: [FieldName: Delta.Addition] = [:]
   private(set) var conflicts: [SyncOutcome.Conflict] = []
@@ -19,6 +22,8 @@ struct Recommit {
     var record: RecordName
     var field: String
   }
+
+  init(isStrange: @escaping (Dot) -> Bool) { self.isStrange = isStrange }
 
   /// Rewrites the cells of one delta; `heap` grows by values that it did not have.
   mutating func rewrite(
@@ -44,7 +49,8 @@ struct Recommit {
       if new.records.count == first { continue }
       let firstColumn = new.columns.count
       let edits = state.edits(of: delta, section, rows.mapValues(\.state)) {
-        $0.renamed(dots: { state.cuts.presentName(of: $0, seen: state.vector) })
+        ($0.names(isStrange) ? $0.forgetting(isStrange) : $0)
+          .renamed(dots: { state.cuts.presentName(of: $0, seen: state.vector) })
       }
       for column in delta.columns[section.columns] {
         rewrite(
@@ -230,9 +236,9 @@ extension Store {
   /// Commits deltas of packs of another author once more, on top of what is here, under the time
   /// that they had. Returns them as they are now, and what they wrote to records that are gone.
   func recommit(
-    _ packs: [[UInt8]], author: DeviceID
+    _ packs: [[UInt8]], author: DeviceID, isStrange: @escaping (Dot) -> Bool
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
-    var recommit = Recommit()
+    var recommit = Recommit(isStrange: isStrange)
     let packs = try commit(packs, author: author) {
       delta, heap, names, state throws(StoreError) in
       try recommit.rewrite(delta, heap: &heap, names: names, in: &state)

@@ -72,7 +72,8 @@ extension StoreState {
   }
 
   /// Where the greatest (or the smallest) of several values shows, one edit may bring another list
-  /// to show, which the next was not meant for: such a list is put as a whole.
+  /// to show, which the next was not meant for: such a list is put as a whole. Lists that were
+  /// begun by editing are one, and nothing comes to show in its place.
   private mutating func settled(
     _ update: RecordUpdate, _ number: Int, _ id: RecordName
   ) throws(StoreError) -> RecordUpdate {
@@ -82,7 +83,8 @@ extension StoreState {
     var result = RecordUpdate(fields: update.fields)
     for list in update.lists {
       let rule = rules.rule(table: tables[number].name, field: list.field)
-      if rule == .max || rule == .min, (state.fields[list.field]?.entries.count ?? 0) > 1 {
+      let entries = state.fields[list.field]?.entries ?? []
+      if rule == .max || rule == .min, entries.filter({ !$0.isCreated }).count > 1 {
         result.fields.append((list.field, .list(list.items)))
       } else {
         result.lists.append(list)

@@ -71,11 +71,7 @@ package struct SnapshotDescription: Equatable, Sendable {
     var reader = ByteReader(bytes)
     vector = try SnapshotDescription.vector(&reader)
     fence = try SnapshotDescription.vector(&reader)
-    for _ in 0..<(try reader.count(minimumSize: 9)) {
-      let device = DeviceID(rawValue: try reader.u64())
-      guard device.rawValue != 0 else { throw .malformed("a device's number") }
-      contexts[device] = try SnapshotDescription.vector(&reader)
-    }
+    try readContexts(&reader)
     modified = try reader.zigzag()
     // What is added to them later must fit.
     size = try reader.count(limit: SnapshotDescription.totalMax)
@@ -93,6 +89,23 @@ package struct SnapshotDescription: Equatable, Sendable {
       tables.append(Table(name: name, firstBlock: firstBlock, blockCount: count, rowCount: rows))
     }
     guard nextBlock == blockCount, reader.isAtEnd else { throw .malformed("a description's end") }
+  }
+
+  private mutating func readContexts(_ reader: inout ByteReader) throws(DecodeError) {
+    var last = DeviceID(rawValue: 0)
+    for _ in 0..<(try reader.count(minimumSize: 9)) {
+      let device = DeviceID(rawValue: try reader.u64())
+      guard device.rawValue != 0 else { throw .malformed("a device's number") }
+      // As with vectors: in any other order each would move those that are there.
+      guard last < device else { throw .malformed("contexts whose devices are out of order") }
+      last = device
+      let seen = try SnapshotDescription.vector(&reader)
+      // Own deltas do not name what their device is said to have seen.
+      guard seen[device] > 0, vector.covers(seen) else {
+        throw .malformed("a context of what is not in the snapshot")
+      }
+      contexts[device] = seen
+    }
   }
 
   private static func vector(_ reader: inout ByteReader) throws(DecodeError) -> VersionVector {

@@ -12,6 +12,8 @@ struct StampTable {
   private var deviceNumbers: [UInt32] = []
   /// Their ids.
   private var devices: [UInt64] = []
+  /// The numbers of all devices once there are more than a few.
+  private var numbers: [UInt64: Int] = [:]
   private var last: (stamp: Stamp, number: UInt32) = (.settled, 0)
 
   /// How many there are.
@@ -21,17 +23,26 @@ struct StampTable {
   var emptied: StampTable {
     var next = StampTable()
     next.devices = devices
+    next.numbers = numbers
     return next
   }
+
+  /// So many are found one by one: most datastores have no more, and the first dictionary of a kind
+  /// of key costs a program's start (see `DeviceContexts`). A snapshot may name any number.
+  private static let fewDevices = 16
 
   mutating func device(_ id: DeviceID) -> Int {
     if let known = known(id) { return known }
     devices.append(id.rawValue)
+    if devices.count > StampTable.fewDevices {
+      for number in numbers.count..<devices.count { numbers[devices[number]] = number }
+    }
     return devices.count - 1
   }
 
   /// The number of a device, if it has one.
   func known(_ id: DeviceID) -> Int? {
+    if devices.count > StampTable.fewDevices { return numbers[id.rawValue] }
     for index in devices.indices where devices[index] == id.rawValue { return index }
     return nil
   }

@@ -152,6 +152,7 @@ extension Store {
         }
         let current = self.next(number, firstSegment, guarded)
         try writeAnother(current, path)
+        guarded.held = Store.stillHeld(guarded, behind: next.vector)
         guarded.store = next
         gone = settle(current, &guarded)
         outcome.summary = Store.summaryIfChanged(&guarded)
@@ -208,6 +209,26 @@ extension Store {
     }
     var replay = SegmentReplay(scan: scan, path: path)
     try replay.run(into: &state)
+  }
+
+  /// Of the devices whose deltas are held those of which nothing has come along, and that do not
+  /// wait for such. Whether more of the others is held is found out with the next delivery: nobody
+  /// may be left out before that.
+  private static func stillHeld(
+    _ guarded: Guarded, behind joined: VersionVector
+  ) -> [DeviceID: DeliveryPlan.HeldDevice] {
+    let here = guarded.store.vector
+    var held = guarded.held.filter { device, _ in joined[device] == here[device] }
+    var count = -1
+    while held.count != count {
+      count = held.count
+      let known = held
+      held = known.filter { _, reason in
+        guard case .behind(let other) = reason else { return true }
+        return known[other] != nil
+      }
+    }
+    return held
   }
 
   /// After the switch: the log's part of it. Returns the segments that nobody needs any more.

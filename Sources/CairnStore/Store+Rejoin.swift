@@ -41,7 +41,8 @@ package struct Rejoining: Sendable {
       && dot.sequence > agreed[dot.device] ?? staged.vector[dot.device]
   }
 
-  /// What own deltas may have seen of what the folder has: of a history that has won nothing.
+  /// What own deltas may have seen of what the folder has: of a history that has won nothing, but
+  /// for what is behind a cut.
   var seenAtMost: VersionVector {
     var vector = staged.vector
     if isOnTop { return vector }
@@ -242,7 +243,8 @@ extension Store {
     _ own: [[UInt8]], _ common: CommonBranch, _ plan: Rejoining
   ) throws(StoreError) -> Reauthoring {
     var reauthoring = Reauthoring(
-      common, author: plan.device, present: plan.seenAtMost, isOnTop: plan.isOnTop)
+      common, author: plan.device, present: plan.seenAtMost,
+      cuts: plan.forked.isEmpty ? [] : plan.staged.cuts.cuts, isOnTop: plan.isOnTop)
     do throws(DecodeError) {
       for pack in own { try reauthoring.add(pack: pack) }
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
@@ -324,7 +326,8 @@ extension Store {
     if packs.isEmpty {
       // Nothing that would have to be there once more.
     } else if plan.isOnTop {
-      (packs, conflicts) = try plan.staged.recommit(packs, author: plan.device)
+      (packs, conflicts) = try plan.staged.recommit(
+        packs, author: plan.device, isStrange: plan.isStrange)
     } else if plan.forked.isEmpty {
       // One by one: a frame of the log has no room for any number of them.
       for pack in packs {

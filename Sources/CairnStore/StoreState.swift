@@ -39,7 +39,10 @@ struct StoreState {
   var totals = StoreTotals()
   /// All deltas that are in the state.
   var vector = VersionVector()
-  /// Per device number: what that device had seen at its last delta here, by device number.
+  /// What devices had seen at their last deltas in the snapshot that this started from.
+  private var adopted = DeviceContexts()
+  /// Per device number: what that device had seen at its last delta here, by device number. Empty
+  /// for one that has written nothing since the snapshot: there may be any number of those.
   private var contexts: [[UInt64]] = []
   /// The same as vectors, for each delta that is applied: making one takes longer than all else.
   private var vectors: [VersionVector] = []
@@ -59,9 +62,7 @@ struct StoreState {
   /// later time, if that is known.
   mutating func adopt(_ base: BaseSnapshot, lastOwnTime: Int64? = nil) {
     vector = base.description.vector
-    base.description.contexts.forEach { device, seen in
-      for dot in seen.entries { see(dot, by: device) }
-    }
+    (adopted, contexts, vectors) = (base.description.contexts, [], [])
     modified = base.description.modified
     // What others have written does not count: a clock of theirs that is years ahead would become
     // this device's. Where nobody knows what is whose, own times must not go back all the same.
@@ -116,12 +117,20 @@ struct StoreState {
 
   mutating func see(_ dot: Dot, by author: DeviceID) {
     let row = ground.stamps.device(author)
-    let number = dot.device == author ? row : ground.stamps.device(dot.device)
     while contexts.count <= row { contexts.append([]) }
+    while vectors.count <= row { vectors.append(VersionVector()) }
+    if vectors[row].isEmpty, let before = adopted[author] {
+      vectors[row] = before
+      for dot in before.entries { fill(row, dot, by: author) }
+    }
+    fill(row, dot, by: author)
+    vectors[row].insert(dot)
+  }
+
+  private mutating func fill(_ row: Int, _ dot: Dot, by author: DeviceID) {
+    let number = dot.device == author ? row : ground.stamps.device(dot.device)
     while contexts[row].count <= number { contexts[row].append(0) }
     contexts[row][number] = max(contexts[row][number], dot.sequence)
-    while vectors.count <= row { vectors.append(VersionVector()) }
-    vectors[row].insert(dot)
   }
 
   /// For repairs: a device had seen all that is before its own delta in its log, also where the
@@ -131,17 +140,16 @@ struct StoreState {
   }
 
   private func context(_ author: DeviceID) -> VersionVector {
-    guard let row = ground.stamps.known(author), row < vectors.count else {
-      return VersionVector()
+    if let row = ground.stamps.known(author), row < vectors.count, !vectors[row].isEmpty {
+      return vectors[row]
     }
-    return vectors[row]
+    return adopted[author] ?? VersionVector()
   }
 
   var allContexts: DeviceContexts {
-    var result = DeviceContexts()
-    for device in ground.stamps.allDevices {
-      let context = context(device)
-      if !context.isEmpty { result[device] = context }
+    var result = adopted
+    for (row, device) in ground.stamps.allDevices.enumerated() where row < vectors.count {
+      if !vectors[row].isEmpty { result[device] = vectors[row] }
     }
     return result
   }
@@ -231,10 +239,11 @@ struct StoreState {
 
   /// Whether anything was. Mutating, or all of the state would be copied for the question.
   mutating func hasDependencies() -> Bool {
-    guard let row = ground.stamps.known(device), row < vectors.count else {
-      return vector.entries.contains { $0.device != device }
+    if let row = ground.stamps.known(device), row < vectors.count, !vectors[row].isEmpty {
+      return !vectors[row].covers(vector, butFor: device)
     }
-    return !vectors[row].covers(vector, butFor: device)
+    if let seen = adopted[device] { return !seen.covers(vector, butFor: device) }
+    return vector.entries.contains { $0.device != device }
   }
 
   /// The delta is in the log: pending changes are committed ones.

@@ -1,4 +1,7 @@
+import CairnDisk
+import CairnLog
 import CairnMerge
+import TestSupport
 import Testing
 
 @testable import CairnStore
@@ -39,5 +42,36 @@ struct DeviceContextsTests {
     ]
     #expect(a.merged(with: b) == both)
     #expect(b.merged(with: a) == both)
+  }
+
+  /// A snapshot of others may name any number of devices, each of which would have a row of numbers
+  /// as long as all of them.
+  @Test func `devices of a snapshot take up room only when they write`() throws {
+    let dots = (1...40).map { Dot(device: device(UInt64($0)), sequence: 2) }
+    var description = SnapshotDescription()
+    description.vector = VersionVector(dots)
+    for (index, dot) in dots.enumerated() {
+      description.contexts[dot.device] = VersionVector(dots[...index])
+    }
+    let disk = MemoryDisk()
+    try disk.setBytes(
+      "/s.snap",
+      try BlockSample.snapshot(
+        [], datastore: StoreDevice.datastore, description: description))
+    var state = StoreState(device: device(99), isAlone: false)
+    state.adopt(
+      try BaseSnapshot(
+        number: 1, reader: try SnapshotReader("/s.snap", disk: disk), budget: 0))
+    #expect(state.ground.stamps.allDevices == [device(99)])
+    #expect(state.allContexts == description.contexts)
+    let dependencies = state.dependencies()
+    #expect(dependencies == dots)
+    let next = Dot(device: device(20), sequence: 3)
+    state.see(next, by: next.device)
+    let numbered: [UInt64] = [99, 20] + Array(1...19)
+    #expect(state.ground.stamps.allDevices == numbered.map(device))
+    var contexts = description.contexts
+    contexts[next.device]?.insert(next)
+    #expect(state.allContexts == contexts)
   }
 }

@@ -148,6 +148,47 @@ struct JoinCutTests {
     #expect(a.store.recovery.isEmpty)
   }
 
+  /// Deltas of two are held beside a cut. Of one a member had them in time, and its snapshot brings
+  /// them; the other one's count nowhere.
+  @Test func `who was held is not left out once a snapshot has brought what it wrote`() throws {
+    let (a, m) = (try StoreDevice(1), try StoreDevice(2))
+    let (x, y) = (try StoreDevice(3), try StoreDevice(4))
+    for (device, id) in [(a, "a"), (m, "m"), (x, "x"), (y, "y")] {
+      try device.store.insert(id, ["n": 1])
+      try device.store.sync()
+    }
+    _ = try a.store.sync(packs: [try m.store.pack()])
+    _ = try m.store.sync(packs: [try a.store.pack(), try y.store.pack()])
+    let early = m.store.vector
+    _ = try m.store.sync(packs: [try x.store.pack()])
+    a.store.requestCut()
+    try a.store.sync()
+    let first = try #require(a.store.cuts.cuts.first)
+    #expect(Set(first.members) == [a.id, m.id])
+    #expect(!first.isSealed)
+    try y.store.set("y", ["n": 2])
+    try y.store.sync()
+    a.store.learn([m.id: early])
+    let outcome = try a.store.sync(packs: [try x.store.pack(), try y.store.pack()])
+    #expect(outcome.appliedCount == 1)
+    #expect(outcome.held == [0: first, 1: first])
+    _ = try m.store.sync(packs: [try a.store.pack()])
+    _ = try m.store.compact()
+    let bytes = try #require(m.snapshotBytes())
+    a.store.learn([m.id: m.store.vector])
+    #expect(try join(bytes, into: a, meanwhile: {}) == nil)
+    #expect(try a.store.get("x") == ["n": 1] && a.store.get("y") == ["n": 1])
+    a.store.requestCut()
+    try a.store.sync()
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    try a.store.sync()
+    let second = try #require(a.store.cuts.cuts.last)
+    #expect(second.dot == Dot(device: a.id, sequence: 4))
+    #expect(Set(second.members) == [a.id, m.id, x.id])
+    #expect(a.store.retired == [y.id])
+    checkCuts(a.store)
+  }
+
   @Test func `a cut of others that is applied during a join does not come to lie beside it`()
     throws
   {

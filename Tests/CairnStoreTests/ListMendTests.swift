@@ -131,6 +131,45 @@ import Testing
     }
   }
 
+  /// What several devices began is one list. It was once replaced, and with it went what others did
+  /// to it meanwhile.
+  @Test(arguments: [Rule.max, .min])
+  func `an update of a list that two devices began keeps what the other one does`(
+    rule: Rule
+  ) throws {
+    let (a, b) = (try StoreDevice(1), try StoreDevice(2, time: 1_700_000_000_050))
+    func meet() throws {
+      for device in [a, b] { try device.store.sync() }
+      let packs = [try a.store.pack(), try b.store.pack()]
+      for device in [a, b] { try device.store.sync(packs: packs) }
+    }
+    try a.store.setRule(rule, table: "t", field: "l")
+    try a.store.insert("r", ["n": 1])
+    try a.store.sync()
+    try b.store.sync(packs: [try a.store.pack()])
+    try append(a, 1)
+    try append(b, 2)
+    try meet()
+    for device in [a, b] { #expect(try device.store.get("r") == ["n": 1, "l": .list([1, 2])]) }
+    let (before, items): ([FieldValue], [FieldValue]) = ([1, 2], [1, 2, 3, 4])
+    var update = RecordUpdate(fields: [])
+    update.lists = [
+      RecordUpdate.List(
+        field: "l", operations: [.append(3), .insert(4, at: 3)],
+        sizes: (FieldValue.list(before).size, FieldValue.list(items).size), items: items)
+    ]
+    let id = RecordName("r")
+    let fields = try #require(try a.store.fields(table: "t", id: id))
+    let isDone = try a.store.update(table: "t", id: id, update, ifStill: fields)
+    #expect(isDone)
+    try append(b, 5)
+    try meet()
+    for device in [a, b] {
+      #expect(try device.store.get("r") == ["n": 1, "l": .list([1, 2, 3, 4, 5])])
+      #expect(device.store.totals.size == (try StoreContent(device.store)).size)
+    }
+  }
+
   /// Their new items once had the same names: a later edit was made here in one of them, and
   /// wherever it was read in the other.
   @Test(arguments: [Rule.remote, .local], [0, 1, 2])

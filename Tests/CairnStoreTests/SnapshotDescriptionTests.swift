@@ -73,16 +73,17 @@ struct SnapshotDescriptionTests {
     func descriptions(_ dots: [Dot], of device: Dot) -> [[UInt8]] {
       let (vector, name) = (bytes(dots), Array(bytes([device])[..<9]))
       let (none, end): ([UInt8], [UInt8]) = ([0], [0, 0, 0, 0])
+      let all = bytes([one, two])
       return [
         Array([vector, none, none, end].joined()), Array([none, vector, none, end].joined()),
-        Array([none, none, name, vector, end].joined()),
+        Array([all, none, name, vector, end].joined()),
       ]
     }
     let right = VersionVector([one, two])
     let read = try descriptions([one, two], of: one).map {
       try SnapshotDescription($0, blockCount: 0)
     }
-    #expect(read.map(\.vector) == [right, VersionVector(), VersionVector()])
+    #expect(read.map(\.vector) == [right, VersionVector(), right])
     #expect(read.map(\.fence) == [VersionVector(), right, VersionVector()])
     let contexts: [DeviceContexts] = [[:], [:], [one.device: right]]
     #expect(read.map(\.contexts) == contexts)
@@ -97,6 +98,42 @@ struct SnapshotDescriptionTests {
     let nobody = stamp(0, 1).dot
     for bytes in descriptions([nobody, one], of: one) + [descriptions([one], of: nobody)[2]] {
       expectRefusal(bytes, .malformed("a device's number"))
+    }
+  }
+
+  @Test func `contexts are in order, each once, and of what is in the vector`() throws {
+    let (one, two, three) = (stamp(1, 3).dot, stamp(2, 4).dot, stamp(3, 1).dot)
+    func bytes(_ contexts: [(device: Dot, seen: [Dot])]) -> [UInt8] {
+      var out: [UInt8] = []
+      VersionVector([one, two]).encode(into: &out)
+      VersionVector().encode(into: &out)
+      out.putVarint(contexts.count)
+      for (device, seen) in contexts {
+        out.put(device.device.rawValue)
+        VersionVector(seen).encode(into: &out)
+      }
+      return out + [0, 0, 0, 0]
+    }
+    let (first, second) = ((device: one, seen: [one]), (device: two, seen: [one, two]))
+    let read = try SnapshotDescription(bytes([first, second]), blockCount: 0)
+    let contexts: DeviceContexts = [
+      one.device: VersionVector([one]), two.device: VersionVector([one, two]),
+    ]
+    #expect(read.contexts == contexts)
+    for disorder in [[second, first], [first, first]] {
+      #expect(throws: DecodeError.malformed("contexts whose devices are out of order")) {
+        try SnapshotDescription(bytes(disorder), blockCount: 0)
+      }
+    }
+    // What is not there, more than is there, and nothing of the device itself.
+    let wrong: [(device: Dot, seen: [Dot])] = [
+      (one, [one, three]), (three, [one, three]), (one, [Dot(device: one.device, sequence: 4)]),
+      (two, [one]), (three, [one]), (one, []),
+    ]
+    for context in wrong {
+      #expect(throws: DecodeError.malformed("a context of what is not in the snapshot")) {
+        try SnapshotDescription(bytes([context]), blockCount: 0)
+      }
     }
   }
 

@@ -88,6 +88,14 @@ struct SnapshotRefusalTests {
     for change in changes {
       result.append(("the description: a device's number", try snapshot(changing: change)))
     }
+    let unseen = stamp(12, 1).dot
+    let contexts: [(device: Dot, seen: [Dot])] = [
+      (first.dot, [first.dot, unseen]), (unseen, [first.dot]), (unseen, [unseen]),
+    ]
+    for (device, seen) in contexts {
+      let bytes = try snapshot { $0.contexts[device.device] = VersionVector(seen) }
+      result.append(("the description: a context of what is not in the snapshot", bytes))
+    }
     return result
   }
 

@@ -49,6 +49,23 @@ struct StampTableTests {
     #expect(try stamps(a) <= 2 && stamps(b) <= 2)
   }
 
+  @Test func `devices have their numbers, however many there are`() {
+    let devices = (0..<40).map { DeviceID(rawValue: 1000 - UInt64($0)) }
+    var table = StampTable()
+    for (number, device) in devices.enumerated() {
+      #expect(table.known(device) == nil)
+      let new = table.device(device)
+      #expect(new == number)
+      let again = devices[...number].map { table.device($0) }
+      #expect(again == Array(0...number))
+    }
+    let next = table.emptied
+    let kept = devices.map { next.known($0) }
+    #expect(kept == Array(0..<40))
+    #expect(next.known(DeviceID(rawValue: 1)) == nil)
+    #expect(next.allDevices == devices)
+  }
+
   @Test func `numbers that move keep what they stand for`() {
     var old = StampTable()
     let devices = (1...3).map { DeviceID(rawValue: UInt64($0)) }

@@ -174,6 +174,27 @@ import Testing
     try b.close()
   }
 
+  @Test func `what was asked for is asked no more once it can't be looked at`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.addPhoto("r", sample(1))
+    #expect(try await bench.settle([a, b]))
+    try a.table("t").record("r")?.delete()
+    try a.sync()
+    #expect(try await a.collectAttachments(graceSeconds: 0).unacknowledged == 1)
+    // One that only a newer version can read: it might be to anything.
+    var bytes = BlobReference(length: 5, hash: hash).encoded()
+    bytes.removeLast(8)
+    bytes[10] = 2
+    bytes.put(XXH3.hash64(bytes))
+    // It comes before the word that all devices know of the delete.
+    try b.table("t").insert(["photo": .bytes(bytes)], id: "newer")
+    #expect(try await bench.settle([a, b]))
+    #expect(a.blobs.ledger.unused[hash]?.known != nil)
+    for _ in 0..<4 { #expect(try await a.exchange().requests == 1) }
+    try a.close()
+    try b.close()
+  }
+
   @Test func `what is too old in the trash neither comes back nor keeps a content`() async throws {
     let (a, b) = (try bench.open("a"), try bench.open("b"))
     try a.addPhoto("r", sample(1))

@@ -6,7 +6,7 @@ import Testing
 @testable import Cairn
 
 /// A folder that refuses every second content is looked at again, lest it be the folder itself;
-/// only refusals in a row count.
+/// only refusals in a row count. One that takes nothing may still give.
 @Suite struct AttachmentRefusalTests {
   private let bench: FolderWorkbench
 
@@ -68,5 +68,50 @@ import Testing
     let one = try await listings("b", [0])
     #expect(try await listings("c", [0, 2]) == one)
     #expect(try await listings("d", [0, 1]) == one + 1)
+  }
+
+  // MARK: writes
+
+  @Test(arguments: [CairnError.Code.readOnly, .quota, .auth])
+  func `a folder that takes nothing gives contents all the same, and is asked for them once`(
+    code: CairnError.Code
+  ) async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let hook = HookedFolder.Switch()
+    let b = try bench.open("b", hook)
+    try await b.pull()
+    #expect(try b.content(of: "r") == nil)
+    let lists = Told<String>()
+    hook.set { request, path throws(CairnError) in
+      if request == .list, path.hasPrefix("b-") { lists.add(path) }
+      if request == .write { throw CairnError(code, "no", file: path) }
+    }
+    for _ in 0..<3 { #expect(await b.exchangeError()?.code == code) }
+    #expect(try b.content(of: "r") == sample(1))
+    #expect(lists.all == ["b-p-notes"])
+    #expect(b.status.uploadError?.code == code && b.status.downloadError == nil)
+  }
+
+  @Test func `what a folder did not take is written once it does, whatever was fetched meanwhile`()
+    async throws
+  {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let hook = HookedFolder.Switch()
+    let b = try bench.open("b", hook)
+    try await b.pullAll()
+    #expect(try b.content(of: "r") == sample(1))
+    // The record has it: no delta comes that names it.
+    _ = try b.attach(sample(1))
+    try b.add("own")
+    hook.fail([.write], .readOnly)
+    for _ in 0..<2 { #expect(await b.exchangeError()?.code == .readOnly) }
+    #expect(try bench.blobs(of: b) == [])
+    hook.set(nil)
+    #expect(try await b.exchange().publishedAttachments == 1)
+    #expect(try bench.blobs(of: b) == ["\(b.device)-\(SHA256.hash(sample(1)).hex).blob"])
   }
 }

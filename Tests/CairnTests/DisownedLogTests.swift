@@ -45,18 +45,19 @@ import Testing
 
   // MARK: what is known of histories
 
+  /// And of the older ones every 256th: 256 and 512, later 768, too.
   @Test func `of a long history the last 256 deltas are known, and what replaces some of them`()
     throws
   {
     let device = DeviceID(rawValue: 7)
     var histories = Histories()
     histories.note(device, first: 1, (1...1000).map { UInt128($0) })
-    #expect(histories.marks[device]?.count == 256)
+    #expect(histories.marks[device]?.count == 258)
     #expect(histories.chain(device, at: 745) == 745 && histories.chain(device, at: 744) == nil)
     for number in 1001...1100 as ClosedRange<UInt64> {
       histories.note(device, first: number, [UInt128(number)])
     }
-    #expect(histories.marks[device]?.count == 256)
+    #expect(histories.marks[device]?.count == 259)
     #expect(histories.chain(device, at: 845) == 845 && histories.chain(device, at: 844) == nil)
     // Another history goes on from delta 1049.
     histories.note(device, first: 1050, [5, 6])

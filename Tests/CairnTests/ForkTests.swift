@@ -11,79 +11,19 @@ import Testing
 /// Two copies of a device that publish under one name without seeing each other, because a sync
 /// engine lags: whoever has read the one or the other ends with both.
 @Suite struct ForkTests {
-  /// A device and its clone, each in a view of the folder of its own, and a reader in each.
-  private final class Scene {
-    let bench: IdentityBench
-    var a: Datastore
-    var b: Datastore
-    var readers: [Datastore] = []
-    var all: [Datastore] { [a, b] + readers }
-
-    init(_ seed: UInt64 = 1, smallFileBytes: UInt64 = Tuning().smallFileBytes) async throws {
-      bench = IdentityBench(seed: seed)
-      bench.options.tuning.smallFileBytes = smallFileBytes
-      var readers: [Datastore] = []
-      let a = try bench.open("a")
-      try a.table("t").setRule(.sum, field: "n")
-      try a.table("t").insert(["n": 100, "l": .list(["x"])], id: "r")
-      try a.add("common")
-      try await a.exchange()
-      for name in ["c", "d"] {
-        let reader = try bench.open(name)
-        try await reader.pull()
-        try await reader.exchange()
-        readers.append(reader)
-      }
-      try await a.pull()
-      try await a.exchange()
-      for device in [a] + readers { try device.close() }
-      bench.clone("a", as: "b")
-      for view in ["one", "two"] {
-        for path in bench.folder.paths() {
-          try bench.disk("folder " + view).setBytes(path, bench.folder.bytes(path) ?? [])
-        }
-      }
-      for (name, view) in [("a", "one"), ("c", "one"), ("b", "two"), ("d", "two")] {
-        bench.view(view, of: name)
-      }
-      self.a = try bench.open("a")
-      b = try bench.open("b")
-      self.readers = [try bench.open("c"), try bench.open("d")]
-    }
-
-    /// The engine brings the views together; everybody sees the same from now on.
-    func merge(winner: String) throws {
-      try bench.merge(["one", "two"], winner: winner)
-      for device in all { try device.close() }
-      a = try bench.open("a")
-      b = try bench.open("b")
-      readers = [try bench.open("c"), try bench.open("d")]
-    }
-  }
-
   /// The head that a view of the folder has of a device.
   private func head(of device: Datastore, in view: MemoryDisk) throws -> Head {
     let path = "/folder/p-notes/\(device.device).head"
     return try Head(try #require(view.bytes(path)), name: path, datastore: nil)
   }
 
-  private func work(_ device: Datastore, _ name: String, count: Int) async throws {
-    for index in 0..<count {
-      let record = try #require(try device.table("t").record("r"))
-      try record.set("n", .int((try record.int("n") ?? 0) + 10))
-      try record.list("l").append(.string("\(name)\(index)"))
-      try device.add("\(name)\(index)")
-      try await device.exchange()
-    }
-  }
-
   @Test(arguments: ["one", "two"], [(1, 1), (1, 3), (3, 1), (2, 2), (9, 2)])
   func `both branches are there in the end, whichever head has won`(
     winner: String, counts: (Int, Int)
   ) async throws {
-    let scene = try await Scene()
-    try await work(scene.a, "a", count: counts.0)
-    try await work(scene.b, "b", count: counts.1)
+    let scene = try await ForkScene()
+    try await scene.work(scene.a, "a", count: counts.0)
+    try await scene.work(scene.b, "b", count: counts.1)
     #expect(scene.a.device == scene.b.device)
     for reader in scene.readers { try await reader.pull() }
     #expect(try scene.readers[0].ids().contains("a0") && scene.readers[1].ids().contains("b0"))
@@ -102,9 +42,9 @@ import Testing
   func `what a reader of the branch that lost has not published stays its own`(
     winner: String
   ) async throws {
-    let scene = try await Scene()
-    try await work(scene.a, "a", count: 2)
-    try await work(scene.b, "b", count: 2)
+    let scene = try await ForkScene()
+    try await scene.work(scene.a, "a", count: 2)
+    try await scene.work(scene.b, "b", count: 2)
     for (name, reader) in zip(["c", "d"], scene.readers) {
       try await reader.pull()
       try reader.add("of-\(name)")
@@ -126,10 +66,10 @@ import Testing
   @Test func `a snapshot of the branch that lost is withdrawn in the folder, and stays so`()
     async throws
   {
-    let scene = try await Scene(smallFileBytes: 0)
+    let scene = try await ForkScene(smallFileBytes: 0)
     let bench = scene.bench
-    try await work(scene.a, "a", count: 1)
-    try await work(scene.b, "b", count: 2)
+    try await scene.work(scene.a, "a", count: 1)
+    try await scene.work(scene.b, "b", count: 2)
     for reader in scene.readers {
       try await reader.pull()
       try reader.compact()
@@ -154,11 +94,11 @@ import Testing
 
   /// Without it the head could not be read, and the datastore could not be opened.
   @Test func `a snapshot that has what no file has any more stays in the head`() async throws {
-    let scene = try await Scene(smallFileBytes: 0)
+    let scene = try await ForkScene(smallFileBytes: 0)
     let (bench, script) = (scene.bench, ScriptedFolder.Script())
     let view = bench.disk("folder one")
-    try await work(scene.a, "a", count: 1)
-    try await work(scene.b, "b", count: 1)
+    try await scene.work(scene.a, "a", count: 1)
+    try await scene.work(scene.b, "b", count: 1)
     var c = scene.readers[0]
     try await c.pull()
     try c.add("of-c")
@@ -195,13 +135,13 @@ import Testing
   @Test func `what a head names that may have arrived is not written anew on the other branch`()
     async throws
   {
-    let scene = try await Scene()
+    let scene = try await ForkScene()
     let (bench, script) = (scene.bench, ScriptedFolder.Script())
     try scene.readers[0].close()
     bench.scripts["c"] = script
     scene.readers[0] = try bench.open("c")
-    try await work(scene.a, "a", count: 2)
-    try await work(scene.b, "b", count: 1)
+    try await scene.work(scene.a, "a", count: 2)
+    try await scene.work(scene.b, "b", count: 1)
     try await scene.readers[0].pull()
     try scene.readers[0].add("of-c")
     script.write { path, _ in path.hasSuffix(".head") ? .lost : .whole }
@@ -223,7 +163,7 @@ import Testing
     let own = try #require(try c.store.ownPack(after: 0, through: 1, limit: .max)?.pack)
     #expect(try DeltaChain.values(of: own, after: 0) == [published.chainAfter])
     // It builds on as many deltas of that name.
-    try await work(scene.b, "later", count: 1)
+    try await scene.work(scene.b, "later", count: 1)
     #expect(try await bench.settle(scene.all), "\(bench.unrest)")
     try bench.expectEqual(scene.all)
     #expect(try c.ids() == ["a0", "a1", "b0", "common", "later0", "of-c", "r"])
@@ -231,9 +171,9 @@ import Testing
   }
 
   @Test func `a device that was retired on the branch that lost stays so`() async throws {
-    let scene = try await Scene()
-    try await work(scene.a, "a", count: 3)
-    try await work(scene.b, "b", count: 1)
+    let scene = try await ForkScene()
+    try await scene.work(scene.a, "a", count: 3)
+    try await scene.work(scene.b, "b", count: 1)
     let retired = scene.readers[1].store.device
     try await scene.readers[0].pull()
     try scene.readers[0].store.retire(retired)
@@ -261,22 +201,23 @@ import Testing
   }
 
   /// The switch makes other bytes of the same deltas, and the next process knows only these.
-  @Test func `what was uploaded for the branch that lost is removed before the switch`()
-    async throws
-  {
-    let scene = try await Scene()
+  @Test(arguments: [false, true])
+  func `what was uploaded for the branch that lost is removed before the switch`(
+    isUnreadAtFirst: Bool
+  ) async throws {
+    let scene = try await ForkScene()
     let (bench, script) = (scene.bench, ScriptedFolder.Script())
     bench.options.graceSeconds = 3600
     try scene.readers[0].close()
     bench.scripts["c"] = script
     scene.readers[0] = try bench.open("c")
     let name = scene.readers[0].device
-    try await work(scene.a, "a", count: 2)
-    try await work(scene.b, "b", count: 1)
+    try await scene.work(scene.a, "a", count: 2)
+    try await scene.work(scene.b, "b", count: 1)
     try await scene.readers[0].pull()
     script.write { path, _ in path.hasSuffix(".seg") ? .unanswered : .whole }
     var code: CairnError.Code?
-    do { try await work(scene.readers[0], "c", count: 1) } catch {
+    do { try await scene.work(scene.readers[0], "c", count: 1) } catch {
       code = (error as? CairnError)?.code
     }
     #expect(code == .timeout)
@@ -287,6 +228,19 @@ import Testing
     }
     try #require(files().count == 1)
     let exchange = try #require(scene.readers[0].exchanger)
+    if isUnreadAtFirst {
+      script.list { _, entries in
+        entries.map { entry in
+          var entry = entry
+          if entry.name.hasPrefix(name + "-") { entry.isPresent = false }
+          return entry
+        }
+      }
+      let early = try await scene.readers[0].pull()
+      #expect(early.isRejoining && exchange.isRejoining && files().count == 1)
+      #expect(early.waiting.contains { $0.name.hasPrefix(name + "-") })
+      script.list(nil)
+    }
     let report = try await scene.readers[0].pull()
     #expect(report.isRejoining && exchange.isRejoining && files() == [])
     #expect(report.waiting.contains { $0.name.hasPrefix(name + "-") })
@@ -309,9 +263,9 @@ import Testing
   @Test func `a title that is set once a shorter branch was taken over shows in the list`()
     async throws
   {
-    let scene = try await Scene()
-    try await work(scene.a, "a", count: 3)
-    try await work(scene.b, "b", count: 1)
+    let scene = try await ForkScene()
+    try await scene.work(scene.a, "a", count: 3)
+    try await scene.work(scene.b, "b", count: 1)
     try await scene.readers[0].pull()
     let deltas = scene.readers[0].store.vector.total
     try scene.merge(winner: "two")
@@ -327,13 +281,14 @@ import Testing
   }
 
   /// A name of a list's item is a delta and a number, and both branches count alike.
-  @Test(arguments: [(2, 1), (1, 1), (1, 2)])
+  @Test(arguments: [(2, 1, 0), (1, 1, 0), (1, 2, 0), (1, 1, 300)])
   func `what a reader did to a list on the branch that lost is about nothing of the other one`(
-    counts: (Int, Int)
+    counts: (Int, Int, Int)
   ) async throws {
-    let scene = try await Scene()
-    try await work(scene.a, "a", count: counts.0)
-    try await work(scene.b, "b", count: counts.1)
+    let scene = try await ForkScene()
+    try await scene.work(scene.a, "a", count: counts.0)
+    try await scene.work(scene.b, "b", count: counts.1)
+    try await scene.lengthen(scene.b, by: counts.2)
     let c = scene.readers[0]
     try await c.pull()
     let list = try #require(try c.table("t").record("r")).list("l")
@@ -352,13 +307,15 @@ import Testing
     #expect(values.count == theirs.count + 2)
   }
 
-  @Test func `what a reader wrote on the branch that lost has not seen the other one`()
-    async throws
-  {
-    let scene = try await Scene()
-    try await work(scene.a, "a", count: 1)
+  @Test(arguments: [0, 300])
+  func `what a reader wrote on the branch that lost has not seen the other one`(
+    more: Int
+  ) async throws {
+    let scene = try await ForkScene()
+    try await scene.work(scene.a, "a", count: 1)
     try #require(try scene.b.table("t").record("r")).set("s", "of-b")
-    try await work(scene.b, "b", count: 1)
+    try await scene.work(scene.b, "b", count: 1)
+    try await scene.lengthen(scene.b, by: more)
     let c = scene.readers[0]
     try await c.pull()
     scene.bench.clock.advance(by: 7)
@@ -369,5 +326,134 @@ import Testing
     try scene.bench.expectEqual(scene.all)
     // Whoever was first, since neither had seen the other.
     #expect(try scene.a.table("t").record("r")?.string("s") == "of-b")
+  }
+
+  /// In the round that finds its name lost nothing is fetched that would tell of the fork.
+  @Test func `a copy that takes another name takes over the branch that has won, too`()
+    async throws
+  {
+    let scene = try await ForkScene()
+    let bench = scene.bench
+    try await scene.work(scene.a, "a", count: 1)
+    try await scene.work(scene.b, "b", count: 2)
+    try await scene.readers[0].pull()
+    try scene.readers[0].close()
+    bench.clone("c", as: "e")
+    bench.view("one", of: "e")
+    scene.readers[0] = try bench.open("c")
+    try scene.readers[0].add("of-c")
+    try await scene.readers[0].exchange()
+    var e = try bench.open("e")
+    let name = e.device
+    try #require(name == scene.readers[0].device)
+    let list = try #require(try e.table("t").record("r")).list("l")
+    try #require(try list.values == ["x", "a0"])
+    try list.replace(at: 1, with: "of-e")
+    try list.append("behind")
+    try e.sync()
+    try e.close()
+    try scene.merge(winner: "two")
+    // Its head is the older one, and written again.
+    try await scene.readers[0].pull()
+    e = try bench.open("e")
+    let exchange = try #require(e.exchanger)
+    #expect(try await e.exchange().isRejoining)
+    #expect(exchange.memory.withLock { $0.forked.isEmpty })
+    #expect(try await bench.settle(scene.all + [e]), "\(bench.unrest)")
+    try bench.expectEqual(scene.all + [e])
+    #expect(e.device != name && scene.readers[0].device == name)
+    #expect(try e.ids() == ["a0", "b0", "b1", "common", "of-c", "r"])
+    let record = try #require(try e.table("t").record("r"))
+    #expect(try record.int("n") == 130)
+    let values = try record.list("l").values
+    #expect(Set(values) == ["x", "a0", "b0", "b1", "behind"] && values.count == 5)
+  }
+
+  /// A switch is durable, and CHAINS is not: after a power cut it is the old one.
+  @Test func `what was known of the branch that lost says nothing once the other is taken over`()
+    async throws
+  {
+    let scene = try await ForkScene()
+    let bench = scene.bench
+    try await scene.work(scene.a, "a", count: 2)
+    try #require(try scene.b.table("t").record("r")).set("s", "of-b")
+    try await scene.work(scene.b, "b", count: 1)
+    try await scene.readers[0].pull()
+    try scene.merge(winner: "two")
+    let chains = "/root/p-notes/" + FileName.chains
+    let before = try #require(bench.disk("c").bytes(chains))
+    #expect(try await scene.readers[0].pull().isRejoining)
+    try #require(scene.readers[0].exchanger?.isRejoining == false)
+    let found = try #require(try scene.readers[0].table("t").record("r"))
+    try #require(try found.list("l").values == ["x", "b0"])
+    bench.clock.advance(by: 7)
+    try found.set("s", "of-c")
+    try found.list("l").replace(at: 1, with: "of-c")
+    try scene.readers[0].sync()
+    try scene.readers[0].close()
+    try bench.disk("c").setBytes(chains, before)
+    scene.readers[0] = try bench.open("c")
+    #expect(try await !scene.readers[0].pull().isRejoining)
+    #expect(try await bench.settle(scene.all), "\(bench.unrest)")
+    try bench.expectEqual(scene.all)
+    let record = try #require(try scene.b.table("t").record("r"))
+    #expect(try record.string("s") == "of-c")
+    let values = try record.list("l").values
+    #expect(Set(values) == ["x", "of-c", "a0", "a1"] && values.count == 4)
+  }
+
+  // MARK: what is known of two branches
+
+  struct Branches {
+    /// How many deltas the one that is here has, and the other.
+    var here: UInt64
+    var there: UInt64
+    /// How many of these are the same, and how many of them are known to be.
+    var common: UInt64
+    var agreed: UInt64
+    var isForked = true
+  }
+
+  @Test(arguments: [
+    Branches(here: 1010, there: 1300, common: 1000, agreed: 1000),
+    Branches(here: 1300, there: 1300, common: 1000, agreed: 768),
+    Branches(here: 1010, there: 20_000, common: 1000, agreed: 768, isForked: false),
+    Branches(here: 300, there: 2, common: 1, agreed: 0, isForked: false),
+    Branches(here: 100, there: 90, common: 90, agreed: 90, isForked: false),
+    Branches(here: 5, there: 5, common: 0, agreed: 0),
+  ])
+  func `no more of two branches counts as the same than is known to be`(
+    branches: Branches
+  ) {
+    let device = DeviceID(rawValue: 7)
+    func known(_ count: UInt64, _ branch: UInt128, _ kept: Int) -> Histories {
+      var histories = Histories()
+      histories.keep(kept)
+      let chains: [UInt128] = (1...count).map { number in
+        UInt128(number) + (number > branches.common ? branch : 0)
+      }
+      histories.note(device, first: 1, chains)
+      return histories
+    }
+    let here = known(branches.here, 1 << 100, Histories.kept)
+    let there = known(branches.there, 1 << 101, Histories.keptToCompare)
+    #expect(here.agreement(with: there, on: device) == branches.agreed)
+    #expect(here.forked(from: there) == (branches.isForked ? [device] : []))
+  }
+
+  @Test func `however long a history is, so many of its deltas are known`() {
+    let device = DeviceID(rawValue: 7)
+    var histories = Histories()
+    for first in 0..<1000 as Range<UInt64> {
+      histories.note(device, first: first * 200 + 1, [UInt128](repeating: 5, count: 200))
+    }
+    #expect(histories.marks[device]?.count == 512)
+    #expect(histories.marks[device]?.first?.sequence == 134_400)
+    #expect(histories.chain(device, at: 199_745) == 5)
+    #expect(histories.chain(device, at: 199_744) == nil)
+    // What is before a file is known by it.
+    histories.note(device, first: 300_001, [7], after: 6)
+    #expect(histories.chain(device, at: 300_000) == 6)
+    #expect(histories.chain(device, at: 299_999) == nil)
   }
 }

@@ -70,6 +70,25 @@ import Testing
     #expect(reason(disordered) == .corrupt)
   }
 
+  @Test func `CHAINS may say after how many rejoinings that was known`() throws {
+    var histories = Histories()
+    histories.note(Self.device, first: 2, [7])
+    let without = histories.encoded()
+    histories.rejoinings = 300
+    let bytes = histories.encoded()
+    #expect(Array(bytes.dropLast(8)) == Array(without.dropLast(8)) + [0, 0xac, 0x02])
+    #expect(try Histories(bytes, path: "CHAINS") == histories)
+    for length in bytes.indices { #expect(reason(Array(bytes[..<length])) != nil) }
+    for index in bytes.indices { #expect(reason(bytes.flipped(at: index)) != nil) }
+    histories.replaced = ["a.seg": 5]
+    #expect(try Histories(histories.encoded(), path: "CHAINS") == histories)
+    for end in [[0, 0], [0, 1, 1]] as [[UInt8]] {
+      var bad = Array(without.dropLast(8)) + end
+      bad.put(XXH3.hash64(bad))
+      #expect(reason(bad) == .corrupt)
+    }
+  }
+
   @Test func `HELD, and one that is cut, bent, newer or out of order`() throws {
     let bytes = try FormatPage.example("held")
     let content: UInt128 = 0xffee_ddcc_bbaa_9988_7766_5544_3322_1100

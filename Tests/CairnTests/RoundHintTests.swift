@@ -32,6 +32,20 @@ import Testing
     background.stop()
   }
 
+  @Test func `who wants no clock gets none, and hints bring rounds`() async {
+    let never = Double.infinity...Double.infinity
+    let background = BackgroundRounds(watching: nil, pollSeconds: never) { [rounds] in
+      rounds.withLock { $0 += 1 }
+      return .idle
+    }
+    for number in 1...3 {
+      await until(number)
+      background.hint()
+    }
+    await until(4)
+    background.stop()
+  }
+
   @Test func `nothing goes off that was set again or stopped`() async throws {
     let timer = RoundTimer { [rounds] in rounds.withLock { $0 += 1 } }
     timer.set(seconds: 3600)
@@ -68,6 +82,34 @@ import Testing
       try PosixDisk().createDirectory(directory + "/news")
       await until(3)
       background.stop()
+    }
+
+    enum Loss: CaseIterable { case removed, renamed }
+
+    @Test(arguments: Loss.allCases)
+    func `a directory that goes and comes back is watched again`(loss: Loss) async throws {
+      let place = try TemporaryDirectory()
+      let disk = PosixDisk()
+      let directory = place.path("watched")
+      try disk.createDirectory(directory)
+      let watcher = LateWatcher(directory) { [rounds] in rounds.withLock { $0 += 1 } }
+      #expect(watcher.start())
+      #expect(!watcher.start())
+      switch loss {
+      case .removed: try disk.removeTree(directory)
+      case .renamed:
+        try disk.rename(directory, to: place.path("elsewhere"))
+        try disk.createDirectory(place.path("elsewhere/more"))
+      }
+      await until(1)
+      #expect(!watcher.start(), "there is nothing to be watched")
+      try disk.createDirectory(directory)
+      try #require(watcher.start())
+      #expect(!watcher.start())
+      let before = count
+      try disk.createDirectory(directory + "/news")
+      await until(before + 1)
+      watcher.stop()
     }
 
     @Test func `who has created a datastore hears of others without waiting for the clock`()

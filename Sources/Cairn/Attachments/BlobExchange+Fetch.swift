@@ -244,6 +244,23 @@ extension BlobExchange {
 
   // MARK: by policy
 
+  /// Fetches what is wanted if there is a reason to look, where a round can't do the rest that is
+  /// to be done about contents: the next one that can still does it.
+  func fetchOnly(_ report: inout ExchangeReport) async throws(CairnError) {
+    guard home.isInUse || memory.withLock({ $0.mustLook }) else { return }
+    let mustLook = memory.withLock { memory in
+      memory.quiet += 1
+      let isMissed = memory.absences > 0 && memory.absent.isDue()
+      return memory.mustLook || isMissed || memory.quiet > tuning.blobQuietRounds
+    }
+    guard mustLook else { return }
+    memory.withLock { ($0.mustLook, $0.owesLook) = (false, true) }
+    if !memory.withLock({ $0.isScanned }) { try scan() }
+    if memory.withLock({ $0.known.isEmpty }) { return }
+    let listing = try await listing(&report)
+    try await fetchWanted(listing, here: try whatIsHere(&report), &report)
+  }
+
   /// Fetches what the policy wants and the folder has, as far as one round goes. `here` are the
   /// contents that need not come.
   func fetchWanted(

@@ -40,13 +40,15 @@ extension BlobExchange {
     _ request: Request, _ witnesses: BlobWitnesses, _ audit: inout FolderRepair?,
     _ report: inout ExchangeReport
   ) async throws(CairnError) -> AttachmentCollection {
-    guard home.isInUse || memory.withLock({ $0.mustLook }) else { return AttachmentCollection() }
+    guard home.isInUse || memory.withLock({ $0.mustLook || $0.owesLook }) else {
+      return AttachmentCollection()
+    }
     let isAnswered = noteAcknowledged(witnesses)
     let isDue = request.collect != nil || isAnswered || isCollectionDue()
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
       let isMissed = memory.absences > 0 && memory.absent.isDue()
-      return memory.mustLook || isMissed || memory.isFresh
+      return memory.mustLook || memory.owesLook || isMissed || memory.isFresh
         || memory.quiet > tuning.blobQuietRounds
     }
     guard mustLook || isDue || audit != nil else { return AttachmentCollection() }
@@ -58,7 +60,7 @@ extension BlobExchange {
     let isCollecting = request.collect != nil || !isEmpty && isDue
     guard mustLook || isCollecting || audit != nil else { return AttachmentCollection() }
     let listing = try await listing(&report)
-    memory.withLock { $0.mustLook = false }
+    memory.withLock { ($0.mustLook, $0.owesLook) = (false, false) }
     // Without any content anywhere there is nothing to be done about one.
     if isEmpty, listing.isEmpty { return AttachmentCollection() }
     var isScanned = isCollecting
@@ -225,7 +227,8 @@ extension BlobExchange {
     let reach = try scan()
     let listing = try await listing(&report)
     let device = store.device
-    memory.withLock { $0.collected = home.machine.clock.now() }
+    // What was asked for before is looked at now, whatever ends this.
+    memory.withLock { ($0.collected, $0.asked) = (home.machine.clock.now(), []) }
     if let error = reach.unread {
       // Who asks for it hears of that; a round has other work, and looks again in a day.
       if request.collect != nil { throw error }

@@ -54,6 +54,8 @@ final class BlobExchange: Sendable {
     var isFresh = false
     /// The next round has a reason to list it.
     var mustLook = false
+    /// So has the next one that can write there: others have only fetched.
+    var owesLook = false
     /// Rounds since it was listed.
     var quiet = 0
     /// Some record refers to something, for certain.

@@ -38,6 +38,18 @@ extension Exchange {
     }
   }
 
+  /// A round ends with an error, since the folder does not take something: that keeps nothing from
+  /// coming.
+  func fetchBlobs(despite error: CairnError, _ report: inout ExchangeReport) async {
+    guard let blobs, !Exchange.endsAtOnce(error), !Exchange.isOfConnection(error),
+      error.code != .retryLater
+    else { return }
+    do throws(CairnError) { try await blobs.fetchOnly(&report) } catch {
+      // The first error is the one that says what to do.
+      blobs.lookAgain()
+    }
+  }
+
   /// The end of a round. What goes wrong with contents is a problem in the report: deltas have been
   /// exchanged. Only who has asked for more gets it as an error.
   func settleBlobs(

@@ -59,12 +59,7 @@ extension Exchange {
       // Others' deltas that cuts have left behind since are there once more by their own devices.
       plan?.admitted = staging.exchange.store.cuts.admitted(of: store.vector)
     }
-    let (forked, histories) = memory.withLock { ($0.forked, $0.histories) }
-    let found = staging.exchange.memory.withLock { $0.histories }
-    plan?.forked = forked
-    for device in forked {
-      plan?.agreed[device] = histories.agreement(with: found, on: device)
-    }
+    note(forksIn: staging, &plan)
     let lacking = plan.map { missing(for: $0, staging) } ?? []
     try checkOpen()
     report.waiting += lacking
@@ -76,6 +71,18 @@ extension Exchange {
     }
     // For a sync once the round has ended: until then it writes under the name that there is.
     staging.state.withLock { [ready] in $0.plan = ready }
+  }
+
+  /// Not only devices that are known to have two histories: as long as one round is about the own
+  /// name, or about one of them, nothing is fetched that would tell of another.
+  private func note(forksIn staging: Staging, _ plan: inout Rejoining?) {
+    let (forked, histories) = memory.withLock { ($0.forked, $0.histories) }
+    let found = staging.exchange.memory.withLock { $0.histories }
+    let all = forked.union(histories.forked(from: found)).subtracting([store.device])
+    plan?.forked = all
+    for device in all {
+      plan?.agreed[device] = histories.agreement(with: found, on: device)
+    }
   }
 
   /// What has to be there before a plan can be carried out.

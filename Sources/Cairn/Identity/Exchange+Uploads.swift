@@ -40,7 +40,7 @@ extension Exchange {
 
   /// Of a device that keeps its name, while what it has not published becomes other deltas under
   /// the same numbers: its files are removed. Returns whether none is left, or none can be removed;
-  /// then it goes on without that.
+  /// then it goes on without that. One that can't be had just now may be one of them.
   ///
   /// - Parameter mayRemove: The name is nobody else's.
   func hasTakenBackUploads(
@@ -48,16 +48,19 @@ extension Exchange {
   ) async throws(CairnError) -> Bool {
     if following != nil { return true }
     let head = resumed(memory.withLock { $0.own })
-    let names = try await uploads(behind: head, listing, &report).past.files.keys.sorted()
-    guard let first = names.first else { return true }
+    let (past, unread) = try await uploads(behind: head, listing, &report)
+    let names = past.files.keys.sorted()
+    guard let first = names.first ?? unread?.name else { return true }
+    let what = names.isEmpty ? "it may have" : "it has"
+    let end = names.isEmpty ? "known, or removed" : "removed"
     report.waiting.append(
       ExchangeReport.Waiting(
         name: first, bytes: listing[first]?.size ?? 0,
-        reason: "it has deltas of this device that build on what others have left; until it is "
-          + "removed from the folder, they are not published anew"))
+        reason: "\(what) deltas of this device that build on what others have left; until it is "
+          + "\(end) from the folder, they are not published anew"))
     guard mayRemove, memory.withLock({ $0.mayPublish }) else { return false }
     try await remove(names, &report)
-    return memory.withLock { $0.removals.isGivenUp }
+    return unread == nil && memory.withLock { $0.removals.isGivenUp }
   }
 
   /// The files of this copy in the folder that have deltas behind a head, by name; and one that may

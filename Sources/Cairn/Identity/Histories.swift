@@ -8,16 +8,22 @@ internal import Synchronization
 /// What is known of the histories of devices: the chain hash after their last deltas that are here
 /// or in the inbox. Two copies of one device that went on by themselves are told apart by it.
 ///
-/// Kept in CHAINS. It need not be complete, nor durable: what is not known is not compared.
+/// Kept in CHAINS. It need not be complete, nor durable: what is not known is not compared, and
+/// does not count as the same.
 ///
 ///     "CAIRNCHN" · version u16 · floor u16 · zero u32 ·
 ///     devices (count; device u64, marks (count; sequence varint, chain u128)) ·
 ///     nothing, or replaced files (count; name string, time zigzag) ·
-///     XXH3-64 of everything before
+///     nothing, or rejoinings varint · XXH3-64 of everything before
 package struct Histories: Equatable, Sendable {
   static let magic: [UInt8] = Array("CAIRNCHN".utf8)
-  /// Marks that are kept of a device.
+  /// Marks that are kept of a device's last deltas, and of older ones as many again.
   static let kept = 256
+  /// The same of a store that is put together: its history is compared with another, longer one.
+  static let keptToCompare = 8192
+  /// Of older deltas those are kept whose number is a multiple of this, so that two long branches
+  /// have some in common.
+  static let stride: UInt64 = 256
   static let bytesMax = 256 << 20
 
   struct Mark: Equatable, Sendable {
@@ -30,38 +36,76 @@ package struct Histories: Equatable, Sendable {
   /// Own files in the folder that the head does not name (any more), and when that was first seen:
   /// their grace goes on in the next process.
   var replaced: [String: Int64] = [:]
+  /// How often the store had been put together anew: what is known of a history that has lost says
+  /// nothing of the one that has won.
+  var rejoinings: UInt64 = 0
+  private var limit = Histories.kept
 
   init() {}
 
   /// The chain after a delta, nil if it is not known. Before the first delta it is 0.
   func chain(_ device: DeviceID, at sequence: UInt64) -> UInt128? {
     if sequence == 0 { return 0 }
-    return marks[device]?.last { $0.sequence == sequence }?.chain
+    return last(device, after: sequence - 1, through: sequence)?.chain
   }
 
   /// What is known of a device up to a delta: the last such mark behind `start`.
   func last(_ device: DeviceID, after start: UInt64, through end: UInt64) -> Mark? {
-    marks[device]?.last { $0.sequence > start && $0.sequence <= end }
+    guard let list = marks[device] else { return nil }
+    var (low, high) = (0, list.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if list[middle].sequence <= end { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0, list[low - 1].sequence > start else { return nil }
+    return list[low - 1]
   }
 
-  /// How many deltas of a device are the same in both, as far as what is known of it tells; nil if
-  /// nothing does.
-  func agreement(with other: Histories, on device: DeviceID) -> UInt64? {
-    var agreed: UInt64?
+  /// How many deltas of a device are known to be the same in both.
+  func agreement(with other: Histories, on device: DeviceID) -> UInt64 {
+    var agreed: UInt64 = 0
     for mark in marks[device] ?? [] {
       guard let chain = other.chain(device, at: mark.sequence) else { continue }
-      if chain != mark.chain { return agreed ?? mark.sequence - 1 }
+      if chain != mark.chain { return agreed }
       agreed = mark.sequence
     }
     return agreed
   }
 
-  /// Notes the chains after delta `first` and those behind it. What was known of these goes.
-  mutating func note(_ device: DeviceID, first: UInt64, _ chains: [UInt128]) {
-    var list = (marks[device] ?? []).filter { $0.sequence < first }
-    let new = chains.enumerated().suffix(Histories.kept)
-    list += new.map { Mark(sequence: first + UInt64($0.offset), chain: $0.element) }
-    marks[device] = Array(list.suffix(Histories.kept))
+  /// Devices of which the other one is known to have another delta somewhere.
+  func forked(from other: Histories) -> Set<DeviceID> {
+    Set(
+      marks.filter { device, list in
+        list.contains { other.chain(device, at: $0.sequence) ?? $0.chain != $0.chain }
+      }.keys)
+  }
+
+  /// Notes the chains after delta `first` and those behind it, and the one before it if that was
+  /// not known. What was known of these goes.
+  mutating func note(
+    _ device: DeviceID, first: UInt64, _ chains: [UInt128], after before: UInt128? = nil
+  ) {
+    var list = marks.removeValue(forKey: device) ?? []
+    while let last = list.last, last.sequence >= first { list.removeLast() }
+    if let before, first > 1, list.last?.sequence != first - 1 {
+      list.append(Mark(sequence: first - 1, chain: before))
+    }
+    for (offset, chain) in chains.enumerated() {
+      list.append(Mark(sequence: first + UInt64(offset), chain: chain))
+    }
+    marks[device] = Histories.thinned(list, limit)
+  }
+
+  /// From now on so many of the last ones are kept.
+  mutating func keep(_ count: Int) {
+    limit = count
+    marks = marks.mapValues { Histories.thinned($0, count) }
+  }
+
+  private static func thinned(_ list: [Mark], _ count: Int) -> [Mark] {
+    if list.count <= count { return list }
+    let old = list.dropLast(count).filter { $0.sequence.isMultiple(of: stride) }
+    return Array(old.suffix(count)) + Array(list.suffix(count))
   }
 
   /// Forgets what is behind a delta.
@@ -80,13 +124,14 @@ package struct Histories: Equatable, Sendable {
         out.put(mark.chain)
       }
     }
-    if !replaced.isEmpty {
+    if !replaced.isEmpty || rejoinings > 0 {
       out.putVarint(replaced.count)
       for (name, time) in replaced.sorted(by: { $0.key < $1.key }) {
         out.putString(name)
         out.putZigzag(time)
       }
     }
+    if rejoinings > 0 { out.putVarint(rejoinings) }
     SealedFile.seal(&out)
     return out
   }
@@ -114,7 +159,13 @@ package struct Histories: Equatable, Sendable {
         replaced[name] = try reader.zigzag()
         last = name
       }
-      guard count > 0, reader.isAtEnd else { throw .malformed("bytes after the last part") }
+      if !reader.isAtEnd {
+        rejoinings = try reader.varint()
+        guard rejoinings > 0 else { throw .malformed("no rejoinings") }
+      }
+      guard count > 0 || rejoinings > 0, reader.isAtEnd else {
+        throw .malformed("bytes after the last part")
+      }
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "histories") }
   }
 }

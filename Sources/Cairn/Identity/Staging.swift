@@ -55,7 +55,7 @@ final class Staging: Sendable {
         machine: exchange.machine)
     }
     do throws(CairnError) {
-      return try Exchange(
+      let new = try Exchange(
         store: staged, datastoreID: exchange.datastoreID, directory: exchange.directory,
         user: exchange.user, folder: exchange.folder.base,
         graceMilliseconds: exchange.graceMilliseconds,
@@ -64,6 +64,11 @@ final class Staging: Sendable {
         tuning: exchange.tuning,
         machine: exchange.machine, quarantine: exchange.quarantine,
         endsEarly: exchange.endsEarly, transfers: exchange.transfers)
+      new.memory.withLock { memory in
+        memory.histories.keep(Histories.keptToCompare)
+        memory.savedHistories = memory.histories
+      }
+      return new
     } catch {
       // The first error says more.
       do throws(StoreError) { try staged.close() } catch {}
@@ -217,7 +222,10 @@ extension Exchange {
   }
 
   private func finish(_ staging: Staging, isRenamed: Bool) {
-    let histories = staging.exchange.memory.withLock { $0.histories }
+    var found = staging.exchange.memory.withLock { $0.histories }
+    found.keep(Histories.kept)
+    found.rejoinings = store.rejoinings
+    let histories = found
     inbox.withLock { inbox in
       for item in inbox.items { inbox.remove(item) }
       // Nobody is asked about deletes that are gone with them.

@@ -24,20 +24,26 @@ extension Exchange {
             + "tried again in one of the next rounds"))
     }
     do throws(CairnError) {
-      try await mend(losses, onlyFromLog: onlyFromLog, &head, listing, &audit, &report)
-      memory.withLock { $0.mends = Retry(version: "") }
+      let isDone = try await mend(
+        losses, onlyFromLog: onlyFromLog, &head, listing, &audit, &report)
+      memory.withLock { memory in
+        if isDone {
+          memory.mends = Retry(version: "")
+        } else {
+          memory.mends.fail(most: Retry.lockedRoundsMax)
+        }
+      }
     } catch {
       memory.withLock { $0.mends.fail(most: Retry.lockedRoundsMax) }
       throw error
     }
   }
 
-  /// `onlyFromLog`: no snapshot is published.
+  /// `onlyFromLog`: no snapshot is published. Returns whether none was needed, or it was published.
   private func mend(
     _ losses: Losses, onlyFromLog: Bool, _ head: inout Head, _ listing: [String: FolderEntry],
     _ audit: inout FolderRepair?, _ report: inout ExchangeReport
-  ) async throws(CairnError) {
-    if losses.isEmpty { return }
+  ) async throws(CairnError) -> Bool {
     var wanted = losses.wanted
     var gone: [Head.Segment] = []
     for segment in head.segments where losses.segments.contains(segment.name(head.device)) {
@@ -49,21 +55,19 @@ extension Exchange {
         wanted.insert(Dot(device: store.device, sequence: segment.last))
       }
     }
+    guard losses.snapshot || !wanted.isEmpty else { return true }
     if onlyFromLog {
-      if losses.snapshot || !wanted.isEmpty {
-        audit?.problems.append(
-          "the folder lacks what only a snapshot can give it, and this device publishes none "
-            + "before it has taken over what the others have; sync, exchange and repair again")
-      }
-      return
+      audit?.problems.append(
+        "the folder lacks what only a snapshot can give it, and this device publishes none "
+          + "before it has taken over what the others have; sync, exchange and repair again")
+      return false
     }
-    guard losses.snapshot || !wanted.isEmpty else { return }
     guard try await publishSnapshot(covering: wanted, losses, &head, listing, &report) else {
       let reason = "the folder lacks what only a snapshot can give it, and there is none that can "
-        + "be published just now; the next round tries again"
+        + "be published just now; one of the next rounds tries again"
       audit?.problems.append(reason)
       report.problems.append(ExchangeReport.Problem(name: directory, reason: reason))
-      return
+      return false
     }
     if let name = head.snapshot?.name { audit?.written.append(name) }
     audit?.publishedSnapshot = head.snapshot != nil
@@ -72,6 +76,7 @@ extension Exchange {
     for segment in gone {
       audit?.onlyInSnapshot.append(FolderRepair.Range(first: segment.first, last: segment.last))
     }
+    return true
   }
 
   /// Whether a file that listings lack is there all the same: nothing else has its deltas in a form

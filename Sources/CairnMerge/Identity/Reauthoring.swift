@@ -14,6 +14,8 @@ package struct Reauthoring: Sendable {
   private let author: DeviceID
   /// What there is of each device: nothing may build on more, or it could never be applied.
   private let present: VersionVector
+  /// Cuts that are there, if some of what was seen here is of a history that has lost.
+  private let cuts: [Cut]
   /// Everything that is there counts as seen.
   private let isOnTop: Bool
   private var writer: PackWriter
@@ -29,9 +31,11 @@ package struct Reauthoring: Sendable {
   /// - Parameter author: who the deltas are to be of; the device itself if it keeps its name, and
   ///   only what is not there any more has to be forgotten.
   package init(
-    _ common: CommonBranch, author: DeviceID, present: VersionVector, isOnTop: Bool = false
+    _ common: CommonBranch, author: DeviceID, present: VersionVector, cuts: [Cut] = [],
+    isOnTop: Bool = false
   ) {
     self.isOnTop = isOnTop
+    self.cuts = cuts
     self.common = common
     self.author = author
     self.present = present
@@ -113,7 +117,11 @@ package struct Reauthoring: Sendable {
       if common.last > 0 { seen[common.device] = common.last }
     }
     seen[author] = 0
-    return Array(seen.meet(present).entries)
+    var known = seen.meet(present)
+    // Beside a cut nobody would apply it; and who has seen one has seen all that is behind it.
+    for cut in cuts where seen.contains(cut.dot) { known.merge(cut.context) }
+    known[author] = 0
+    return Array(known.entries)
   }
 
   private mutating func rename(_ delta: inout Delta, _ names: [RecordName]) throws(DecodeError) {
