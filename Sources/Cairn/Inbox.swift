@@ -143,11 +143,13 @@ struct Inbox: Sendable {
     return segment
   }
 
-  /// What is known of the devices whose deltas are in the store or here, and of nothing else.
-  func histories(of store: Store, _ machine: Machine) -> Histories {
+  /// What is known of the devices whose deltas are in the store or here, and of nothing else. If
+  /// that is from before a switch, so is what is here: it goes, and is fetched anew.
+  mutating func histories(of store: Store, _ machine: Machine) -> Histories {
     var histories = Exchange.readHistories(store.directory, machine)
     if histories.rejoinings != store.rejoinings {
-      // From before a switch, which is durable, while this is not: of histories that may have lost.
+      // The switch is durable, while this is not: of histories that may have lost.
+      for item in items { remove(item) }
       histories = Histories()
       histories.rejoinings = store.rejoinings
     }

@@ -37,8 +37,7 @@ package struct Rejoining: Sendable {
 
   /// Whether the folder has another delta in the place of one that is here, or none.
   func isStrange(_ dot: Dot) -> Bool {
-    forked.contains(dot.device)
-      && dot.sequence > agreed[dot.device] ?? staged.vector[dot.device]
+    forked.contains(dot.device) && dot.sequence > agreed[dot.device] ?? 0
   }
 
   /// What own deltas may have seen of what the folder has: of a history that has won nothing, but
@@ -46,7 +45,7 @@ package struct Rejoining: Sendable {
   var seenAtMost: VersionVector {
     var vector = staged.vector
     if isOnTop { return vector }
-    for device in forked { vector[device] = min(vector[device], agreed[device] ?? .max) }
+    for device in forked { vector[device] = min(vector[device], agreed[device] ?? 0) }
     return vector
   }
 

@@ -100,7 +100,9 @@
       let kept = Calls()
       let watcher = try #require(DirectoryWatcher(directory: directory.path) { stopped.add() })
       let witness = DirectoryWatcher(directory: directory.path) { kept.add() }
-      _ = DirectoryWatcher(directory: directory.path) { dropped.add() }
+      var gone = DirectoryWatcher(directory: directory.path) { dropped.add() }
+      #expect(gone != nil)
+      gone = nil
       watcher.stop()
       watcher.stop()
       try disk.put(directory.path("f"), "abc")
@@ -115,11 +117,11 @@
       let clock = ContinuousClock()
       for number in 0..<50 {
         let calls = Calls()
-        let watcher = DirectoryWatcher(directory: directory.path) { calls.add() }
+        let watcher = try #require(DirectoryWatcher(directory: directory.path) { calls.add() })
         let start = clock.now
         try disk.put(directory.path("\(number)"), "")
         try await Task.sleep(for: .milliseconds(2))
-        watcher?.stop()
+        watcher.stop()
         // The watcher waits some 20 for more to come; this thread may have slept longer.
         if clock.now - start > .milliseconds(15) { continue }
         try await Task.sleep(for: .milliseconds(50))

@@ -40,11 +40,19 @@ import Testing
   @Test func `a piece that two read at once is kept once`() throws {
     let content = SeededRandom(2).bytes(50_000)
     let file = MeanwhileFile(try file(content))
-    let bytes = try FileBytes(file, budget: 1 << 20)
-    file.meanwhile { #expect(throws: Never.self) { try bytes.fetch(0, 20) } }
+    let bytes = try FileBytes(file, budget: 32_768)
+    let isRead = Flag()
+    file.meanwhile {
+      isRead.raise()
+      #expect(throws: Never.self) { try bytes.fetch(0, 20) }
+    }
     #expect(try bytes.fetch(10, 20) == nil)
+    #expect(isRead.isUp)
     #expect(bytes.equal(at: 10, content[10..<30].span) == true)
     #expect(bytes.equal(at: 10, [UInt8]().span) == true)
+    // It counts once: there is room for just one more.
+    #expect(try bytes.fetch(20_000, 20) == nil)
+    #expect(try bytes.fetch(40_000, 20) == Array(content[40_000..<40_020]))
   }
 
   @Test func `room that others have taken meanwhile is not taken again`() throws {

@@ -181,11 +181,14 @@ struct PosixProcessTests {
           return 0
         }
         #expect(try disk.list(path).map(\.name) == ["g"])
+        let isSeen = Flag()
         CallProbe.atEndOfNames {
+          isSeen.raise()
           _ = unsafe unlink(path + "/g")
           return unsafe rmdir(path) == 0 ? 0 : EIO
         }
         try disk.removeTree(path)
+        #expect(isSeen.isUp)
         #expect(try disk.info(path) == nil)
       }
     }

@@ -69,8 +69,11 @@ struct SegmentPlaceTests {
     let inner = try SegmentSample.three(isSynced: true)
     var sample = try SegmentSample()
     try sample.append([1, 2, 3])
-    try sample.append(inner.bytes)
+    // Noise behind it: what can be packed would not lie there as it is.
+    try sample.append(inner.bytes + SeededRandom(6).bytes(20_000))
     var bytes = sample.bytes
+    let start = sample.offsets[1] + FrameFormat.headerSize
+    #expect(Array(bytes[start..<start + inner.bytes.count]) == inner.bytes)
     bytes[sample.offsets[1] + 1] ^= 4
     let scan = try SegmentScan(bytes)
     #expect(scan.frames.count == 1)

@@ -113,16 +113,23 @@ struct SegmentSealTests {
   @Test func `a footer that lies is damage`() throws {
     let (sample, _) = try sealed()
     let scan = try SegmentScan(sample.file)
-    var footer = try #require(scan.footer)
-    footer.items[1].offset += 8
-    var forged = try SegmentSample()
-    for content in sample.contents {
-      try forged.append(content.payload, durableThrough: content.durableThrough)
+    let footer = try #require(scan.footer)
+    func forged(_ footer: SegmentFooter) throws -> [UInt8] {
+      var forged = try SegmentSample()
+      for content in sample.contents {
+        try forged.append(content.payload, durableThrough: content.durableThrough)
+      }
+      try forged.segment.append(
+        .seal, device: SegmentSample.header.device, sequence: 0, payload: footer.encoded(),
+        durableThrough: 0)
+      return forged.file
     }
-    try forged.segment.append(
-      .seal, device: SegmentSample.header.device, sequence: 0, payload: footer.encoded(),
-      durableThrough: 0)
-    #expect(logFailure { _ = try SegmentScan(forged.file) } == .corrupt)
+    // Of one that tells the truth nothing but the trailer is missing.
+    #expect(try SegmentScan(forged(footer)).isTorn)
+    var lie = footer
+    lie.items[1].offset += 8
+    let bytes = try forged(lie)
+    #expect(logFailure { _ = try SegmentScan(bytes) } == .corrupt)
   }
 
   @Test func `a footer is read whole or not at all`() throws {

@@ -83,6 +83,20 @@ struct FenceTests {
     #expect(try group.snapshot(0) == group.snapshot(1))
   }
 
+  @Test func `a compaction is due as soon as there is more behind the fence`() throws {
+    let group = try met(2, isAutomatic: false)
+    let store = group[0]
+    _ = try store.compact()
+    func isDue() -> Bool { store.state.withLock { guarded in store.isFenceDue(guarded) } }
+    #expect(!isDue())
+    group[0].requestCut()
+    try group.settle()
+    #expect(store.cuts.cuts.map(\.isSealed) == [true])
+    #expect(isDue())
+    _ = try store.compact()
+    #expect(!isDue())
+  }
+
   @Test func `a stranger's delta is held, and the stranger told`() throws {
     let group = try met(2)
     group[0].requestCut()

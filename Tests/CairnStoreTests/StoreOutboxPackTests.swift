@@ -49,6 +49,8 @@ import Testing
     #expect(last == 20)
     let files = try Self.files(a)
     #expect(files.count > 1)
+    // Each takes three of the twenty, as far as there are so many: with a fourth it is above 4 MiB.
+    if isOnTop { #expect(files.count == 7) }
     var end: UInt64 = 0
     for file in files {
       #expect(file.first == end + 1 && file.device == a.id.rawValue)

@@ -71,6 +71,26 @@ import Testing
     #expect(try bench.contents("b").filter { $0.hasPrefix(name) } == [name + ".blob"])
   }
 
+  @Test func `a right content stays though a record says another length of it`() async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    let wrong = BlobReference(length: 7, hash: SHA256.hash(sample(1)))
+    try a.table("t").insert(["photo": .attachment(AttachmentID(wrong))], id: "wrong")
+    try a.sync()
+    try await a.exchange()
+    var b = try bench.open("b")
+    try await b.pullAll()
+    try b.close()
+    // Which has not read it yet.
+    b = try bench.open("b")
+    for _ in 0..<2 {
+      let report = try await b.exchange()
+      #expect(report.problems == [] && report.fetchedAttachments == 0)
+    }
+    #expect(try bench.names(bench.quarantine("b")) == [])
+    #expect(try b.content(of: "r") == sample(1))
+  }
+
   @Test func `a content that own deltas name and nobody has is reported`() async throws {
     let a = try bench.open("a")
     try a.addPhoto("r", sample(1))

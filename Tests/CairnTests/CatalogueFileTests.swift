@@ -142,6 +142,27 @@ import Testing
     #expect(try b.listDatastores().map(\.title) == ["title"])
   }
 
+  @Test func `what belongs under another name is told, and what is no list is left alone`()
+    async throws
+  {
+    let bench = CatalogueBench()
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    try await a.with("n")
+    try await a.refresh()
+    let directory = "/folder/catalogue/"
+    let path = directory + (try #require(bench.catalogues.first))
+    let good = try #require(bench.disk.bytes(path))
+    try bench.disk.remove(path)
+    try bench.disk.setBytes(directory + "copy (1).cat", good)
+    try bench.disk.setBytes(directory + FileName.temporary(7), good)
+    try bench.disk.setBytes(directory + "notes.txt", [UInt8](repeating: 7, count: 500))
+    let report = try await b.refresh()
+    #expect(report.problems.map(\.name) == ["copy (1).cat"])
+    #expect(report.problems.first?.reason.contains("belongs under another name") == true)
+    #expect(try report.waiting == [] && b.listDatastores() == [])
+    #expect(bench.files("/b/quarantine").count == 2, "its bytes and the reason")
+  }
+
   // MARK: merging
 
   @Test func `merging is a pure function of the set of files`() {

@@ -45,4 +45,23 @@ import Testing
     #expect(found.message.contains("can't be written to"))
     #expect(found.datastore == (name.isEmpty ? nil : "notes"))
   }
+
+  @Test func `a datastore that is folded while it is looked at is looked at again`() async throws {
+    let datastore = try bench.local().openOrCreateDatastore("notes")
+    try bench.fill(datastore, compacts: false)
+    let (isBegun, isFolded) = (Flag(), Flag())
+    var disk = ProbedDisk()
+    disk.willLook = { path in
+      if path.hasSuffix("/p-notes/LOCK") { isBegun.raise() }
+      // CURRENT was read, and the segments that it names go.
+      guard path.hasSuffix("/p-notes/log"), isBegun.isUp, isFolded.raise() else { return }
+      do { try datastore.compact() } catch { Issue.record("\(error)") }
+    }
+    var machine = Machine.real
+    machine.disk = disk
+    let report = await Doctor(root: bench.localRoot, account: nil, folder: nil, machine: machine)
+      .examine()
+    #expect(isFolded.isUp && report.findings.map(\.check) == ["lock"], "\(report.findings)")
+    try datastore.close()
+  }
 }

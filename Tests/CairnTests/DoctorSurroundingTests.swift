@@ -181,4 +181,19 @@ import Testing
     let words = "the root lies inside another root, \(hand.place.path);"
     #expect(found.first?.message.contains(words) == true, "\(found)")
   }
+
+  // MARK: the folder
+
+  /// Its list was never exchanged: only the datastore knows.
+  @Test func `another folder than the one a datastore was exchanged with is an error`()
+    async throws
+  {
+    _ = try await makeWaiting()
+    try bench.bench.write(bench.bench.folder + "/cairn.json", FolderIdentity.encode(7))
+    let report = await Doctor(root: rootA, account: account).examine()
+    let found = report.findings.filter { $0.check == "folder" }
+    #expect(found.map(\.severity) == [.error], "\(report.findings)")
+    let words = "it is another one than that which notes were exchanged with"
+    #expect(found.first?.message.contains(words) == true, "\(found)")
+  }
 }

@@ -382,6 +382,13 @@ import Testing
     try scene.merge(winner: "two")
     let chains = "/root/p-notes/" + FileName.chains
     let before = try #require(bench.disk("c").bytes(chains))
+    let view = bench.disk("folder one")
+    let newest = try #require(
+      view.paths().filter { $0.hasSuffix(".seg") }.max {
+        let (one, other) = (FileName.published(name($0)), FileName.published(name($1)))
+        return one?.last ?? 0 < other?.last ?? 0
+      })
+    let fetched = try #require(view.bytes(newest))
     #expect(try await scene.readers[0].pull().isRejoining)
     try #require(scene.readers[0].exchanger?.isRejoining == false)
     let found = try #require(try scene.readers[0].table("t").record("r"))
@@ -392,6 +399,8 @@ import Testing
     try scene.readers[0].sync()
     try scene.readers[0].close()
     try bench.disk("c").setBytes(chains, before)
+    // It was fetched, and not taken in, when the switch came.
+    try bench.disk("c").setBytes("/root/p-notes/inbox/" + name(newest), fetched)
     scene.readers[0] = try bench.open("c")
     #expect(try await !scene.readers[0].pull().isRejoining)
     #expect(try await bench.settle(scene.all), "\(bench.unrest)")
@@ -400,6 +409,10 @@ import Testing
     #expect(try record.string("s") == "of-c")
     let values = try record.list("l").values
     #expect(Set(values) == ["x", "of-c", "a0", "a1"] && values.count == 4)
+  }
+
+  private func name(_ path: String) -> String {
+    path.split(separator: "/").last.map(String.init) ?? ""
   }
 
   // MARK: what is known of two branches

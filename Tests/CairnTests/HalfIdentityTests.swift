@@ -160,4 +160,31 @@ import Testing
     for _ in 0..<6 { #expect(await new.exchangeError()?.code == .corrupt) }
     #expect(try bench.read(other + "/cairn.json") == foreign)
   }
+
+  @Test func `the list does not write over the beginning of another folder's either`()
+    async throws
+  {
+    try await bench.manager("a").with("x")
+    #expect(try await bench.manager("a").refreshError() == nil)
+    let other = bench.place.path + "/other"
+    try bench.makeDirectory(other)
+    let half = [UInt8](FolderIdentity.encode(7).prefix(60))
+    try bench.write(other + "/cairn.json", half)
+    let moved = try bench.manager("a", folder: other)
+    for _ in 0..<6 { #expect(await moved.refreshError()?.code == .retryLater) }
+    #expect(try bench.read(other + "/cairn.json") == half)
+  }
+
+  @Test func `for the list its own beginning suffices where nothing else of the folder is there`()
+    async throws
+  {
+    try await bench.manager("a").with("x")
+    #expect(try await bench.manager("a").refreshError() == nil)
+    let whole = try bench.read(file)
+    try bench.remove(bench.folder)
+    try bench.makeDirectory(bench.folder)
+    try bench.write(file, [UInt8](whole.prefix(60)))
+    #expect(try await bench.manager("a").refreshError() == nil)
+    #expect(try bench.read(file) == whole)
+  }
 }

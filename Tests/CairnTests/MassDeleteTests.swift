@@ -326,6 +326,26 @@ import Testing
     #expect(try content(a) == content(b))
   }
 
+  @Test func `what a snapshot has deleted counts as long as the rest waits`() async throws {
+    let (a, b) = try await pair(100)
+    let c = try bench.open("c")
+    try await c.pull()
+    try await delete(0..<40, in: a)
+    try await outgrow(a)
+    try await delete(40..<80, in: a)
+    #expect(try await b.exchange().fetchedSnapshot)
+    #expect(try b.sync().massDelete?.records == 80)
+    // With what is new all is judged again.
+    try c.add("of-c")
+    try await c.exchange()
+    try await b.exchange()
+    let held = try #require(try b.sync().massDelete)
+    #expect(held.records == 80 && held.recordsHere == 101)
+    #expect(try b.ids().count == 62 && b.ids().contains("of-c"))
+    try b.sync(allowingMassDelete: true)
+    #expect(try b.ids().count == 22)
+  }
+
   @Test func `of a snapshot with changes of several devices all are named`() async throws {
     let (a, b) = try await pair(100)
     let c = try bench.open("c")

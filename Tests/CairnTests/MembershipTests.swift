@@ -150,6 +150,29 @@ import Testing
     }
   }
 
+  @Test func `what another one's word lets in is incoming, though no file has come`()
+    async throws
+  {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    try await bench.meet(a, b)
+    let stray = try bench.open("stray")
+    try stray.add("stray")
+    try await stray.exchange()
+    // Merged there, and not told yet.
+    try await b.pull()
+    #expect(try b.ids() == ["a", "b", "stray"])
+    try a.askToForget()
+    try a.sync()
+    try await a.exchange()
+    try a.sync()
+    #expect(try !a.status.incoming && a.ids() == ["a", "b"])
+    try await b.exchange()
+    let report = try await a.exchange()
+    #expect(report.fetchedFiles == 0 && a.status.incoming)
+    try a.sync()
+    #expect(try !a.status.incoming && a.ids() == ["a", "b", "stray"])
+  }
+
   // MARK: forged
 
   @Test func `a cut that is not true is a problem, is not fetched again, and counts for nothing`()

@@ -146,6 +146,25 @@ import Testing
     #expect(try device.notes() == ["r": Note(text: "new"), "z": old])
   }
 
+  @Test func `a record of the id of an object that has another record is not that object`()
+    async throws
+  {
+    let device = try await MappingBench().open("a")
+    try device.main.table("notes").insert(["text": "old data", "stars": 2], id: "r")
+    try device.main.sync()
+    try await attach(device, "z", to: "r", uploads: false)
+    let old = Note(text: "old data", stars: 2)
+    #expect(try device.notes() == ["z": old])
+    try await write(device, "z", ["text": "another thing", "stars": 5])
+    #expect(try device.notes() == ["z": old])
+    #expect(device.store.outbox == OutboxStatus())
+    _ = try await device.exchange()
+    #expect(try device.notes() == ["z": old])
+    #expect(try device.record("r") == ["text": "old data", "stars": 2])
+    #expect(try device.record("z") == ["text": "another thing", "stars": 5])
+    #expect(try await device.store.state(of: Note.self, "z")?.record == "r")
+  }
+
   enum Release: CaseIterable { case delete, detach, detachAndDelete }
 
   @Test(arguments: Release.allCases, ["a", "z"] as [RecordID])

@@ -128,6 +128,17 @@ import Testing
     for device in [a, b] { #expect(try device.note("n") == Note(text: "w", tags: ["2"])) }
   }
 
+  @Test func `a list that is emptied is empty for others, too`() async throws {
+    let bench = MappingBench()
+    let (a, b) = (try await bench.open("a"), try await bench.open("b"))
+    try await a.insert(Note(text: "w", tags: ["1", "2"]), "n")
+    try await bench.settle([a, b])
+    #expect(try b.note("n")?.tags == ["1", "2"])
+    try await a.update("n") { $0.tags = [] }
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] { #expect(try device.note("n") == Note(text: "w")) }
+  }
+
   // MARK: deletes
 
   @Test(arguments: [true, false])

@@ -127,6 +127,21 @@ import Testing
     #expect(try a.record("n")?["best"] == 1)
   }
 
+  @Test func `a set of which others have left nothing goes`() async throws {
+    let bench = MappingBench()
+    let a = try await suspended(bench)
+    let b = try await bench.open("b")
+    try await bench.settle([b])
+    try await a.update("n") { $0.text = "of a" }
+    try await b.update("n") { $0.text = "of b" }
+    _ = try await b.exchange()
+    #expect(try await a.queue() == [["n.text"]])
+    #expect(try await a.exchange().merges == 1)
+    #expect(try a.note("n")?.text == "of b")
+    #expect(try await a.queue() == [])
+    #expect(a.store.outbox.queued == 0)
+  }
+
   // MARK: looking
 
   @Test func `sets in flight and queued are counted and told`() async throws {

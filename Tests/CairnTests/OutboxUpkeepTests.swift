@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnMerge
 import TestSupport
 import Testing
 
@@ -101,5 +102,22 @@ import Testing
       #expect(device.store.outbox == OutboxStatus())
     }
     #expect(failures > 2)
+  }
+
+  @Test func `a delete of a record is found after an earlier one of it has arrived`() throws {
+    var outbox = OutboxBook()
+    let target = OutboxBook.Target(
+      object: RowKey(table: "notes", id: "n"), route: "main", table: "notes", record: "n",
+      base: ["stars": .int(1)])
+    let first = outbox.begin("main", id: "first")
+    outbox.delete(target, in: first)
+    outbox.noteCommitted(try #require(outbox.batches[first]), device: "d", sequence: 1)
+    // Somebody has made it anew meanwhile.
+    let second = outbox.begin("main", id: "second")
+    outbox.delete(target, in: second)
+    outbox.remove(try #require(outbox.batches[first]))
+    #expect(outbox.delete(of: target.place)?.batch == second)
+    outbox.remove(try #require(outbox.batches[second]))
+    #expect(outbox.delete(of: target.place) == nil)
   }
 }

@@ -192,4 +192,24 @@ struct TransferJobTests {
     _ = try await round.value
     #expect(b.progress.isIdle && b.progress.fetched.bytes == before.bytes + 300)
   }
+
+  @Test func `a round says from its beginning how many contents it takes`() async throws {
+    let (bench, gate) = (try FolderWorkbench(), FarFolder.Gate())
+    let a = try bench.open("a")
+    for (number, count) in [300, 400, 900].enumerated() {
+      try a.addPhoto("r\(number)", sample(UInt64(number), count))
+    }
+    try await a.exchange()
+    bench.options.tuning.blobRoundBytes = 800
+    let b = try bench.open("b", gate)
+    try await b.pull()
+    let before = b.progress.fetched
+    gate.shut(".blob")
+    let round = Task { try await b.exchange() }
+    while gate.waiting < 1 { await Task.yield() }
+    #expect(b.progress.fetched.totalFiles == before.totalFiles + 2)
+    #expect(b.progress.fetched.totalBytes == before.totalBytes + 700)
+    gate.open(".blob")
+    #expect(try await round.value.fetchedAttachments == 2)
+  }
 }

@@ -117,9 +117,10 @@ import Testing
     #expect(outcome.status == 1)
     #expect(outcome.errors.contains("--limits large"))
     #expect(try scratch.succeed("tables") == "")
-    // The raised limits are remembered: a record of 1 MiB passes later without being asked again.
+    // The raised limits are remembered: one that is too large for the others passes later, too.
     try scratch.succeed("import", "t", file, "--limits", "large")
-    try scratch.succeed("set", "t", "more", "--insert", "text=" + text)
+    let larger = String(repeating: "x", count: 120_000)
+    try scratch.succeed("set", "t", "more", "--insert", "text=" + larger)
     #expect(try scratch.succeed("tables") == "t  111 records\n")
   }
 

@@ -137,7 +137,8 @@ import Testing
   @Test(
     arguments: [
       ["nonsense"], ["get", "people"], ["set", "people", "a"], ["set", "people", "a", "noequals"],
-      ["set", "people", "a", "x=[1"], ["query", "people", "--limit", "-1"], ["tables", "--what"],
+      ["set", "people", "a", "x=[1"], ["query", "people", "--limit=-1"], ["log", "--last=-1"],
+      ["tables", "--what"],
       ["query", "people", "--where", "n"], ["query", "people", "--where", "n!1"],
       ["query", "people", "--where", "a b>1"], ["query", "people", "--sort", "n:up"],
       ["import", "people", "file.txt"], ["import", "no table", "file.csv"],
@@ -172,7 +173,9 @@ import Testing
     #expect(help.status == 0)
     #expect(help.output.contains("EXIT STATUS"))
     #expect(try Tool.run(["import", "--help"]).output.contains("--key"))
-    #expect(try Tool.run(["--version"]).output.hasSuffix("\n"))
+    let version = try Tool.run(["--version"])
+    #expect(version.status == 0)
+    #expect(version.output.wholeMatch(of: /[0-9]+\.[0-9]+\.[0-9]+\n/) != nil, "\(version)")
   }
 
   @Test func `no value can drive the terminal`() throws {

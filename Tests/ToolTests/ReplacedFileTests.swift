@@ -116,6 +116,9 @@ import Testing
       atPath: scratch.path("directory"), withIntermediateDirectories: false)
     #expect(try export("directory").status != 0)
     #expect(try export("none/out").status != 0)
+    // The new file is written beside it as a whole, and can't get a name that is too long.
+    let unnamed = try export(String(repeating: "x", count: 300))
+    #expect(unnamed.status == 1 && unnamed.errors.contains("can't replace "), "\(unnamed)")
     #expect(try scratch.files(below: "directory") == [])
     #expect(try leftovers() == [])
   }

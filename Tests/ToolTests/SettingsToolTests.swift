@@ -35,8 +35,8 @@ import Testing
     try FileManager.default.moveItem(
       atPath: scratch.path("root.settings"), toPath: scratch.path("link.settings"))
     #expect(try self.folder(of: link) == folder)
+    #expect(scratch.exists("root.settings") && !scratch.exists("link.settings"))
     #expect(try self.folder(of: scratch.root) == folder)
-    #expect(scratch.exists("root.settings"))
   }
 
   @Test(arguments: ["folder", "user", "credentials", "certificates"])
@@ -107,13 +107,15 @@ import Testing
         [
           "set", "t", "a", "n=1", "--insert", "--datastore", "d\(number)", "--folder", folder,
           "--root", scratch.root,
-        ], output: scratch.path("output\(number)"), errors: scratch.path("errors\(number)"))
+        ] + (number == 3 ? ["--limits", "large"] : []),
+        output: scratch.path("output\(number)"), errors: scratch.path("errors\(number)"))
     }
     let statuses = processes.map { Tool.wait(for: $0) }
     let errors = try (0..<8).map { try scratch.text("errors\($0)") }
     #expect(statuses == [Int32](repeating: 0, count: 8), "\(errors)")
     let settings = try scratch.text("root.settings")
     #expect(settings.contains("folder \(folder)\n"))
+    #expect(settings.contains("limits large\n"), "no other one takes back what one was told")
     #expect(try scratch.files(below: ".").allSatisfy { !$0.hasSuffix(".partial") })
   }
 }

@@ -26,14 +26,21 @@ import Testing
     try scratch.succeed("sync", "--allow-mass-delete", root: b)
   }
 
+  private func committed() throws -> Int {
+    let status = try json(scratch.succeed("status", "--json", root: b))
+    return try #require(status["committed"] as? Int)
+  }
+
   @Test func `more than one commit has room for comes back`() throws {
     let text = String(repeating: "x", count: 60_000)
     try prepare((0..<60).map { "{\"$id\":\"\($0)\",\"text\":\"\(text)\"}\n" }.joined())
     let export = try scratch.succeed("export", "t", root: b)
     try delete((0..<60).map { "\($0)" })
     #expect(try scratch.succeed("tables", root: b) == "")
+    let before = try committed()
     #expect(
       try scratch.succeed("trash", "restore", "--all", root: b) == "restored 60 records\n")
+    #expect(try committed() >= before + 2)
     #expect(try scratch.succeed("export", "t", root: b) == export)
     #expect(try scratch.succeed("trash", root: b) == "0 records\n")
     try scratch.succeed("sync", root: b)

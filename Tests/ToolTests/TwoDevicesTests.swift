@@ -181,22 +181,26 @@ import Testing
     let name = try #require(
       try scratch.files(below: "folder").first { $0.hasSuffix(".seg") })
     let segment = "folder/" + name
+    // What this one writes before it has heard of anybody needs nothing of that file.
+    let (folder, alone) = (scratch.path("folder"), scratch.path("alone"))
+    try scratch.succeed("set", "own", "x", "n=1", "--insert", "--folder", folder, root: alone)
+    try scratch.succeed("sync", root: alone)
     var bytes = try scratch.bytes(segment)
     bytes[bytes.count / 2] ^= 0x10
     _ = try scratch.write(segment, bytes)
     let other = scratch.path("c")
-    let folder = scratch.path("folder")
     let report = try json(scratch.succeed("sync", "--json", "--folder", folder, root: other))
     let problems = try #require(report["problems"] as? [[String: Any]])
     let waiting = try #require(report["waiting"] as? [[String: Any]])
     #expect(problems.count + waiting.count > 0)
-    #expect(try scratch.succeed("tables", root: other) == "")
+    #expect(try scratch.succeed("tables", root: other) == "own  1 record\n")
   }
 
   @Test func `the folder is not where the datastores are`() throws {
     let root = scratch.path("folder/inside")
     let outcome = try scratch.cairn("sync", "--folder", scratch.path("folder"), root: root)
     #expect(outcome.status == 1)
-    #expect(!scratch.exists("folder/inside.settings"))
+    #expect(outcome.errors.contains("must not lie inside one another"), "\(outcome)")
+    #expect(!scratch.exists("folder/inside") && !scratch.exists("folder/inside.settings"))
   }
 }

@@ -39,10 +39,11 @@ extension Exchange {
   }
 
   /// A round ends with an error, since the folder does not take something: that keeps nothing from
-  /// coming.
+  /// coming. Unless the disk is full, which may be the one here: what room there is, or was made,
+  /// is for what is to go out.
   func fetchBlobs(despite error: CairnError, _ report: inout ExchangeReport) async {
     guard let blobs, !Exchange.endsAtOnce(error), !Exchange.isOfConnection(error),
-      error.code != .retryLater
+      error.code != .retryLater, error.code != .diskSpace
     else { return }
     do throws(CairnError) { try await blobs.fetchOnly(&report) } catch {
       // The first error is the one that says what to do.

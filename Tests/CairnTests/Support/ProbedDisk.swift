@@ -5,6 +5,8 @@ struct ProbedDisk: Disk {
   private let base = PosixDisk()
   var free: UInt64?
   var mayWrite: @Sendable (_ path: String) -> Bool = { _ in true }
+  /// Before a directory is listed, and before it is asked who has a lock.
+  var willLook: @Sendable (_ path: String) -> Void = { _ in }
 
   func freeBytes(_ path: String) throws(DiskError) -> UInt64? { free }
   func isWritable(_ path: String) -> Bool { mayWrite(path) }
@@ -14,7 +16,8 @@ struct ProbedDisk: Disk {
   }
 
   func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
-    try base.list(directory)
+    willLook(directory)
+    return try base.list(directory)
   }
 
   func info(_ path: String) throws(DiskError) -> FileInfo? { try base.info(path) }
@@ -28,5 +31,8 @@ struct ProbedDisk: Disk {
   func removeTree(_ path: String) throws(DiskError) { try base.removeTree(path) }
   func syncDirectory(_ path: String) throws(DiskError) { try base.syncDirectory(path) }
   func lock(_ path: String) throws(DiskError) -> any DiskLock { try base.lock(path) }
-  func lockHolder(_ path: String) throws(DiskError) -> String? { try base.lockHolder(path) }
+  func lockHolder(_ path: String) throws(DiskError) -> String? {
+    willLook(path)
+    return try base.lockHolder(path)
+  }
 }
