@@ -346,6 +346,20 @@ import Testing
     #expect(try await always.pull().fetchedAttachments == 1)
   }
 
+  @Test func `what is never fetched is not before the first round either`() async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    var b = try bench.open("b", .never)
+    try await b.pullAll()
+    try b.close()
+    b = try bench.open("b", .never)
+    let photo = try b.photo("r")
+    let refused = await #expect(throws: CairnError.self) { try await photo.fetch() }
+    #expect(refused?.code == .disallowed)
+    #expect(try bench.contents("b").filter { $0.hasSuffix(".blob") } == [])
+  }
+
   @Test func `higher priorities come first, and a round takes only so much`() async throws {
     let a = try bench.open("a")
     for index in 0..<6 { try a.addPhoto("r\(index)", sample(UInt64(index), 1000 + index)) }

@@ -114,19 +114,4 @@ import Testing
     #expect(try await b.exchange().publishedAttachments == 1)
     #expect(try bench.blobs(of: b) == ["\(b.device)-\(SHA256.hash(sample(1)).hex).blob"])
   }
-
-  @Test func `what the policy never fetches is not fetched before the first round either`()
-    async throws
-  {
-    let a = try bench.open("a")
-    try a.addPhoto("r", sample(1))
-    try await a.exchange()
-    let first = try bench.open("b", .never)
-    try await first.pullAll()
-    try first.close()
-    let b = try bench.open("b", .never)
-    let refused = await #expect(throws: CairnError.self) { try await b.photo("r").fetch() }
-    #expect(refused?.code == .disallowed)
-    #expect(try bench.contents("b").filter { $0.hasSuffix(".blob") } == [])
-  }
 }

@@ -111,13 +111,16 @@ import Testing
       base: ["stars": .int(1)])
     let first = outbox.begin("main", id: "first")
     outbox.delete(target, in: first)
-    outbox.noteCommitted(try #require(outbox.batches[first]), device: "d", sequence: 1)
+    let sent = try #require(outbox.batches[first])
+    outbox.noteCommitted(sent, device: "d", sequence: 1)
     // Somebody has made it anew meanwhile.
     let second = outbox.begin("main", id: "second")
     outbox.delete(target, in: second)
-    outbox.remove(try #require(outbox.batches[first]))
+    let arrived = try #require(outbox.batches[first])
+    outbox.remove(arrived)
     #expect(outbox.delete(of: target.place)?.batch == second)
-    outbox.remove(try #require(outbox.batches[second]))
+    let last = try #require(outbox.batches[second])
+    outbox.remove(last)
     #expect(outbox.delete(of: target.place) == nil)
   }
 }
