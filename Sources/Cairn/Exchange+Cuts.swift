@@ -24,8 +24,8 @@ extension Exchange {
     }
   }
 
-  /// Of all that the parts of a sync have said, what counts is the last that may still be so: a
-  /// part that knows less says nothing. Nobody gives way to one that is applied.
+  /// Of all that the parts of a sync have said, what the last one of those that have judged packs
+  /// said counts. Nobody gives way to one that is applied.
   func note(cutOff: Cut?) {
     let vector = store.vector
     memory.withLock { memory in

@@ -430,7 +430,7 @@ extension Exchange {
     try willIncorporate(batch.packs)
     let part = try wrapped { () throws(StoreError) in try store.sync(packs: batch.packs) }
     noteBlobs(batch.packs, part)
-    parts.add(part)
+    parts.add(judged: part)
     note(part, of: batch.items)
     // Verified when it came, and yet wrong: nothing of it was applied; it is fetched anew.
     for failed in part.failures.keys { inbox.withLock { $0.remove(batch.items[failed]) } }

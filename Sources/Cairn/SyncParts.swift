@@ -37,6 +37,13 @@ struct SyncParts {
     takeRecords()
   }
 
+  /// One that has judged packs knows all that those before it knew, and what they have applied:
+  /// what they gave way to may have lost since.
+  mutating func add(judged part: SyncOutcome) {
+    add(part)
+    sum.cutOff = part.cutOff
+  }
+
   private mutating func takeRecords() {
     if sum.changed.isEmpty, sum.conflicts.isEmpty { return }
     parts.append(Part(changed: sum.changed, conflicts: sum.conflicts))

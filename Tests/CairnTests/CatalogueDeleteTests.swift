@@ -405,4 +405,31 @@ import Testing
       #expect(try await manager.refresh().isIdle)
     }
   }
+
+  /// What its own name says by then is another's.
+  @Test func `a cloned root asks before the many go that its original deleted`() async throws {
+    let a = bench.manager("a")
+    let ids = (0..<8).map { "d\($0)" }
+    for id in ids { try await a.with(id) { try $0.add("of-" + id) } }
+    for _ in 0..<2 { try await a.refresh() }
+    for name in bench.files("/a") {
+      try bench.disk.setBytes("/clone/" + name, try #require(bench.disk.bytes("/a/" + name)))
+    }
+    let original = bench.catalogues
+    let gone = Array(ids.prefix(6))
+    for id in gone { try a.deleteDatastore(id) }
+    try await a.refresh()
+    #expect(bench.catalogues == original)
+    let clone = bench.manager("clone")
+    for manager in [clone, clone, bench.manager("clone")] {
+      let report = try await manager.refresh()
+      #expect(report.heldDeletes == gone && report.deleted == [])
+      #expect(try manager.ids() == ids && manager.trashedDatastores() == [])
+    }
+    #expect(bench.catalogues.count == 2 && Set(bench.catalogues).isSuperset(of: original))
+    let report = try await clone.refresh(allowingMassDelete: true)
+    #expect(report.heldDeletes == [] && report.deleted == gone)
+    #expect(try clone.ids() == ["d6", "d7"])
+    #expect(try await clone.refresh().heldDeletes == [])
+  }
 }

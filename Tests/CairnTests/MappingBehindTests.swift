@@ -168,6 +168,65 @@ import Testing
     for device in [a, b] { #expect(try device.note("n") == Note(text: "b w", stars: 5)) }
   }
 
+  // MARK: inserts
+
+  @Test(arguments: [false, true])
+  func `an insert where a record has come unseen is merged with it`(asks: Bool) async throws {
+    let bench = MappingBench()
+    let (a, b) = try await pair(bench, asks ? ObjectMergeTests.joining : MappingBench.note)
+    try await b.insert(Note(text: "b", place: "of b"), "o")
+    _ = try await b.exchange()
+    try await fetchUnseen(a)
+    try await a.insert(Note(text: "a", best: 3), "o")
+    #expect(try await a.queue() == [["+o"]])
+    #expect(try await originals(a) == [:])
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] {
+      #expect(try device.note("o") == Note(text: asks ? "a b" : "b", best: 3, place: "of b"))
+      #expect(device.store.outbox == OutboxStatus())
+    }
+  }
+
+  @Test func `an edit of what waits to be inserted is merged with a record that came unseen`()
+    async throws
+  {
+    let bench = MappingBench()
+    let (a, b) = try await pair(bench)
+    try await a.insert(Note(text: "a"), "o")
+    try await b.insert(Note(text: "b", place: "of b"), "o")
+    _ = try await b.exchange()
+    try await fetchUnseen(a)
+    try await a.update("o") { $0.place = "of a" }
+    #expect(try await a.queue() == [["+o"], ["o.place"]])
+    let changes = try await a.store.pendingChangeSets().flatMap(\.changes)
+    #expect(changes.map(\.originals) == [[:], [:]])
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] {
+      #expect(try device.note("o") == Note(text: "b", place: "of b"))
+      #expect(device.store.outbox == OutboxStatus())
+    }
+  }
+
+  @Test func `the delete of what waits to be inserted deletes no record that came unseen`()
+    async throws
+  {
+    let bench = MappingBench()
+    let (a, b) = try await pair(bench)
+    try await a.insert(Note(text: "a"), "o")
+    try await b.insert(Note(text: "b", place: "of b"), "o")
+    _ = try await b.exchange()
+    try await fetchUnseen(a)
+    try await a.delete("o")
+    #expect(try await a.queue() == [])
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] {
+      #expect(try device.note("o") == Note(text: "b", place: "of b"))
+      #expect(device.store.outbox == OutboxStatus())
+    }
+  }
+
+  // MARK: mappings that refuse or round
+
   @Test func `an edit while the mapping refuses what came is merged with it later`() async throws {
     let refuses = Shared(false)
     let mapping = ObjectMapping(

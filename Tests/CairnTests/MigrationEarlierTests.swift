@@ -45,4 +45,19 @@ import Testing
       try datastore.close()
     }
   }
+
+  /// As that of an account that was unlinked: nobody completes the move.
+  @Test(arguments: ["/l/MIGRATION", "/a/MIGRATION"])
+  func `one into a root that is gone is taken back`(path: String) async throws {
+    let bench = try await Self.killed(when: path)
+    try bench.disk.removeTree("/a")
+    let local = bench.local("l")
+    #expect(try local.ids() == ["one", "two"])
+    #expect(bench.disk.bytes("/l/MIGRATION") == nil)
+    for id in ["one", "two"] {
+      let datastore = try local.openDatastore(id)
+      #expect(try datastore.ids() == ["of-" + id])
+      try datastore.close()
+    }
+  }
 }

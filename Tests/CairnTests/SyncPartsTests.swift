@@ -37,6 +37,21 @@ import Testing
     #expect(parts.appliedCount == 4)
   }
 
+  /// The cut to give way to may have lost to one that a later part has applied.
+  @Test func `whether to give way is said by the last part that has judged packs`() {
+    var giving = outcome(["a"])
+    let dot = Dot(device: DeviceID(rawValue: 7), sequence: 3)
+    giving.cutOff = Cut(dot: dot, context: VersionVector([dot]), members: [dot.device], line: [dot])
+    var parts = SyncParts()
+    parts.add(judged: giving)
+    #expect(parts.cutOff == giving.cutOff && parts.cutOff != nil)
+    parts.add(outcome(["b"]))
+    #expect(parts.cutOff == giving.cutOff)
+    parts.add(judged: outcome(["c"]))
+    #expect(parts.cutOff == nil)
+    #expect(told(parts) == ["t/a", "t/b", "t/c"])
+  }
+
   /// A snapshot of others may say that it has any number of them.
   @Test func `more deltas than can be counted are as many as can be`() {
     var parts = SyncParts(SyncOutcome())

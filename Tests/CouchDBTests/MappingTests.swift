@@ -1,6 +1,6 @@
 import Cairn
 import CairnDisk
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import CairnCouchDB
@@ -145,13 +145,13 @@ import Testing
     _ = try database.write(JSONText(Array(all[0].utf8)), leaves: [])
     let document = try #require(try database.document("d"))
     let known = Set(all)
-    let isDone = Lock(false)
+    let isDone = Flag()
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
         do {
           for text in all { _ = try database.write(JSONText(Array(text.utf8)), leaves: []) }
         } catch { Issue.record(error) }
-        isDone.withLock { $0 = true }
+        isDone.raise()
       }
       group.addTask {
         do {
@@ -161,7 +161,7 @@ import Testing
               Issue.record("\(json.prefix(80))")
               return
             }
-          } while !isDone.withLock({ $0 })
+          } while !isDone.isUp
         } catch { Issue.record(error) }
       }
     }

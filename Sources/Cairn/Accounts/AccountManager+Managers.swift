@@ -49,12 +49,17 @@ extension AccountManager {
   public var localManager: DatastoreManager {
     state.withLock { state in
       if let known = state.local, !known.isShutDown { return known }
-      let manager = DatastoreManager(
-        root: directory + "/" + FileName.localRoot, account: nil, folder: nil, options: options,
-        machine: machine)
+      let manager = localManager(at: localRoot)
       state.local = manager
       return manager
     }
+  }
+
+  var localRoot: String { directory + "/" + FileName.localRoot }
+
+  /// A new one of a root, which exchanges nothing.
+  func localManager(at root: String) -> DatastoreManager {
+    DatastoreManager(root: root, account: nil, folder: nil, options: options, machine: machine)
   }
 
   /// Opens the datastore `default` of an account, creating it if it is not there.

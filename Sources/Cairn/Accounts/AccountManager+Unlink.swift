@@ -51,6 +51,7 @@ extension AccountManager {
   private func removeFiles(of id: UInt64) throws(CairnError) -> Bool {
     try credentialStore.removeCredentials(for: FileName.hex(id))
     let root = root(id)
+    try tellOrigin(of: root)
     do throws(DiskError) {
       guard try machine.disk.info(root) != nil else { return true }
       for entry in try machine.disk.list(root) where entry.info.kind == .directory {
@@ -71,6 +72,30 @@ extension AccountManager {
     } catch {
       if error.reason == .locked { return false }
       throw CairnError(error)
+    }
+  }
+
+  /// Local datastores that have become the account's go with it. Where they came from may not have
+  /// been told, and would take them back once nothing says any more that they were moved.
+  private func tellOrigin(of root: String) throws(CairnError) {
+    guard let journal = try migration(in: root), journal.isTarget, journal.isInstalled
+    else { return }
+    // The app's directory may have moved since.
+    for origin in [journal.other, localRoot] {
+      guard try migration(in: origin)?.token == journal.token else { continue }
+      var locks = MigrationLocks(machine: machine)
+      defer { locks.release() }
+      try locks.take(origin)
+      try locks.take(root)
+      try localManager(at: origin).settleMigration(target: localManager(at: root), &locks)
+    }
+  }
+
+  /// What MIGRATION says. One that is damaged says nothing, and keeps no account from going.
+  private func migration(in root: String) throws(CairnError) -> MigrationJournal? {
+    do throws(CairnError) { return try MigrationJournal.read(root, disk: machine.disk) } catch {
+      if error.code == .corrupt || error.code == .needsNewerVersion { return nil }
+      throw error
     }
   }
 

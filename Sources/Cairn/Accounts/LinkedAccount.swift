@@ -96,8 +96,9 @@ public final class LinkedAccount: Sendable {
   /// (one that was made with the account's root), by the next start. Unlinking twice does nothing.
   /// The credential store is called, and must not ask the account manager anything.
   ///
-  /// - Throws: errors of the disk. The account is linked still if `isLinked` says so, otherwise
-  ///   only files are left, which the next start removes.
+  /// - Throws: errors of the disk; `retryLater` if another process moves datastores just now. The
+  ///   account is linked still if `isLinked` says so, otherwise only files are left, which the next
+  ///   start removes.
   public func unlink() throws(CairnError) { try accountManager.unlink(self) }
 
   // Told by the account manager.

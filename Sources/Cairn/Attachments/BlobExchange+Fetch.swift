@@ -89,30 +89,27 @@ extension BlobExchange {
         known = try await list()
         (isListed, problems) = (true, [])
       }
-      for copy in copiesToTry(reference, known ?? [:]) {
+      let copies = copiesToTry(reference, known ?? [:])
+      for copy in copies {
         do throws(CairnError) {
           switch try await take(reference, copy, job) {
           case .whole: return
+          case .unread(let error): failure = error
           case .short: problems.append("\(copy.entry.name) is not wholly there yet")
           case .damaged:
             isDamaged = true
             problems.append("\(copy.entry.name) is damaged")
           }
         } catch {
-          // Another device may have written one that can be had.
-          guard Exchange.mayBeOfOne(error) || error.code == .readOnly else { throw error }
-          memory.withLock { Retry.fail(copy.entry, in: &$0.refused) }
-          // But not from a server that is busy; if only this one is locked, the next try begins
-          // with another one.
-          if error.code == .retryLater { throw error }
+          try noteRefused(copy, of: copies, error)
           failure = error
         }
       }
       // A copy may have gone since it was listed, and another one come.
-      if failure != nil || isDamaged || !problems.isEmpty && isListed { break }
+      if failure != nil || isDamaged || wasListed || !problems.isEmpty && isListed { break }
     }
     if let failure { throw failure }
-    if problems.isEmpty, try await takeOlder(reference, job) { return }
+    if problems.isEmpty, try await takeOlder(reference, job, wasListed) { return }
     let id = AttachmentID(reference).description
     if problems.isEmpty {
       throw CairnError(
@@ -123,6 +120,29 @@ extension BlobExchange {
       .corrupt, "attachment \(id) can't be fetched: \(problems.joined(separator: "; ")). A device "
         + "that has it writes it again when its folder is repaired", file: directory, id: id)
   }
+
+  /// A copy was not given. Throws the error unless another copy is worth a try.
+  private func noteRefused(
+    _ copy: Copy, of copies: [Copy], _ error: CairnError
+  ) throws(CairnError) {
+    if error.code == .diskSpace {
+      // Here, whichever copy it is: each round would fetch as much again, and for nothing.
+      memory.withLock { memory in
+        for copy in copies {
+          Retry.fail(copy.entry, in: &memory.refused, most: BlobExchange.fullRoundsMax)
+        }
+      }
+    }
+    // Another device may have written one that can be had.
+    guard Exchange.mayBeOfOne(error) || error.code == .readOnly else { throw error }
+    memory.withLock { Retry.fail(copy.entry, in: &$0.refused) }
+    // But not from a server that is busy; if only this one is locked, the next try begins with
+    // another one.
+    if error.code == .retryLater { throw error }
+  }
+
+  /// The most rounds from one try to the next of a content for which there is no room.
+  private static let fullRoundsMax = 16
 
   /// Copies that are there, those last that were of no use before.
   private func copiesToTry(
@@ -138,17 +158,28 @@ extension BlobExchange {
 
   /// From what was deleted before, if that is still there.
   private func takeOlder(
-    _ reference: BlobReference, _ job: TransferJob
+    _ reference: BlobReference, _ job: TransferJob, _ wasListed: Bool
   ) async throws(CairnError) -> Bool {
+    var failure: CairnError?
     for directory in older {
-      for entry in try await folder.list(directory)
-      where entry.isPresent && entry.size == reference.length {
-        guard let (device, hash) = FileName.publishedBlob(entry.name), hash == reference.hash
-        else { continue }
-        let copy = Copy(device: device, entry: entry)
-        if try await take(reference, copy, job, in: directory) == .whole { return true }
+      let known = wasListed ? memory.withLock { $0.older[directory] } : nil
+      var listing = known ?? [:]
+      if known == nil { listing = try await list(directory) }
+      let copies = copiesToTry(reference, listing)
+      for copy in copies {
+        do throws(CairnError) {
+          switch try await take(reference, copy, job, in: directory) {
+          case .whole: return true
+          case .unread(let error): failure = error
+          case .short, .damaged: break
+          }
+        } catch {
+          try noteRefused(copy, of: copies, error)
+          failure = error
+        }
       }
     }
+    if let failure { throw failure }
     return false
   }
 
@@ -161,11 +192,12 @@ extension BlobExchange {
     while true {
       try checkOpen()
       let part = try BlobPart(home, reference)
-      let isResumed = part.count > 0
+      let before = part.count
       let verdict = try await take(
         part, path: (place ?? directory) + "/" + copy.entry.name, size: copy.entry.size, job)
       attempts += 1
-      if verdict == .damaged, isResumed, attempts == 1 { continue }
+      if verdict == .damaged, before > 0, attempts == 1 { continue }
+      let isStuck = part.count == before
       memory.withLock { memory in
         switch verdict {
         case .damaged:
@@ -175,7 +207,10 @@ extension BlobExchange {
           retry.fail()
           memory.refused[copy.entry.name] = retry
         case .whole: memory.refused[copy.entry.name] = nil
-        case .short: break
+        case .short where !isStuck: break
+        case .short, .unread:
+          // What comes behind it must not wait for it in every round; it may soon be there.
+          Retry.fail(copy.entry, in: &memory.refused, most: Retry.lockedRoundsMax)
         }
       }
       return verdict
@@ -207,9 +242,13 @@ extension BlobExchange {
         }
       }
     } catch {
-      guard let failure else { throw error }
+      guard let failure else {
+        if !Exchange.mayBeOfOne(error), BlobExchange.isOfOne(error) { return .unread(error) }
+        throw error
+      }
+      // Commits need what room there is; nothing else would ever give it back.
+      if failure.code == .corrupt || failure.code == .diskSpace { part.forget() }
       guard failure.code == .corrupt else { throw failure }
-      part.forget()
       return .damaged
     }
     try checkOpen()
@@ -268,7 +307,9 @@ extension BlobExchange {
   ) async throws(CairnError) {
     let wanted = wanted(here, &report)
     // Asked once a round.
-    let there = Set(wanted.filter { canBeHad($0, listing) })
+    var there = Set(wanted.filter { canBeHad($0, listing) })
+    let absent = wanted.filter { BlobExchange.copies(of: $0, in: listing).isEmpty }
+    there.formUnion(try await findOlder(absent, &report))
     planFetch(wanted.filter(there.contains))
     var (missing, refusals) = (0, 0)
     var bytes: UInt64 = 0
@@ -300,6 +341,39 @@ extension BlobExchange {
     }
     report.missingAttachments += missing
     noteWanted(wanted.count, missing, report.fetchedAttachments)
+  }
+
+  /// Those of the contents that the folder has only where a datastore of this id was deleted: they
+  /// go from there before long.
+  private func findOlder(
+    _ wanted: [BlobReference], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Set<BlobReference> {
+    var found: Set<BlobReference> = []
+    let hashes = Set(wanted.map(\.hash))
+    memory.withLock { $0.older = [:] }
+    for directory in older where found.count < wanted.count {
+      var listing: [ContentHash: [Copy]] = [:]
+      report.requests += 1
+      do throws(CairnError) {
+        for (hash, copies) in try await list(directory) where hashes.contains(hash) {
+          listing[hash] = copies
+        }
+      } catch {
+        guard Exchange.mayBeOfOne(error) || BlobExchange.isOfOne(error) || error.code == .readOnly
+        else { throw error }
+        // That keeps nothing from coming that is where it belongs, unless the folder gives no
+        // listing at all.
+        report.requests += 1
+        _ = try await list()
+        report.problems.append(ExchangeReport.Problem(name: directory, reason: error.message))
+      }
+      let known = listing
+      memory.withLock { $0.older[directory] = known }
+      for reference in wanted where !found.contains(reference) && canBeHad(reference, known) {
+        found.insert(reference)
+      }
+    }
+    return found
   }
 
   /// Whether an error is not about one file only. `refusals` counts what was refused in a row: each

@@ -61,8 +61,11 @@ extension BlobExchange {
     guard mustLook || isCollecting || audit != nil else { return AttachmentCollection() }
     let listing = try await listing(&report)
     memory.withLock { ($0.mustLook, $0.owesLook) = (false, false) }
-    // Without any content anywhere there is nothing to be done about one.
-    if isEmpty, listing.isEmpty { return AttachmentCollection() }
+    // Without any content anywhere there is nothing to be done about one. What was deleted before
+    // may have some, though.
+    if isEmpty, listing.isEmpty, older.isEmpty || memory.withLock({ $0.isScanned }) {
+      return AttachmentCollection()
+    }
     var isScanned = isCollecting
     if !isCollecting, !memory.withLock({ $0.isScanned }) {
       try scan()

@@ -50,6 +50,8 @@ final class BlobExchange: Sendable {
   struct Memory {
     /// What the folder had when it was last listed; nil: it never was.
     var listing: [ContentHash: [Copy]]?
+    /// Copies of what is wanted in the older directories, as this round has found them.
+    var older: [String: [ContentHash: [Copy]]] = [:]
     /// It was listed in this round.
     var isFresh = false
     /// The next round has a reason to list it.
@@ -143,6 +145,15 @@ final class BlobExchange: Sendable {
   }
 
   func list() async throws(CairnError) -> [ContentHash: [Copy]] {
+    let found = try await list(directory)
+    memory.withLock { memory in
+      (memory.listing, memory.isFresh, memory.quiet) = (found, true, 0)
+    }
+    return found
+  }
+
+  /// The copies in a directory of the folder.
+  func list(_ directory: String) async throws(CairnError) -> [ContentHash: [Copy]] {
     var listing: [ContentHash: [Copy]] = [:]
     for entry in try await folder.list(directory) {
       guard let (device, hash) = FileName.publishedBlob(entry.name) else { continue }
@@ -151,11 +162,7 @@ final class BlobExchange: Sendable {
     let own = store.device.rawValue
     func rank(_ copy: Copy) -> (Int, UInt64) { (copy.device == own ? 0 : 1, copy.device) }
     for hash in listing.keys { listing[hash]?.sort { rank($0) < rank($1) } }
-    let found = listing
-    memory.withLock { memory in
-      (memory.listing, memory.isFresh, memory.quiet) = (found, true, 0)
-    }
-    return found
+    return listing
   }
 
   // MARK: what records refer to

@@ -6,10 +6,12 @@ internal import Synchronization
 /// A content that is being fetched: what has come so far stays when the fetch is interrupted, and
 /// is gone on with. It gets its name only if length and hash are right.
 final class BlobPart: Sendable {
-  enum Verdict: Sendable {
+  enum Verdict: Equatable, Sendable {
     case whole
     /// There is more to come.
     case short
+    /// The folder does not give this file.
+    case unread(CairnError)
     /// It is something else; nothing of it is kept.
     case damaged
   }

@@ -307,7 +307,7 @@ extension CatalogueExchange {
       return true
     }
     try installation.update { file in
-      file.others[file.installation] = InstallationFile.Other(version: entry.version, file: found)
+      // It is read below like anybody's: what it deletes may have to wait for consent.
       file.installation = 0
       file.confirmedNonce = 0
       (file.own.revision, file.own.nonce) = (0, 0)

@@ -14,9 +14,10 @@ internal import CairnStore
 /// | `:map.originals` | the same, if there is anything | the fields as they were |
 /// | `:map.homes` | each object that has a record | `route`, `table`, `record` if not of its id |
 /// | `:map.links` | each link | `table`, `object`; `route`, `record`, `detached` |
+/// | `:map.unread` | each record that could not be read | `route`, `table`, `record` |
 ///
 /// A change names its object (`table`, `object`) and its record (`recordTable`, `record`). Links
-/// and homes are named by the hash of table and object.
+/// and homes are named by the hash of table and object, unread records by that of all they say.
 extension MappingBook {
   enum Place {
     static let state = ":map.state"
@@ -26,6 +27,7 @@ extension MappingBook {
     static let originals = ":map.originals"
     static let links = ":map.links"
     static let homes = ":map.homes"
+    static let unread = ":map.unread"
     /// In a datastore that syncs: by installation, the sets that were committed last.
     static let sent = ":map.sent"
   }
@@ -56,6 +58,12 @@ extension MappingBook {
           route: fields.text("route"), record: fields.text("record").map { RecordID($0) },
           isDetached: fields.integer("detached") != 0),
         of: RowKey(table: table, id: RecordID(object)))
+    }
+    for (name, fields) in try MappingBook.all(Place.unread, store) {
+      guard let route = fields.text("route"), let table = fields.text("table"),
+        let record = fields.text("record")
+      else { throw MappingBook.unreadable(Place.unread, name) }
+      load(unread: RecordPlace(route: route, table: table, record: RecordID(record)))
     }
     guard state != nil || followed.isEmpty && outbox.batches.isEmpty && links.isEmpty else {
       throw MappingBook.unreadable(Place.state, MappingBook.stateRecord)
@@ -175,7 +183,23 @@ extension MappingBook {
       try MappingBook.put(
         place?.fields(key), Place.homes, MappingBook.linkName(key), store)
     }
+    try storeUnread(in: store)
     noteStored()
+  }
+
+  private func storeUnread(in store: Store) throws(StoreError) {
+    // None of the three has a space.
+    let texts = changedUnread.map { place in
+      (place: place, text: "\(place.route) \(place.table) \(place.record)")
+    }
+    for (place, text) in texts.sorted(by: { $0.text < $1.text }) {
+      let fields: ObjectFields = [
+        "route": .string(place.route), "table": .string(place.table),
+        "record": .string(place.record.description),
+      ]
+      try MappingBook.put(
+        unread.contains(place) ? fields : nil, Place.unread, MappingBook.hashName(text), store)
+    }
   }
 
   static func home(of key: RowKey, in store: Store) throws(CairnError) -> RecordPlace? {
@@ -196,7 +220,11 @@ extension MappingBook {
   private static func linkName(_ key: RowKey) -> RecordName {
     // "notes" and "old/1" are not "notes/old" and "1"; no name has a space.
     let between = key.table.contains("/") ? " " : "/"
-    let hash = XXH3.hash128(Array("\(key.table)\(between)\(key.id)".utf8))
+    return hashName("\(key.table)\(between)\(key.id)")
+  }
+
+  private static func hashName(_ text: String) -> RecordName {
+    let hash = XXH3.hash128(Array(text.utf8))
     return .packed(UInt64(truncatingIfNeeded: hash >> 64), UInt64(truncatingIfNeeded: hash))
   }
 

@@ -45,6 +45,9 @@ struct MappingBook: Sendable {
   /// Where records of objects are, as far as storage does not have it yet. There is one for each
   /// object that syncs, so they are read when they are needed.
   private(set) var homes: [RowKey: RecordPlace?] = [:]
+  /// Records that are there and could not become objects, or what objects are.
+  private(set) var unread: Set<RecordPlace> = []
+  private(set) var changedUnread: Set<RecordPlace> = []
 
   subscript(link key: RowKey) -> Link? {
     get { links[key] }
@@ -66,11 +69,20 @@ struct MappingBook: Sendable {
     changedLinks = []
     changedRoutes = []
     homes = [:]
+    changedUnread = []
     hasChangedState = false
   }
 
   mutating func note(home place: RecordPlace?, of key: RowKey) {
     homes.updateValue(place, forKey: key)
+  }
+
+  mutating func load(unread place: RecordPlace) { unread.insert(place) }
+
+  mutating func note(_ place: RecordPlace, isUnread: Bool) {
+    if unread.contains(place) == isUnread { return }
+    if isUnread { unread.insert(place) } else { unread.remove(place) }
+    changedUnread.insert(place)
   }
 
   mutating func note(_ vector: VersionVector, followedOn route: String) {

@@ -27,6 +27,8 @@ public struct ObjectMapping: Sendable {
     @Sendable (ObjectFields, ObjectFields?, ObjectPlace) throws(CairnError) -> ObjectFields?
   let prepare: @Sendable (Datastore) throws(CairnError) -> Void
   let resolve: MergeHandler?
+  /// Whether objects and records have the same fields.
+  private(set) var isSynced = false
 
   /// Objects that stay on this device: durable like all others, and never in anything that is
   /// published.
@@ -52,13 +54,15 @@ public struct ObjectMapping: Sendable {
       ObjectMapping.mainRoute
     }
   ) -> ObjectMapping {
-    ObjectMapping(
+    var mapping = ObjectMapping(
       object, as: Object.self,
       map: { object, _ throws(CairnError) in
         guard let name = try route(object) else { return nil }
         return MappedRecord(object, route: name)
       },
       update: { object, record, _ throws(CairnError) in object = record }, merge: merge)
+    mapping.isSynced = true
+    return mapping
   }
 
   /// Objects whose records have another shape.
@@ -153,11 +157,11 @@ public enum MappingPass: Hashable, Sendable {
 ///
 /// When an object store is opened with another tag than the last time, and the first time, all
 /// objects that sync are enumerated once, with the info, and what differs from their records is
-/// queued; records that are no objects yet get another chance to become some. For a mapping that
-/// is new its own objects and records are looked at. Where object and record both have a value of a
-/// field and nothing is pending of it, a record that changed since is what counts; a field that a
-/// record does not have gets the object's value. With the same tag a mapping that was changed shows
-/// with the next change of each object.
+/// queued; records that are no objects yet, or that could not be read, get another chance. For a
+/// mapping that is new its own objects and records are looked at. Where object and record both have
+/// a value of a field and nothing is pending of it, a record that changed since is what counts; a
+/// field that only one of the two has gets its value in the other, if that can hold it. With the
+/// same tag a mapping that was changed shows with the next change of each object.
 public struct MappingVersion: Hashable, Sendable {
   /// Any text; only whether it is the same counts.
   public var tag: String

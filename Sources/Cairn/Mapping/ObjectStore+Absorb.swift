@@ -41,8 +41,16 @@ extension ObjectStore {
       isNews: isNews, key: key, mapping: mapping, place: place,
       remote: try self.record(route, place.table, record), object: try fields(key),
       queued: book.outbox.queued(key, place))
+    let isMerge = try meet(&meeting, &sets, &changes)
+    book.note(place, isUnread: false)
+    return isMerge
+  }
+
+  private func meet(
+    _ meeting: inout Meeting, _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
+  ) throws(CairnError) -> Bool {
     guard let remote = meeting.remote else { return try absorbDelete(meeting, &sets, &changes) }
-    if let delete = book.outbox.delete(of: place) {
+    if let delete = book.outbox.delete(of: meeting.place) {
       return try restore(meeting, remote, delete, &sets, &changes)
     }
     guard let object = meeting.object else {
@@ -50,7 +58,9 @@ extension ObjectStore {
       return false
     }
     // One that stays here by its mapping has nothing to do with a record of the same id.
-    guard let shaped = try shape(key, object), try adopts(&meeting, shaped) else { return false }
+    guard let shaped = try shape(meeting.key, object), try adopts(&meeting, shaped) else {
+      return false
+    }
     return try merge(meeting, remote, shaped, &sets, &changes)
   }
 

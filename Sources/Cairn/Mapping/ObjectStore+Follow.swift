@@ -48,7 +48,8 @@ extension ObjectStore {
   }
 
   /// After the first look at a route: of tables that were not mapped the last time nobody has
-  /// followed the records. A new version of the mappings looks at those that are no objects.
+  /// followed the records. A new version of the mappings looks at those that are no objects, and at
+  /// those that the version before could not read.
   func catchUp(_ route: String, _ report: inout ObjectReport) throws(CairnError) {
     guard let remote = remotes[route], let following = book.followed[route] else { return }
     var addresses: [RowKey] = []
@@ -63,10 +64,15 @@ extension ObjectStore {
           guard let key = book.object(place, tables) else { continue }
           if try fields(key) == nil { addresses.append(address) }
         }
+        // Those that have gone since are among them.
+        for place in book.unread where place.route == route && place.table == tables.recordTable {
+          addresses.append(RowKey(table: place.table, id: place.record))
+        }
       }
     }
     if addresses.isEmpty { return }
-    try take(addresses.sorted(), isNews: false, route, through: following.vector, &report)
+    let once = Set(addresses).sorted()
+    try take(once, isNews: false, route, through: following.vector, &report)
   }
 
   /// What the objects and the queue go by must outlast a power cut, whatever the durability of the
@@ -174,6 +180,7 @@ extension ObjectStore {
       let key = book.object(MappingBook.Address(route: route, record: address.id), tables),
       book[link: key]?.isDetached != true
     else { return }
+    let place = RecordPlace(route: route, table: address.table, record: address.id)
     let wasThere = try fields(key) != nil
     do throws(CairnError) {
       let isMerge = try absorb(
@@ -182,14 +189,12 @@ extension ObjectStore {
     } catch {
       // It has changed nothing then: the mapping is asked before anything is.
       guard error.code == .badType || error.code == .illegalArgument else { throw error }
+      book.note(place, isUnread: true)
       report.unreadable.append(
         ObjectReport.Unreadable(
           route: route, table: address.table, record: address.id, error: error))
     }
-    if wasThere {
-      let place = RecordPlace(route: route, table: address.table, record: address.id)
-      try followOther(key, than: place, &sets, &report)
-    }
+    if wasThere { try followOther(key, than: place, &sets, &report) }
   }
 
   /// After an object may have gone with its record: it stood before one of its id on another route.

@@ -41,6 +41,17 @@ extension ObjectStore {
     return seen
   }
 
+  /// Whether a record that is there is one which an object that is to be inserted knows nothing of.
+  func isUnmet(_ target: OutboxBook.Target, isNew: Bool) throws(CairnError) -> Bool {
+    let queued = book.outbox.queued(target.object, target.place)
+    // A merge with the record would have made an update of it.
+    if queued.contains(where: { $0.kind == .insert }) { return true }
+    guard isNew, let remote = remotes[target.route], isBehind(target.route, remote),
+      book.outbox.delete(of: target.place) == nil
+    else { return false }
+    return try home(target.object) == nil
+  }
+
   /// Whether there may be something in a datastore that the objects have not followed.
   private func isBehind(_ route: String, _ remote: Datastore) -> Bool {
     remote.unsyncedChangesSize > 0 || book.followed[route]?.vector != remote.store.vector

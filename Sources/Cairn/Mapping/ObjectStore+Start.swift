@@ -135,21 +135,72 @@ extension ObjectStore {
     for route in try routes(of: key, table) where route != shaped?.route && remotes[route] != nil {
       try save(nil, key, table, route, &sets, changed: [])
     }
-    guard let shaped else { return }
+    guard var shaped else { return }
     let place = RecordPlace(
       route: shaped.route, table: table, record: book.place(key).record)
     let base = try record(place.route, table, place.record)
+    // The object could not follow it: what that says is older.
+    if base != nil, book.unread.contains(place) { return }
     let queued = book.outbox.queued(key, place)
-    // What is pending is so anyway. What only reads otherwise, as a float, is no difference.
-    let changed = shaped.known.subtracting(Set(queued.flatMap(\.fields))).filter { field in
-      let shown = base?[field].map { shaped.form.shown($0, field) }
-      return !shaped.isSame(field, shown, shaped.fields[field])
-    }
+    // What is pending is so anyway.
+    let pending = Set(queued.flatMap(\.fields))
+    if let base { shaped = try takeUnsaid(key, object, shaped, base, but: pending, pass) }
+    let changed = differences(shaped, base ?? [:]).subtracting(pending)
     let isNew = base == nil && !queued.contains { $0.kind == .insert }
     if isNew || !changed.isEmpty {
       let written = isNew ? Set(shaped.fields.keys) : changed
       sets.makeRoom(for: written.map { shaped.fields[$0] }, upTo: partMax)
     }
     try save(shaped, key, table, shaped.route, &sets, changed: changed)
+  }
+
+  /// Fields that an object says otherwise than its record. What only reads otherwise, as a float,
+  /// is no difference.
+  private func differences(_ shaped: ShapedObject, _ record: ObjectFields) -> Set<String> {
+    shaped.known.filter { field in
+      let shown = record[field].map { shaped.form.shown($0, field) }
+      return !shaped.isSame(field, shown, shaped.fields[field])
+    }
+  }
+
+  /// Fields of the record that the object never had, as the version of the app before did not know
+  /// them, are the record's. Returns what the record is to be after the object has taken them.
+  private func takeUnsaid(
+    _ key: RowKey, _ object: ObjectFields, _ shaped: ShapedObject, _ base: ObjectFields,
+    but pending: Set<String>, _ pass: MappingPass
+  ) throws(CairnError) -> ShapedObject {
+    guard let mapping = mappings[key.table] else { return shaped }
+    let unsaid = differences(shaped, base).subtracting(pending).filter { field in
+      // A model may have a value for what it does not find.
+      let isAbsent = shaped.fields[field] == nil || mapping.isSynced && object[field] == nil
+      return base[field] != nil && isAbsent
+    }
+    if unsaid.isEmpty { return shaped }
+    var said = shaped.fields
+    for field in unsaid { said[field] = base[field] }
+    var rest = shaped
+    rest.known.subtract(unsaid)
+    let fields: ObjectFields
+    let after: ShapedObject
+    do throws(CairnError) {
+      guard let taken = try mapping.absorb(said, object, book.place(key)),
+        var shapedAfter = try shape(key, taken, pass)
+      else { return rest }
+      // It stays where its record is until it changes.
+      shapedAfter.route = shaped.route
+      (fields, after) = (taken, shapedAfter)
+    } catch {
+      guard error.code == .badType || error.code == .illegalArgument else { throw error }
+      return rest
+    }
+    // What this version does not share goes from the record.
+    if unsaid.isSubset(of: differences(after, base)) { return shaped }
+    let changed = ObjectFields.differences(object, fields).sorted()
+    if changed.isEmpty { return after }
+    try wrapped { () throws(StoreError) in
+      try local.store.update(
+        table: key.table, id: key.id.name, changed.map { ($0, fields[$0]) })
+    }
+    return after
   }
 }

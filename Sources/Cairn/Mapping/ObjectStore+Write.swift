@@ -113,7 +113,8 @@ extension ObjectStore {
     let changed =
       old?.route == new.route
       ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
-    try save(new, key, table, new.route, &sets, changed: changed, from: earlier)
+    try save(
+      new, key, table, new.route, &sets, changed: changed, from: earlier, isNew: before == nil)
     return MappingBook.Address(route: new.route, record: book.place(key).record)
   }
 
@@ -129,10 +130,11 @@ extension ObjectStore {
   }
 
   /// Queues a record that is to be as given, or to go. `earlier`: the object that it was until now,
-  /// if that followed it.
+  /// if that followed it. `isNew`: there was no object until now.
   func save(
     _ new: ShapedObject?, _ key: RowKey, _ table: String, _ route: String,
-    _ sets: inout BatchNames, changed: Set<String>, from earlier: EarlierObject? = nil
+    _ sets: inout BatchNames, changed: Set<String>, from earlier: EarlierObject? = nil,
+    isNew: Bool = false
   ) throws(CairnError) {
     _ = try remote(route, for: key)
     if let doubt = doubts[route] { throw doubt }
@@ -141,6 +143,8 @@ extension ObjectStore {
       object: key, route: route, table: table, record: record,
       base: try self.record(route, table, record))
     target.seen = try seen(target, by: earlier)
+    // Such a record is merged with the insert, as if it came later.
+    if new != nil, try isUnmet(target, isNew: isNew) { (target.base, target.seen) = (nil, nil) }
     let batch = sets.number(route, &book.outbox)
     if let new {
       book.outbox.save(target, changed, now: new, in: batch)

@@ -60,6 +60,8 @@ extension OutboxBook {
     let queued = queued(target)
     if queued.contains(where: { $0.kind == .delete }) { return }
     for entry in queued { remove(entry) }
+    // A record that came meanwhile, and that the object was not merged with, is another device's.
+    if queued.contains(where: { $0.kind == .insert }) { return }
     guard target.base != nil, let was = target.was else { return }
     add(
       .delete, target.object, table: target.table, target.record, fields: [], originals: was,

@@ -263,7 +263,9 @@ extension DatastoreManager {
       if found.isInstalled { try MigrationJournal.remove(other, disk: machine.disk) }
       return true
     }
-    guard isAnyThere || target != nil else {
+    // Its root was removed, as that of an account that was unlinked: nobody completes it any more.
+    let isGone = try journal.origin(machine.disk) == .gone
+    guard isAnyThere || target != nil || isGone else {
       throw CairnError(
         .notFound,
         "the datastores in \(root) were being moved to \(journal.other), which is not there any "

@@ -78,7 +78,7 @@ package struct MigrationJournal: Equatable, Sendable {
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "a MIGRATION file") }
   }
 
-  /// What became of the root that datastores were moved from.
+  /// What became of the other root: which datastores were moved from, or were to be moved to.
   enum Origin {
     case there
     /// What is around it is there, and it is not: nobody will use it.

@@ -1,0 +1,168 @@
+import Cairn
+import TestSupport
+import Testing
+
+/// What a version of the app did not know of records, or could not read, when the next one is
+/// opened: its objects never said anything about that.
+@Suite struct MappingUnknownTests {
+  typealias Note = MappingBench.Note
+
+  /// Notes as an earlier version of the app had them.
+  struct OldNote: TableModel {
+    static let table = "notes"
+    static let rules = Note.rules
+
+    var text: String
+    var stars = 0
+    var best: Int?
+    var tags: [String] = []
+  }
+
+  struct Plain: TableModel {
+    static let table = "notes"
+
+    var text: String
+  }
+
+  /// Has a level also where there is none.
+  struct Leveled: TableModel, Equatable {
+    static let table = "notes"
+
+    var text: String
+    var level = 1
+
+    init(text: String, level: Int) { (self.text, self.level) = (text, level) }
+
+    init(from decoder: any Decoder) throws {
+      let fields = try decoder.container(keyedBy: CodingKeys.self)
+      text = try fields.decode(String.self, forKey: .text)
+      level = try fields.decodeIfPresent(Int.self, forKey: .level) ?? 1
+    }
+  }
+
+  @Test func `a new version of the mappings removes no field that the old one did not know`()
+    async throws
+  {
+    let bench = MappingBench()
+    var a = try await bench.open("a", [.synced(OldNote.self)])
+    let b = try await bench.open("b")
+    try await a.insert(Note(text: "x", stars: 2), "n")
+    #expect(try await bench.settle([a, b]))
+    try await b.update("n") { $0.place = "of b" }
+    #expect(try await bench.settle([a, b]))
+    #expect(try a.note("n") == Note(text: "x", stars: 2), "it has not followed the place")
+    try await a.close()
+    a = try await bench.open("a", version: MappingVersion("2"))
+    #expect(try await a.queue() == [])
+    #expect(try a.note("n") == Note(text: "x", stars: 2, place: "of b"))
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] {
+      #expect(try device.note("n") == Note(text: "x", stars: 2, place: "of b"))
+      #expect(try device.record("n")?["place"] == "of b")
+    }
+  }
+
+  @Test func `what is pending when a new version is opened stays, beside what the record knows`()
+    async throws
+  {
+    let bench = MappingBench()
+    var a = try await bench.open("a", [.synced(OldNote.self)])
+    let b = try await bench.open("b")
+    try await a.insert(Note(text: "x"), "n")
+    #expect(try await bench.settle([a, b]))
+    try await b.update("n") { $0.place = "of b" }
+    #expect(try await bench.settle([a, b]))
+    a.store.suspend()
+    try await a.store.write { objects throws(CairnError) in
+      try objects.update(OldNote.self, "n") { $0.text = "of a" }
+    }
+    try await a.close()
+    a = try await bench.open("a", version: MappingVersion("2"))
+    #expect(try await a.queue() == [["n.text"]])
+    #expect(try a.note("n") == Note(text: "of a", place: "of b"))
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] { #expect(try device.note("n") == Note(text: "of a", place: "of b")) }
+  }
+
+  @Test func `a new version of the mappings uploads no default of what the old one did not know`()
+    async throws
+  {
+    let bench = MappingBench()
+    var a = try await bench.open("a", [.synced(Plain.self)])
+    let b = try await bench.open("b", [.synced(Leveled.self)])
+    try await a.store.write { objects throws(CairnError) in
+      try objects.insert(Plain(text: "x"), id: "n")
+    }
+    #expect(try await bench.settle([a, b]))
+    try await b.store.write { objects throws(CairnError) in
+      try objects.update(Leveled.self, "n") { $0.level = 5 }
+    }
+    #expect(try await bench.settle([a, b]))
+    #expect(try a.record("n") == ["text": "x", "level": 5])
+    try await a.close()
+    a = try await bench.open("a", [.synced(Leveled.self)], version: MappingVersion("2"))
+    #expect(try await a.queue() == [])
+    #expect(try a.store.objects(Leveled.self).get("n") == Leveled(text: "x", level: 5))
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.store.objects(Leveled.self).get("n") == Leveled(text: "x", level: 5))
+  }
+
+  @Test func `what a new version does not share any more goes from the records, not from objects`()
+    async throws
+  {
+    let bench = MappingBench()
+    var a = try await bench.open("a")
+    try await a.insert(Note(text: "x", place: "home"), "n")
+    _ = try await a.exchange()
+    try await a.close()
+    let keeping = ObjectMapping(
+      Note.self, as: Note.self,
+      map: { note, _ in
+        var shared = note
+        shared.place = nil
+        return MappedRecord(shared)
+      },
+      update: { note, shared, _ in
+        let place = note?.place
+        note = shared
+        note?.place = place
+      })
+    a = try await bench.open("a", [keeping], version: MappingVersion("2"))
+    #expect(try await a.queue() == [["n.place"]])
+    _ = try await a.exchange()
+    #expect(try a.record("n") == ["text": "x", "stars": 0])
+    #expect(try a.note("n") == Note(text: "x", place: "home"))
+  }
+
+  @Test func `a record that could not be read is left alone until it can be, and counts then`()
+    async throws
+  {
+    let bench = MappingBench()
+    var device = try await bench.open("a")
+    try await device.insert(Note(text: "x"), "n")
+    _ = try await device.exchange()
+    // As a version that has something else there.
+    try device.main.table("notes")["n"].update(["text": "y", "place": 5])
+    try device.main.sync()
+    #expect(try await device.store.sync().unreadable.map(\.record) == ["n"])
+    #expect(try device.note("n") == Note(text: "x"))
+    try await device.close()
+    device = try await bench.open("a", version: MappingVersion("2"))
+    #expect(try await device.queue() == [])
+    #expect(try await device.store.sync().unreadable.map(\.record) == ["n"])
+    _ = try await device.exchange()
+    #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])
+    #expect(try device.note("n") == Note(text: "x"))
+    try await device.close()
+    let lenient = ObjectMapping(
+      Note.self, as: Plain.self, map: { note, _ in MappedRecord(Plain(text: note.text)) },
+      update: { note, shared, _ in
+        note = note ?? Note(text: "")
+        note?.text = shared.text
+      })
+    device = try await bench.open("a", [lenient], version: MappingVersion("3"))
+    #expect(try await device.queue() == [])
+    #expect(try device.note("n") == Note(text: "y"))
+    #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])
+  }
+}
