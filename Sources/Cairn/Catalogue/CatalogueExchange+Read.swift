@@ -307,7 +307,14 @@ extension CatalogueExchange {
       return true
     }
     try installation.update { file in
-      // It is read below like anybody's: what it deletes may have to wait for consent.
+      let known = file.merged
+      let deletes = found.entries.contains { id, entry in
+        entry.generation > known[id]?.generation ?? 0
+      }
+      // Else it is read below like anybody's: what it deletes may have to wait for consent.
+      if !deletes {
+        file.others[file.installation] = InstallationFile.Other(version: entry.version, file: found)
+      }
       file.installation = 0
       file.confirmedNonce = 0
       (file.own.revision, file.own.nonce) = (0, 0)
