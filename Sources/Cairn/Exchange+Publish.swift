@@ -305,7 +305,7 @@ extension Exchange {
 
   /// Whether there are replaced snapshots for which something may be to be done in this round.
   private func hasSuperseded(_ head: Head, mayRemove: Bool) -> Bool {
-    if head.superseded.isEmpty || mayRemove { return !head.superseded.isEmpty }
+    if mayRemove { return !head.superseded.isEmpty }
     let now = machine.clock.now()
     return head.superseded.contains { $0.time > now - graceMilliseconds }
   }

@@ -17,11 +17,7 @@ struct Recommit {
   private var totals: [FieldName: Delta.Addition] = [:]
   private(set) var conflicts: [SyncOutcome.Conflict] = []
 
-  private struct FieldName: Hashable {
-    var table: String
-    var record: RecordName
-    var field: String
-  }
+  private typealias FieldName = CommonBranch.FieldName
 
   init(isStrange: @escaping (Dot) -> Bool) { self.isStrange = isStrange }
 
@@ -212,12 +208,19 @@ struct Recommit {
   private mutating func report(
     _ value: FieldValue?, _ delta: Delta, _ table: String, _ name: RecordName, _ field: String
   ) {
+    let place = FieldName(table: table, record: name, field: field)
+    conflicts.append(SyncOutcome.Conflict(place, leftOut: value, of: delta))
+  }
+}
+
+extension SyncOutcome.Conflict {
+  /// What is committed once more without something that a delta said.
+  init(_ place: CommonBranch.FieldName, leftOut value: FieldValue?, of delta: Delta) {
     let loser = FieldConflict.Loser(
       value: value, stamp: Stamp(dot: delta.dot, time: delta.time))
-    conflicts.append(
-      SyncOutcome.Conflict(
-        table: table, id: name,
-        conflict: FieldConflict(field: field, visible: nil, losers: [loser])))
+    self.init(
+      table: place.table, id: place.record,
+      conflict: FieldConflict(field: place.field, visible: nil, losers: [loser]))
   }
 }
 

@@ -16,11 +16,7 @@ struct Rehoming {
   /// What counts for the deletes that records were born after.
   private var births: [Birth: Dot] = [:]
 
-  private struct Place: Hashable {
-    var table: String
-    var record: RecordName
-    var field: String
-  }
+  private typealias Place = CommonBranch.FieldName
 
   private struct Birth: Hashable {
     var table: String
@@ -96,22 +92,16 @@ struct Rehoming {
         if let homed = record.register(column.field).homed(edit, rule) {
           edit = homed
         } else {
+          // There is no list that the items could be put into.
           homeless.insert(place)
-          if !edit.newItems.isEmpty { note(.list(edit.newItems), delta, place) }
+          let items = edit.newItems
+          if !items.isEmpty {
+            conflicts.append(SyncOutcome.Conflict(place, leftOut: .list(items), of: delta))
+          }
         }
         new.edits[cell] = edit
       }
     }
-  }
-
-  /// There is no list that the items could be put into.
-  private mutating func note(_ value: FieldValue, _ delta: Delta, _ place: Place) {
-    let loser = FieldConflict.Loser(
-      value: value, stamp: Stamp(dot: delta.dot, time: delta.time))
-    conflicts.append(
-      SyncOutcome.Conflict(
-        table: place.table, id: place.record,
-        conflict: FieldConflict(field: place.field, visible: nil, losers: [loser])))
   }
 }
 

@@ -68,7 +68,7 @@ extension StoreState {
   }
 
   /// The full state of a record that has one.
-  private func state(
+  func state(
     _ number: Int, _ place: TableState.Place
   ) throws(StoreError) -> RecordState? {
     switch place {

@@ -5,23 +5,23 @@ import Testing
 
 /// Edits that name nodes which are not in a list any more.
 struct ListHomingTests {
-  private let root = Dot(device: DeviceID(rawValue: 1), sequence: 1)
-  private let gone = Dot(device: DeviceID(rawValue: 2), sequence: 7)
-  private let new = Stamp(dot: Dot(device: DeviceID(rawValue: 3), sequence: 1), time: 9)
+  let root = Dot(device: DeviceID(rawValue: 1), sequence: 1)
+  let gone = Dot(device: DeviceID(rawValue: 2), sequence: 7)
+  let new = Stamp(dot: Dot(device: DeviceID(rawValue: 3), sequence: 1), time: 9)
 
-  private func ints(_ values: Int64...) -> [FieldValue] { values.map { .int($0) } }
+  func ints(_ values: Int64...) -> [FieldValue] { values.map { .int($0) } }
 
   private func register(_ items: [FieldValue]) -> Register {
     Register(.list(items), stamp: Stamp(dot: root, time: 1))
   }
 
-  private func chain(
+  func chain(
     _ dot: Dot, _ index: UInt32, _ side: ListEdit.Side = .right, _ count: UInt32 = 1
   ) -> ListEdit.Chain {
     ListEdit.Chain(parent: NodeID(dot, index), side: side, count: count)
   }
 
-  private func edit(_ chains: [ListEdit.Chain], _ values: [FieldValue]) -> ListEdit {
+  func edit(_ chains: [ListEdit.Chain], _ values: [FieldValue]) -> ListEdit {
     var edit = ListEdit()
     edit.chains = chains
     edit.inserted = ListItems(values)

@@ -126,19 +126,7 @@ import Testing
   {
     let bench = CatalogueBench()
     bench.options.attachments = .onDemand
-    let (a, b) = (bench.manager("a"), bench.manager("b"))
-    let first = try a.openDefaultDatastore()
-    try first.addPhoto("r", sample(1))
-    try await first.exchange()
-    try first.close()
-    try await a.refresh()
-    let second = try b.openDefaultDatastore()
-    try await second.pullAll()
-    #expect(try second.content(of: "r") == nil)
-    try second.close()
-    try await b.refresh()
-    try a.deleteDatastore("default")
-    for _ in 0..<3 { for manager in [a, b] { try await manager.refresh() } }
+    let (a, b) = try await bench.deletePhoto(hasArrived: false)
     #expect(bench.files("/folder/p-default") == [])
     for manager in [a, b] { #expect(try await manager.refresh().requests == 1) }
     try b.restore(try #require(try b.trashedDatastores().first))
@@ -152,19 +140,7 @@ import Testing
     async throws
   {
     let bench = CatalogueBench()
-    let (a, b) = (bench.manager("a"), bench.manager("b"))
-    let first = try a.openDefaultDatastore()
-    try first.addPhoto("r", sample(1))
-    try await first.exchange()
-    try first.close()
-    try await a.refresh()
-    let second = try b.openDefaultDatastore()
-    try await second.pullAll()
-    #expect(try second.content(of: "r") == sample(1))
-    try second.close()
-    try await b.refresh()
-    try a.deleteDatastore("default")
-    for _ in 0..<3 { for manager in [a, b] { try await manager.refresh() } }
+    _ = try await bench.deletePhoto(hasArrived: true)
     #expect(bench.files("/folder/b-p-default").count == 1)
     #expect(bench.disk.paths().contains { $0.hasPrefix("/b/trash/") && $0.hasSuffix(".blob") })
     // Also a manager that has never seen it before.

@@ -12,19 +12,7 @@ import Testing
   /// A has attached a content and deleted the datastore, and B has restored it without the content.
   private func restore() async throws {
     bench.options.attachments = .onDemand
-    let (a, b) = (bench.manager("a"), bench.manager("b"))
-    let first = try a.openDefaultDatastore()
-    try first.addPhoto("r", sample(1))
-    try await first.exchange()
-    try first.close()
-    try await a.refresh()
-    let second = try b.openDefaultDatastore()
-    try await second.pullAll()
-    #expect(try second.content(of: "r") == nil)
-    try second.close()
-    try await b.refresh()
-    try a.deleteDatastore("default")
-    for _ in 0..<3 { for manager in [a, b] { try await manager.refresh() } }
+    let (_, b) = try await bench.deletePhoto(hasArrived: false)
     try b.restore(try #require(try b.trashedDatastores().first))
     bench.options.attachments = .always
   }

@@ -170,6 +170,18 @@ import Testing
 
   // MARK: inserts
 
+  /// Two devices with a note of one id each; the first has the other's in its datastore, unseen.
+  private func bothInsert(
+    _ bench: MappingBench
+  ) async throws -> (a: MappingDevice, b: MappingDevice) {
+    let (a, b) = try await pair(bench)
+    try await a.insert(Note(text: "a"), "o")
+    try await b.insert(Note(text: "b", place: "of b"), "o")
+    _ = try await b.exchange()
+    try await fetchUnseen(a)
+    return (a, b)
+  }
+
   @Test(arguments: [false, true])
   func `an insert where a record has come unseen is merged with it`(asks: Bool) async throws {
     let bench = MappingBench()
@@ -191,11 +203,7 @@ import Testing
     async throws
   {
     let bench = MappingBench()
-    let (a, b) = try await pair(bench)
-    try await a.insert(Note(text: "a"), "o")
-    try await b.insert(Note(text: "b", place: "of b"), "o")
-    _ = try await b.exchange()
-    try await fetchUnseen(a)
+    let (a, b) = try await bothInsert(bench)
     try await a.update("o") { $0.place = "of a" }
     #expect(try await a.queue() == [["+o"], ["o.place"]])
     let changes = try await a.store.pendingChangeSets().flatMap(\.changes)
@@ -211,11 +219,7 @@ import Testing
     async throws
   {
     let bench = MappingBench()
-    let (a, b) = try await pair(bench)
-    try await a.insert(Note(text: "a"), "o")
-    try await b.insert(Note(text: "b", place: "of b"), "o")
-    _ = try await b.exchange()
-    try await fetchUnseen(a)
+    let (a, b) = try await bothInsert(bench)
     try await a.delete("o")
     #expect(try await a.queue() == [])
     #expect(try await bench.settle([a, b]))

@@ -287,13 +287,21 @@ extension BlobExchange {
   /// to be done about contents: the next one that can still does it.
   func fetchOnly(_ report: inout ExchangeReport) async throws(CairnError) {
     guard home.isInUse || memory.withLock({ $0.mustLook }) else { return }
+    try await fetchIfDue(owesLook: true, &report)
+  }
+
+  /// `owesLook`: there is more to be done about contents.
+  func fetchIfDue(
+    owesLook: Bool, _ report: inout ExchangeReport
+  ) async throws(CairnError) {
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
       let isMissed = memory.absences > 0 && memory.absent.isDue()
       return memory.mustLook || isMissed || memory.quiet > tuning.blobQuietRounds
     }
     guard mustLook else { return }
-    memory.withLock { ($0.mustLook, $0.owesLook) = (false, true) }
+    report.contentProblems = []
+    memory.withLock { ($0.mustLook, $0.owesLook) = (false, owesLook) }
     if !memory.withLock({ $0.isScanned }) { try scan() }
     if memory.withLock({ $0.known.isEmpty }) { return }
     let listing = try await listing(&report)

@@ -20,18 +20,7 @@ extension BlobExchange {
       if isRebuilt { noteRebuilt() }
       throw error
     }
-    let mustLook = memory.withLock { memory in
-      memory.quiet += 1
-      let isMissed = memory.absences > 0 && memory.absent.isDue()
-      return memory.mustLook || isMissed || memory.quiet > tuning.blobQuietRounds
-    }
-    guard mustLook else { return }
-    report.contentProblems = []
-    memory.withLock { $0.mustLook = false }
-    if !memory.withLock({ $0.isScanned }) { try scan() }
-    if memory.withLock({ $0.known.isEmpty }) { return }
-    let listing = try await listing(&report)
-    try await fetchWanted(listing, here: try whatIsHere(&report), &report)
+    try await fetchIfDue(owesLook: false, &report)
   }
 
   /// Removes what nothing refers to: all of it, or, if it is time, what the grace is over for.

@@ -18,6 +18,12 @@ package struct CommonBranch: Sendable {
     package var table: String
     package var record: RecordName
     package var field: String
+
+    package init(table: String, record: RecordName, field: String) {
+      self.table = table
+      self.record = record
+      self.field = field
+    }
   }
 
   /// A run of additions, up to the delta `last`.

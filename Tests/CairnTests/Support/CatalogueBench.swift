@@ -96,3 +96,26 @@ func failure(_ body: () throws -> Void) -> CairnError? {
     return nil
   } catch { return error as? CairnError }
 }
+
+extension CatalogueBench {
+  /// A content that `a` has attached, and `b` has taken over by its policy, or not; then `a` has
+  /// deleted the datastore, and both know it.
+  func deletePhoto(
+    hasArrived: Bool
+  ) async throws -> (a: DatastoreManager, b: DatastoreManager) {
+    let (a, b) = (manager("a"), manager("b"))
+    let first = try a.openDefaultDatastore()
+    try first.addPhoto("r", sample(1))
+    try await first.exchange()
+    try first.close()
+    try await a.refresh()
+    let second = try b.openDefaultDatastore()
+    try await second.pullAll()
+    #expect(try second.content(of: "r") == (hasArrived ? sample(1) : nil))
+    try second.close()
+    try await b.refresh()
+    try a.deleteDatastore("default")
+    for _ in 0..<3 { for manager in [a, b] { try await manager.refresh() } }
+    return (a, b)
+  }
+}

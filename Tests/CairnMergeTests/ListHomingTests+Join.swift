@@ -1,29 +1,12 @@
 import CairnBytes
-import CairnMerge
 import TestSupport
 import Testing
 
+@testable import CairnMerge
+
 /// Edits that one delta made in several lists of a field, which go to one list in the end.
-struct ListEditJoinTests {
-  private let root = Dot(device: DeviceID(rawValue: 1), sequence: 1)
-  private let gone = Dot(device: DeviceID(rawValue: 2), sequence: 7)
-  private let other = Dot(device: DeviceID(rawValue: 4), sequence: 3)
-  private let new = Stamp(dot: Dot(device: DeviceID(rawValue: 3), sequence: 1), time: 9)
-
-  private func ints(_ values: Int64...) -> [FieldValue] { values.map { .int($0) } }
-
-  private func chain(
-    _ dot: Dot, _ index: UInt32, _ side: ListEdit.Side = .right, _ count: UInt32 = 1
-  ) -> ListEdit.Chain {
-    ListEdit.Chain(parent: NodeID(dot, index), side: side, count: count)
-  }
-
-  private func edit(_ chains: [ListEdit.Chain], _ values: [FieldValue]) -> ListEdit {
-    var edit = ListEdit()
-    edit.chains = chains
-    edit.inserted = ListItems(values)
-    return edit
-  }
+extension ListHomingTests {
+  private var other: Dot { Dot(device: DeviceID(rawValue: 4), sequence: 3) }
 
   private func span(_ dot: Dot, _ index: UInt32) -> ListEdit.Span {
     ListEdit.Span(first: NodeID(dot, index), count: 1)
