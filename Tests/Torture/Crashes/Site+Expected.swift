@@ -75,7 +75,6 @@ extension Site {
     "look up *.tmp/snap",
     "look up CATALOGUE",
     "look up FOLLOWING",
-    "look up MIGRATION",
     "look up datastore",
     "look up datastore/CURRENT",
     "look up datastore/PUBLISHED",
