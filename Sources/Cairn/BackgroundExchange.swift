@@ -4,8 +4,10 @@ final class BackgroundExchange: Sendable {
   /// Who is told of each round.
   let reports: ReportHandler<ExchangeReport>
 
+  /// `isOver`: the datastore can't be used any more, or nobody has it.
   init(
     _ exchange: Exchange, pollSeconds: ClosedRange<Double>,
+    isOver: @escaping @Sendable () -> Bool,
     round: @escaping @Sendable () async throws(CairnError) -> ExchangeReport,
     onReport: ReportHandler<ExchangeReport>.Handler?
   ) {
@@ -22,7 +24,10 @@ final class BackgroundExchange: Sendable {
           + report.publishedAttachments + report.fetchedAttachments
         return moved == 0 ? .idle : .moved
       } catch {
-        return BackgroundRounds.Outcome(of: error) { reports.tell(.failure($0)) }
+        // The folder may say of anything that it is closed or deleted.
+        return BackgroundRounds.Outcome(of: error, isOver: isOver()) {
+          reports.tell(.failure($0))
+        }
       }
     }
   }

@@ -18,7 +18,7 @@ final class BackgroundRounds: Sendable {
 
     /// Of a round that failed. `isOver`: what says that it is closed, deleted or shut down is what
     /// the rounds are of. `tell` hears of what is not an end.
-    init(of error: CairnError, isOver: Bool = true, tell: (CairnError) -> Void) {
+    init(of error: CairnError, isOver: Bool, tell: (CairnError) -> Void) {
       switch error.code {
       case .closed where isOver, .shutdown where isOver, .deleted where isOver: self = .stop
       // Of what was asked to end nobody wants to hear.

@@ -266,10 +266,14 @@ public final class Datastore: Sendable {
   public func close() throws(CairnError) {
     stopExchanging()
     manager.forget(self)
-    roleNote?.note(effectiveRole)
     // While the files are still ours.
     if !store.isClosed { info.save() }
     observers.keepStatus()
+    if let roleNote {
+      // Roles that were not synced say nothing of what the user may do the next time.
+      store.discardRoles()
+      roleNote.note(effectiveRole)
+    }
     defer {
       // Not before: rounds that are cut short see a datastore that is closed.
       exchanger?.cancel()
@@ -374,6 +378,7 @@ public final class Datastore: Sendable {
       if let running { return running }
       running = BackgroundExchange(
         exchanger, pollSeconds: manager.options.pollSeconds,
+        isOver: { [weak self] in self?.store.isOpen != true },
         round: { [weak self] () async throws(CairnError) in
           guard let self else { throw CairnError(.closed, "the datastore is gone") }
           return try await exchange()

@@ -68,7 +68,8 @@ extension DatastoreManager {
         reports.tell(.success(report))
         return report.isIdle ? .idle : .moved
       } catch {
-        if error.code == .shutdown { return .stop }
+        // A server's credentials may say that something else was shut down.
+        if error.code == .shutdown, isShutDown { return .stop }
         if error.code == .cancelled, Task.isCancelled { return .stop }
         reports.tell(.failure(error))
         return .idle

@@ -41,10 +41,8 @@ extension DatastoreManager {
     let datastore = try open(id, creates: true)
     do throws(CairnError) { try datastore.claim() } catch {
       // Nothing is left of what could not be made whole; the first error says more.
-      do throws(CairnError) {
-        try datastore.close()
-        try removeCopy(id)
-      } catch {}
+      do throws(CairnError) { try datastore.close() } catch {}
+      do throws(CairnError) { try removeCopy(id) } catch {}
       throw error
     }
     return datastore

@@ -17,7 +17,7 @@ extension Exchange {
   func fetchSnapshot(
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    guard inbox.withLock({ $0.snapshot == nil }) else { return }
+    guard inbox.withLock({ $0.incoming == nil }) else { return }
     let isNew = store.isBlank && inbox.withLock({ $0.items.isEmpty })
     let snapshots = usableSnapshots(listing, isNew: isNew, &report)
     let chosen =
@@ -27,10 +27,11 @@ extension Exchange {
       report.problems.append(ExchangeReport.Problem(name: newest.name, reason: problem))
       return
     }
+    guard try await goesOn(newest, listing, &report) else { return }
     planFetch(of: newest, listing)
     var downloaded: String?
     do throws(CairnError) {
-      downloaded = try await download(newest, entry, isNew: isNew, &report)
+      downloaded = try await download(newest, entry, &report)
     } catch {
       // A folder that knows no parts of files: what a snapshot is to save can be had without it.
       guard error.code == .sizeLimit else { throw error }
@@ -105,7 +106,7 @@ extension Exchange {
     let left = store.cuts
     // One that was held before may be so again: what it has must not keep deltas away.
     let pending = inbox.withLock { inbox in
-      inbox.snapshot.flatMap { inbox.heldBefore.contains($0.content) ? nil : $0.vector }
+      inbox.incoming.flatMap { inbox.heldBefore.contains($0.content) ? nil : $0.vector }
     }
     for head in heads {
       let vector = store.vector
@@ -174,15 +175,7 @@ extension Exchange {
     guard let bytes = found else { return false }
     try checkOpen()
     do throws(LogError) {
-      guard UInt64(bytes.count) == segment.size else {
-        throw LogError(.truncated, name, "\(bytes.count) of \(segment.size) bytes")
-      }
-      let published = try PublishedSegment(bytes, name: name, datastore: store.datastore)
-      guard published.encodedName(bytes) == name else {
-        throw LogError(.foreign, name, at: 32, "its content belongs under another name")
-      }
-      let (chains, deletes) = try Exchange.verify(published, name)
-      try checkHistory(published, chains, name, have)
+      let (published, chains, deletes) = try opened(bytes, segment, name, have)
       try inbox.withLock { inbox throws(LogError) in
         try inbox.add(
           Inbox.Item(
@@ -205,6 +198,23 @@ extension Exchange {
     report.fetchedBytes += segment.size
     report.fetchedDeltas &+= segment.last - max(have, segment.first - 1)
     return true
+  }
+
+  /// The bytes of a segment, of whose device so many deltas are here: it has to be what its head
+  /// says, and to go on from these.
+  func opened(
+    _ bytes: [UInt8], _ segment: Head.Segment, _ name: String, _ have: UInt64
+  ) throws(LogError) -> (file: PublishedSegment, chains: [UInt128], deletes: Int) {
+    guard UInt64(bytes.count) == segment.size else {
+      throw LogError(.truncated, name, "\(bytes.count) of \(segment.size) bytes")
+    }
+    let published = try PublishedSegment(bytes, name: name, datastore: store.datastore)
+    guard published.encodedName(bytes) == name else {
+      throw LogError(.foreign, name, at: 32, "its content belongs under another name")
+    }
+    let (chains, deletes) = try Exchange.verify(published, name)
+    try checkHistory(published, chains, name, have)
+    return (published, chains, deletes)
   }
 
   /// The structure of everything in a segment, before any of it counts. Returns the chain after
@@ -262,6 +272,7 @@ extension Exchange {
   }
 
   private func syncInTurn(allowing: Bool) throws(CairnError) -> SyncOutcome {
+    defer { inbox.withLock { $0.endTaking() } }
     var parts = takeUntold()
     let before = Dot(device: store.device, sequence: store.vector[store.device])
     do throws(CairnError) { try sync(allowing: allowing, &parts) } catch {
@@ -332,7 +343,7 @@ extension Exchange {
   private func adoptSnapshot(_ parts: inout SyncParts) throws(CairnError) -> Bool {
     // What is not all kept is joined, row by row.
     guard store.isBlank, store.options.followed ?? .all == .all,
-      let pending = takeSnapshot()
+      let pending = inbox.withLock({ $0.beginTaking() })
     else { return false }
     do throws(StoreError) { try store.adopt(snapshot: pending.path) } catch {
       try judge(error, pending)

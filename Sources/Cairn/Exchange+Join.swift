@@ -10,6 +10,8 @@ extension Exchange {
   /// One that would delete too much stays at home until then.
   func joinSnapshots(allowing: Bool, _ parts: inout SyncParts) throws(CairnError) {
     var left = snapshotsToJoin(allowing)[...]
+    // Not before it is joined: a compaction that ends until then would take it for a leftover.
+    defer { if allowing { store.keepIncoming(nil) } }
     while let pending = left.popFirst() {
       do throws(CairnError) {
         guard let part = try join(pending, allowing) else { continue }
@@ -31,6 +33,80 @@ extension Exchange {
       return true
     }
     if !isBack { remove(snapshot) }
+  }
+
+  // MARK: another history
+
+  /// Whether a snapshot may be fetched and joined. That is done by its vector alone: of a device
+  /// that has one history here and another one in there, each side would take for gone what only
+  /// the other has. The first file behind what is here tells of which history that is. One that
+  /// can't be had just now is waited for, for some rounds; one that is not there tells nothing.
+  func goesOn(
+    _ snapshot: Head.Snapshot, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    // That was asked before its first part came.
+    if download.withLock({ $0?.content == snapshot.content }) { return true }
+    var isUnread = false
+    for head in memory.withLock({ $0.sortedHeads }) {
+      guard let (segment, have) = nextFile(of: head, snapshot, listing) else { continue }
+      try checkAborted()
+      // What there is to say of it is said where deltas are fetched.
+      var aside = ExchangeReport()
+      if try await !isRead(segment, head.device, have, listing, &aside) { isUnread = true }
+      report.requests += aside.requests
+    }
+    return memory.withLock { [isUnread] memory in
+      memory.unproven = isUnread ? memory.unproven + 1 : 0
+      if !memory.forked.isEmpty || 1..<Exchange.patience ~= memory.unproven { return false }
+      memory.unproven = 0
+      return true
+    }
+  }
+
+  /// The file with the first delta of a device that is not here and in the snapshot, if it is to be
+  /// had, and something is known here that it has to go on from; and how many deltas are here.
+  private func nextFile(
+    of head: Head, _ snapshot: Head.Snapshot, _ listing: [String: FolderEntry]
+  ) -> (segment: Head.Segment, have: UInt64)? {
+    let device = head.device
+    let start = store.vector[device]
+    let have = inbox.withLock { $0.reach(device, from: start) }
+    guard have > 0, snapshot.vector[device] > have,
+      let segment = head.segments.first(where: { $0.last > have }), segment.first <= have + 1,
+      let entry = listing[segment.name(device)], entry.isPresent, entry.size == segment.size,
+      verdict(on: entry) == nil
+    else { return nil }
+    let known = memory.withLock {
+      $0.histories.last(device, after: max(segment.first, 2) - 2, through: have)
+    }
+    guard known != nil else { return nil }
+    return (segment, have)
+  }
+
+  /// Looks at a file, which stays out of the inbox: the snapshot has what is in it. False if it
+  /// can't be had, or used.
+  private func isRead(
+    _ segment: Head.Segment, _ device: DeviceID, _ have: UInt64,
+    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    let name = segment.name(device)
+    guard let entry = listing[name] else { return false }
+    report.requests += 1
+    let found: [UInt8]?
+    do throws(CairnError) {
+      found = try await readFile(entry, PublishedSegment.fileBytesMax, &report)
+    } catch {
+      guard error.code == .quota else { throw error }
+      return false
+    }
+    guard let bytes = found else { return false }
+    try checkOpen()
+    do throws(LogError) { _ = try opened(bytes, segment, name, have) } catch {
+      judge(error, entry, bytes, &report)
+      return false
+    }
+    forgive(name)
+    return true
   }
 
   // MARK: no room
@@ -71,7 +147,7 @@ extension Exchange {
   // MARK: consent
 
   private func snapshotsToJoin(_ allowing: Bool) -> [Inbox.Snapshot] {
-    let pending = takeSnapshot()
+    let pending = inbox.withLock { $0.beginTaking() }
     guard let held = inbox.withLock({ $0.heldSnapshot?.snapshot }) else {
       if allowing {
         inbox.withLock { $0.forgetHeldContents() }
@@ -83,9 +159,11 @@ extension Exchange {
     let isThereAnyway = have().covers(held.vector)
     guard allowing || isThereAnyway else { return pending.map { [$0] } ?? [] }
     inbox.withLock { $0.forgetHeldSnapshot() }
-    store.keepIncoming(nil)
     // Deltas say the same, and whose they are: they are judged instead.
-    if isThereAnyway, !allowing { remove(held) }
+    if !allowing {
+      store.keepIncoming(nil)
+      remove(held)
+    }
     return (allowing ? [held] : []) + (pending.map { [$0] } ?? [])
   }
 

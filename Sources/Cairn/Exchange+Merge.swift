@@ -97,7 +97,8 @@ extension Exchange {
   }
 
   /// Merges a run of own files; returns where to go on. One that can't be had, or is not what it
-  /// should be, stays as it is, and those around it are merged without it: it is `left`.
+  /// should be, stays as it is, and those around it are merged without it: it is `left`. So is one
+  /// that has as much by itself as a merged one gets.
   private func merge(
     _ range: Range<Int>, _ head: inout Head, _ left: inout Set<String>,
     _ report: inout ExchangeReport
@@ -121,7 +122,10 @@ extension Exchange {
       chains = (chains?.before ?? segment.chainBefore, segment.chainAfter)
       end += 1
     }
-    if end - range.lowerBound >= tuning.smallFileRun, let chains {
+    // Nothing more would go in with those later either, however few they are.
+    let isFull = writer.byteCount >= tuning.packBytes
+    let count = end - range.lowerBound
+    if count >= tuning.smallFileRun || isFull && count > 1, let chains {
       let replaced = range.lowerBound..<end
       let merged = PublishedSegment(
         datastore: store.datastore, device: store.device.rawValue,
@@ -130,7 +134,11 @@ extension Exchange {
       let new = try await put(merged, &report)
       head.segments.replaceSubrange(replaced, with: [new])
       report.mergedFiles += replaced.count
+      if isFull { noteFull(new, &left) }
       next = range.lowerBound + 1
+    } else if isFull {
+      noteFull(head.segments[range.lowerBound], &left)
+      next = range.lowerBound
     }
     // A folder that does not give one is not asked for all of them.
     return isGiven ? next : head.segments.count
@@ -158,6 +166,13 @@ extension Exchange {
     }
   }
 
+  /// However small it is packed: nothing is to be put to it, or it would be read each time.
+  private func noteFull(_ segment: Head.Segment, _ left: inout Set<String>) {
+    let name = segment.name(store.device)
+    memory.withLock { _ = $0.full.insert(name) }
+    left.insert(name)
+  }
+
   /// It is read again ever more seldom.
   private func leave(_ name: String, most: Int = Retry.roundsMax) {
     memory.withLock { $0.unmerged[name, default: Retry(version: "")].fail(most: most) }
@@ -166,9 +181,10 @@ extension Exchange {
   /// Own files that are not to be read in this round.
   private func filesToLeave(_ head: Head) -> Set<String> {
     memory.withLock { memory -> Set<String> in
-      if memory.unmerged.isEmpty { return [] }
+      if memory.unmerged.isEmpty, memory.full.isEmpty { return [] }
       let names = Set(head.segments.map { $0.name(head.device) })
-      var result: Set<String> = []
+      memory.full.formIntersection(names)
+      var result = memory.full
       for name in memory.unmerged.keys.sorted() {
         guard names.contains(name), var retry = memory.unmerged[name] else {
           memory.unmerged[name] = nil

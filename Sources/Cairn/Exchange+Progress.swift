@@ -22,7 +22,7 @@ extension Exchange {
     for head in heads {
       let start = max(
         vector[head.device], snapshot?.vector[head.device] ?? 0,
-        inbox.withLock { $0.snapshot?.vector[head.device] ?? 0 })
+        inbox.withLock { $0.incoming?.vector[head.device] ?? 0 })
       if head.last <= start { continue }
       let have = inbox.withLock { $0.reach(head.device, from: start) }
       for segment in head.segments where segment.last > have {

@@ -395,7 +395,7 @@ extension Exchange {
   func save(_ publication: PublicationFile) throws(CairnError) {
     // Somebody else may have the datastore open by now.
     try checkOpen()
-    do throws(LogError) {
+    do throws(StoreError) {
       try store.replaceFile(FileName.publication, publication.encoded())
     } catch { throw CairnError(error) }
   }

@@ -95,17 +95,7 @@ extension Exchange {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
       if memory.withLock({ $0.sent[snapshot.name] }) != snapshot.content {
-        let isOther = memory.withLock { $0.unlike.contains(snapshot.content) }
-        let isDue = withheldCount(there) == 0 || verdict(on: there) == nil
-        guard !isOther, isDue else { return }
-        let found = try await hash(of: there, &report)
-        guard found == snapshot.content else {
-          // What was read is not read again: the next snapshot is another one. What was not given
-          // is asked for again.
-          let isRead = withheldCount(there) == 0
-          if isRead { memory.withLock { _ = $0.unlike.insert(snapshot.content) } }
-          return
-        }
+        guard try await isSame(snapshot, there, &report) else { return }
         memory.withLock { $0.sent[snapshot.name] = snapshot.content }
       }
     } else {
@@ -128,6 +118,31 @@ extension Exchange {
     }
     head.snapshot = snapshot
     report.publishedSnapshot = true
+  }
+
+  /// Whether what has the snapshot's name and size in the folder is the same, as far as that can be
+  /// told.
+  private func isSame(
+    _ snapshot: Head.Snapshot, _ there: FolderEntry, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    let isOther = memory.withLock { $0.unlike.contains(snapshot.content) }
+    let isGiven = withheldCount(there) == 0 || verdict(on: there) == nil
+    guard !isOther, isGiven, memory.withLock({ $0.comparisons.isDue() }) else { return false }
+    let found = try await reading(of: there, &report)
+    let isWithheld = withheldCount(there) > 0
+    return memory.withLock { memory in
+      if found != .unread { memory.comparisons = Retry(version: "") }
+      if found == .hash(snapshot.content) { return true }
+      if isWithheld { return false }
+      // What was read is not read again: the next snapshot is another one. What was not given is
+      // asked for again.
+      if found == .unread {
+        memory.comparisons.fail(most: Retry.lockedRoundsMax)
+      } else {
+        memory.unlike.insert(snapshot.content)
+      }
+      return false
+    }
   }
 
   /// Whether what has the snapshot's name in the folder is what another device vouches for, and has

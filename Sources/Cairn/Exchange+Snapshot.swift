@@ -21,7 +21,7 @@ extension Exchange {
   /// now, or is not what its head says. What has come when the connection breaks is kept for the
   /// next round of this process.
   func download(
-    _ snapshot: Head.Snapshot, _ entry: FolderEntry, isNew: Bool, _ report: inout ExchangeReport
+    _ snapshot: Head.Snapshot, _ entry: FolderEntry, _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
     let path = beginDownload(of: snapshot)
     guard try await receive(snapshot, entry, in: path, &report) else {
@@ -29,7 +29,7 @@ extension Exchange {
       if withheldCount(entry) == 0 { noteReceived(0) }
       return nil
     }
-    return try endDownload(of: snapshot, in: path, entry, isNew: isNew, &report)
+    return try endDownload(of: snapshot, in: path, entry, &report)
   }
 
   /// Goes on with what is here of the same snapshot. The file that it is to be in.
@@ -50,7 +50,7 @@ extension Exchange {
 
   /// Looks at what has come, all of it.
   private func endDownload(
-    of snapshot: Head.Snapshot, in path: String, _ entry: FolderEntry, isNew: Bool,
+    of snapshot: Head.Snapshot, in path: String, _ entry: FolderEntry,
     _ report: inout ExchangeReport
   ) throws(CairnError) -> String? {
     guard let content = try DiskSource.hash(of: path, machine.disk) else {
@@ -64,7 +64,8 @@ extension Exchange {
     guard content == snapshot.content else {
       let reason = "the snapshot is not what its head says; all deltas are fetched instead"
       do { try machine.disk.remove(path) } catch {}
-      if !isNew { refuse(entry, reason) }
+      // Also by who has nothing: what another device vouches for has its turn meanwhile.
+      refuse(entry, reason)
       report.problems.append(ExchangeReport.Problem(name: snapshot.name, reason: reason))
       return nil
     }
@@ -187,10 +188,26 @@ extension Exchange {
   func hash(
     of entry: FolderEntry, _ report: inout ExchangeReport
   ) async throws(CairnError) -> UInt128? {
-    guard let hash = StreamingXXH3() else { return nil }
+    guard case .hash(let hash) = try await reading(of: entry, &report) else { return nil }
+    return hash
+  }
+
+  /// What came of reading a file of the folder for its hash.
+  enum Reading: Equatable {
+    case hash(UInt128)
+    /// It has another size than was listed, or more than there is a budget or a way for.
+    case other
+    /// It is not there, or can't be had now.
+    case unread
+  }
+
+  func reading(
+    of entry: FolderEntry, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Reading {
+    guard let hash = StreamingXXH3() else { return .unread }
     let arrival = Arrival(0, of: entry.size)
     report.requests += 1
-    var isThere = false
+    let isThere: Bool
     do throws(CairnError) {
       isThere = try await readFile(entry, from: 0, &report) { bytes throws(CairnError) in
         arrival.count += UInt64(bytes.count)
@@ -206,8 +223,10 @@ extension Exchange {
         guard error.code == .quota || error.code == .sizeLimit else { throw error }
         report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
       }
+      return .other
     }
-    return isThere && arrival.count == entry.size ? hash.digest() : nil
+    guard isThere else { return .unread }
+    return arrival.count == entry.size ? .hash(hash.digest()) : .other
   }
 }
 

@@ -83,6 +83,8 @@ final class Exchange: Sendable {
     /// Snapshots of which something is needed that can't be had otherwise, by name: for how many
     /// rounds.
     var needed: [String: Int] = [:]
+    /// For how many rounds no snapshot was fetched, as it may be of another history.
+    var unproven = 0
     /// When it is worth a try to remove something: a folder may refuse that.
     var removals = Retry(version: "")
     /// The file of which it was refused last.
@@ -91,6 +93,8 @@ final class Exchange: Sendable {
     var merges = Retry(version: "")
     /// When own files that were not to be had for that are read again, by name.
     var unmerged: [String: Retry] = [:]
+    /// Own small files that have as much, unpacked, as a merged one gets, by name.
+    var full: Set<String> = []
     /// When it is worth a try to give the folder back what it has lost.
     var mends = Retry(version: "")
     /// Looks at a directory without files, of a device without a head.
@@ -99,6 +103,8 @@ final class Exchange: Sendable {
     var sent: [String: UInt128] = [:]
     /// Those under whose name the folder has something else, or what no budget lets compare.
     var unlike: Set<UInt128> = []
+    /// When one that could not be read for that is compared again.
+    var comparisons = Retry(version: "")
     /// The smallest snapshot too large for the folder, in bytes, and what the last one had.
     var unwritable = UInt64.max
     var unwritableVector: VersionVector?
@@ -194,8 +200,8 @@ final class Exchange: Sendable {
         // One of another device, which was here before this one, says nothing of this one.
         if own.device == store.device { (memory.publication, memory.own) = (publication, own) }
       }
-      memory.histories = inbox.withLock { $0.histories(of: store, machine) }
-      memory.savedHistories = memory.histories
+      let saved = Exchange.readHistories(store.directory, machine)
+      memory.take(saved, as: inbox.withLock { $0.histories(saved, of: store) })
       Exchange.disownIfShorter(&memory, store)
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
@@ -214,6 +220,7 @@ final class Exchange: Sendable {
     }
     if store.hasRejoined { store.dropOutboxes() }
     observed.onStall { [transfers] in transfers.gauge.noteStalled($0) }
+    saveHistoriesOfAnother()
     noteInbox()
   }
 
@@ -458,11 +465,15 @@ final class Exchange: Sendable {
 
   /// Reads the heads in the folder, and nothing else.
   func look() async throws(CairnError) -> [DeviceInfo] {
+    try checkOpen()
     var report = ExchangeReport()
     beginAsking()
     try await readHeads(try await folder.list(directory), &report)
+    try checkOpen()
     learnWords()
-    return devices()
+    let devices = devices()
+    try checkOpen()
+    return devices
   }
 
   /// Devices that have a head in the folder, as far as it was read.

@@ -36,6 +36,8 @@ struct Inbox: Sendable {
   private let machine: Machine
   private(set) var items: [Item] = []
   var snapshot: Snapshot?
+  /// The one that a sync is taking in: it is not here any more, and not yet in the store.
+  private(set) var taking: Snapshot?
   /// Items that a sync could not use yet, by name: something before them is missing.
   var blocked: Set<String> = []
   /// Items that wait for nothing but a cut, by name, and which.
@@ -58,6 +60,17 @@ struct Inbox: Sendable {
   private(set) var heldBefore: Set<UInt128> = []
   /// Records that snapshots have deleted since anything is held: they count with what is judged.
   var joinedDeletes = 0
+
+  /// A snapshot that need not be fetched.
+  var incoming: Snapshot? { snapshot ?? taking }
+
+  mutating func beginTaking() -> Snapshot? {
+    guard let next = snapshot else { return nil }
+    (snapshot, taking) = (nil, next)
+    return next
+  }
+
+  mutating func endTaking() { taking = nil }
 
   mutating func holdBack(_ content: UInt128) {
     guard heldContents.insert(content).inserted, !heldBefore.contains(content) else { return }
@@ -144,9 +157,9 @@ struct Inbox: Sendable {
   }
 
   /// What is known of the devices whose deltas are in the store or here, and of nothing else. If
-  /// that is from before a switch, so is what is here: it goes, and is fetched anew.
-  mutating func histories(of store: Store, _ machine: Machine) -> Histories {
-    var histories = Exchange.readHistories(store.directory, machine)
+  /// what was saved is from before a switch, so is what is here: it goes, and is fetched anew.
+  mutating func histories(_ saved: Histories, of store: Store) -> Histories {
+    var histories = saved
     if histories.rejoinings != store.rejoinings {
       // The switch is durable, while this is not: of histories that may have lost.
       for item in items { remove(item) }

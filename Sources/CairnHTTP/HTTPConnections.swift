@@ -185,6 +185,12 @@ extension HTTPFailure {
     case let error as CairnError: (.settings(error), error.message)
     case is CancellationError: (.cancelled, "it was cancelled")
     case let error as HTTPClientError: kind(error)
+    // These two are about the connection, and say nothing of who is at its other end.
+    case NIOSSLError.uncleanShutdown:
+      (.cut, "the connection closed in the middle of the answer")
+    case let error as NIOSSLError
+    where error == .handshakeFailed(.sslError([.eofDuringHandshake])):
+      (.connection, "the connection closed before it was encrypted")
     case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
       (.tls, "no trusted connection: \(cause(error))")
     case let error as HTTPParserError:

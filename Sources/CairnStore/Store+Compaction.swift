@@ -10,12 +10,6 @@ package struct CompactionOutcome: Sendable, Equatable {
   package var records = 0
 }
 
-struct CompactionState {
-  var thread: BackgroundThread?
-  /// Why the last one in the background failed; the next commit tries again.
-  var failure: StoreError?
-}
-
 extension Store {
   /// Folds the log into a new snapshot. Readers and writers go on meanwhile; what they change is
   /// in the log behind it. Memory: the overlay, one block, and the index of the new file.
@@ -363,16 +357,18 @@ extension Store {
   /// while a compaction runs would otherwise have no bound.
   func startCompactionIfDue() {
     guard options.compactsAutomatically else { return }
-    let (isLong, isDue, waits) = state.withLock { guarded in
+    let (isLong, due, waits) = state.withLock { guarded -> (Bool, Int?, Bool) in
       if let frozen = guarded.frozenBytes {
-        return (false, false, guarded.store.overlayBytes - frozen > options.overlayBytes / 4)
+        return (false, nil, guarded.store.overlayBytes - frozen > options.overlayBytes / 4)
       }
-      if !mayNeedCompaction(&guarded) { return (false, false, false) }
-      let isLong = guarded.tail.replayBytes > threshold(guarded)
+      if !mayNeedCompaction(&guarded) { return (false, nil, false) }
+      let length = guarded.tail.replayBytes
+      let isLong = length > threshold(guarded)
       let waits = !guarded.isTurnTaken && isLoading(guarded)
-      return (isLong, guarded.isOpen && (isLong || isFenceDue(guarded)), waits)
+      let isDue = guarded.isOpen && (isLong || isFenceDue(guarded))
+      return (isLong, isDue ? length : nil, waits)
     }
-    if isDue { startCompaction(isLong: isLong) }
+    if let due, !compaction.withLock({ $0.isTooEarly(due) }) { startCompaction(isLong: isLong) }
     if waits { compaction.withLock { $0.thread }?.join() }
   }
 
@@ -435,7 +431,7 @@ extension Store {
 
   private static let loadingMilliseconds: Int64 = 30_000
 
-  /// A failure is kept: the next commit tries again. One that only follows a fence does not ask for
+  /// A failure is kept: a later commit tries again. One that only follows a fence does not ask for
   /// the next one.
   private func compactNow(isLong: Bool) {
     do throws(StoreError) {
@@ -451,8 +447,9 @@ extension Store {
   /// What the last one ended with; whoever wants to know hears when one fails, and when one
   /// succeeds again.
   private func keep(_ failure: StoreError?) {
+    let length = state.withLock { $0.tail.replayBytes }
     let isNews = compaction.withLock { state in
-      defer { state.failure = failure }
+      defer { state.end(failure, length: length, step: options.compactFrom) }
       return failure != nil || state.failure != nil
     }
     if !isNews { return }

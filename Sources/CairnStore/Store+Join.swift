@@ -103,7 +103,10 @@ extension Store {
       remove(path)
       throw late
     }
-    do throws(StoreError) { try keepDeleted(result.changed, of: other.seen, frozen.seen) } catch {
+    let kept: String?
+    do throws(StoreError) {
+      kept = try keepDeleted(result.changed, of: other.seen, frozen.seen)
+    } catch {
       remove(path)
       throw error
     }
@@ -111,7 +114,7 @@ extension Store {
     (outcome.changed, outcome.conflicts) = (result.changed, result.conflicts)
     let merged = frozen.seen.merged(with: other.seen)
     outcome.appliedCount = SyncOutcome.share(of: merged.total &- frozen.seen.total)
-    try installJoined(number, path, firstSegment, question, &outcome)
+    try installJoined(number, path, kept, firstSegment, question, &outcome)
     return outcome
   }
 
@@ -132,9 +135,11 @@ extension Store {
   ///
   /// What was asked at the beginning is asked once more: a cut that was made or applied meanwhile
   /// may not count what the snapshot brings, nor one in there what was written here.
+  ///
+  /// `kept` is the file of the trash with what it deletes.
   private func installJoined(
-    _ number: UInt64, _ path: String, _ firstSegment: UInt64, _ question: JoinQuestion,
-    _ outcome: inout SyncOutcome
+    _ number: UInt64, _ path: String, _ kept: String?, _ firstSegment: UInt64,
+    _ question: JoinQuestion, _ outcome: inout SyncOutcome
   ) throws(StoreError) {
     var gone: [UInt64] = []
     let target: LogPosition?
@@ -162,7 +167,10 @@ extension Store {
     } catch {
       // Not if CURRENT names it all the same.
       let current = state.withLock { self.next(number, firstSegment, $0) }
-      if !mayName(current) { remove(path) }
+      if !mayName(current) {
+        remove(path)
+        if let kept { remove(kept) }
+      }
       throw error
     }
     sweep(keeping: number)

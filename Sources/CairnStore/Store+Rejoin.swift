@@ -49,12 +49,25 @@ package struct Rejoining: Sendable {
     return vector
   }
 
+  /// What a store with this vector and these cuts has seen, where `others` are cuts of the folder: a
+  /// delta of a history that has lost may bear the name of one of them.
+  package func seen(_ vector: VersionVector, _ own: CutBook, of others: CutBook) -> VersionVector {
+    var seen = vector
+    for dot in others.cuts.map(\.dot) where own.cut(dot) == nil && vector.contains(dot) {
+      let isOther = dot.device == common.device ? dot.sequence > common.last : isStrange(dot)
+      if isOther { seen[dot.device] = min(seen[dot.device], dot.sequence - 1) }
+    }
+    return seen
+  }
+
   /// What of this store the folder lacks: everything that is here but for own deltas that only this
   /// store has must be there. A device's first delta that is missing, and its last one.
   package func missing(_ vector: VersionVector) -> [(first: Dot, last: UInt64)] {
     var wanted = vector
     wanted[common.device] = common.last
     if let admitted { wanted = wanted.meet(admitted) }
+    // Who keeps its name leaves nothing behind that it has published under it.
+    if device == common.device { wanted[device] = common.last }
     let have = staged.vector
     return wanted.entries.compactMap { dot in
       guard !forked.contains(dot.device), !have.contains(dot) else { return nil }
@@ -133,25 +146,29 @@ extension Store {
     next.lastOwnTime = lastOwnTime
     var new = StoreState(device: plan.device, isAlone: false)
     var outcome = SyncOutcome()
+    var kept: String?
     do throws(StoreError) {
       (new.access, new.journal) = (guarded.store.access, guarded.store.journal)
       new.indexNames = guarded.store.indexNames
       guarded.store.addBaseTables()
-      for table in guarded.store.tables { new.journal.noteAll(of: table.name) }
+      for table in guarded.store.tables where table.name != CutTable.name {
+        new.journal.noteAll(of: table.name)
+      }
       new.adopt(try openBase(next.snapshot, path), lastOwnTime: lastOwnTime)
       try new.readRulesOfBase()
       try new.readAccess()
       try new.readCuts()
-      try keepGone(in: new, plan, &guarded)
+      kept = try keepGone(in: new, plan, &guarded)
       outcome = try differences(plan, guarded.store, new, conflicts)
       if !own.isEmpty { keep(own) }
     } catch {
       remove(path)
+      if let kept { remove(kept) }
       throw error
     }
     do throws(StoreError) { try writeAnother(next, path) } catch {
       // Either of the two may be what the next opening finds: nothing may be added to the old one.
-      if mayName(next) { poison() }
+      if mayName(next) { poison() } else if let kept { remove(kept) }
       throw error
     }
     outcome.committed = last
@@ -238,6 +255,41 @@ extension Store {
     return try reauthoring(own, common, plan).isUncertain ? nil : common
   }
 
+  /// The cut, applied in what was put together, that keeps out what this device has written, as the
+  /// plan would leave it or write it once more; nil if nothing does. To be asked once the plan says
+  /// which histories have forked.
+  package func obstacle(to plan: Rejoining) throws(StoreError) -> Cut? {
+    if plan.isOnTop { return nil }
+    let seen = vector
+    let unseen = plan.staged.cuts.cuts.first { cut in
+      guard let seal = cut.seal, !seen.contains(cut.dot) else { return false }
+      return seal[device] < seen[device]
+    }
+    // One may bear the name of a delta of the other history, which was seen here.
+    if let cut = unseen ?? plan.staged.cut(holding: device) { return cut }
+    let own = try withState { guarded throws(StoreError) in try ownPacks(plan, guarded) }
+    if own.isEmpty { return nil }
+    let packs = try reauthoring(own, plan.common, plan).packs
+    return try plan.staged.judge(packs: packs).held.values.first {
+      plan.staged.vector.contains($0.dot)
+    }
+  }
+
+  /// The cut, applied here, that keeps out what was fetched of a device, or what that builds on.
+  private func cut(holding device: DeviceID) -> Cut? {
+    state.withLock { guarded in
+      var (name, passed) = (device, Set<DeviceID>())
+      while passed.insert(name).inserted {
+        switch guarded.held[name] {
+        case .beside(let dot)?: return guarded.store.cuts.cut(dot)
+        case .behind(let other)?: name = other
+        case nil: return nil
+        }
+      }
+      return nil
+    }
+  }
+
   private func reauthoring(
     _ own: [[UInt8]], _ common: CommonBranch, _ plan: Rejoining
   ) throws(StoreError) -> Reauthoring {
@@ -314,7 +366,7 @@ extension Store {
   }
 
   /// The same under the new name, put into the staged store, too. Nil if a sum has gone on
-  /// meanwhile from where nobody knows.
+  /// meanwhile from where nobody knows, or a cut keeps out what was committed meanwhile.
   private func reauthored(
     _ own: [[UInt8]], _ common: CommonBranch, _ plan: Rejoining, _ names: [EarlierName]
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict])? {
@@ -336,6 +388,7 @@ extension Store {
         throw StoreError(LogError(failure, directory, at: 0, "own deltas under another name"))
       }
     } else {
+      if try !plan.staged.judge(packs: packs).held.isEmpty { return nil }
       (packs, conflicts) = try plan.staged.rehome(
         packs, author: plan.device, isStrange: plan.isStrange)
     }

@@ -278,6 +278,7 @@ extension Store {
     if let end = guarded.tail.segment?.end {
       let isFit = guarded.tail.segment?.header.floor ?? 0 >= floor && !guarded.tail.mustRotate
       if isFit, end < options.segmentBytes { return }
+      if guarded.tail.mustRotate, try beginAnew(&guarded, floor) { return }
       try sealTail(&guarded)
     }
     try checkPlace()
@@ -293,6 +294,23 @@ extension Store {
     guarded.tail.encoder = DeltaEncoder()
     guarded.tail.segments.append(LogTail.SegmentInfo(number: header.number))
     guarded.store.forgetReferences()
+  }
+
+  /// Where nothing was written to it, a segment can have another dictionary: with another file for
+  /// each try a disk would soon be full. False if it can't.
+  private func beginAnew(_ guarded: inout Guarded, _ floor: UInt16) throws(StoreError) -> Bool {
+    guard let end = guarded.tail.segment?.end, let header = guarded.tail.segment?.header,
+      end == SegmentHeader.size, header.floor >= floor,
+      // An opening reads none before these.
+      header.number >= guarded.current.firstSegment
+    else { return false }
+    // Behind a shorter frame an opening would take what a write has left that failed for a torn
+    // tail.
+    do throws(LogError) { try guarded.tail.segment?.trim() } catch { throw StoreError(error) }
+    guarded.tail.mustRotate = false
+    guarded.tail.encoder = DeltaEncoder()
+    guarded.store.forgetReferences()
+    return true
   }
 
   private func createSegment(
@@ -406,12 +424,9 @@ extension Store {
         delivery.add(try PackReader(packs[index]), last: plan.last[index])
       } catch { outcome.failures[index] = error }
     }
-    try keepDeleted(plan.deletes, &guarded)
-    try prepareTail(&guarded, forCuts: plan.hasCuts)
-    swap(&guarded.tail.scratch, &frame)
     // The next commit, which would give it back, may be hours away.
     defer { guarded.tail.giveBackScratch() }
-    try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)
+    try appendPacks(&frame, plan, &guarded)
     guarded.syncNumber += 1
     guarded.store.totals.reporting = guarded.syncNumber
     defer { guarded.store.totals.reporting = 0 }
@@ -420,6 +435,24 @@ extension Store {
     }
     outcome.appliedCount = delivery.appliedCount
     report(&guarded.store, &outcome)
+  }
+
+  /// Writes packs as a frame, once what they delete is in the trash: it is taken out again if the
+  /// packs do not come into the log.
+  private func appendPacks(
+    _ frame: inout [UInt8], _ plan: DeliveryPlan.Result, _ guarded: inout Guarded
+  ) throws(StoreError) {
+    let kept = try keepDeleted(plan.deletes, &guarded)
+    var mayBeLogged = false
+    do throws(StoreError) {
+      try prepareTail(&guarded, forCuts: plan.hasCuts)
+      swap(&guarded.tail.scratch, &frame)
+      mayBeLogged = true
+      try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)
+    } catch {
+      if let kept { takeBack(kept, mayBeLogged: mayBeLogged, &guarded) }
+      throw error
+    }
   }
 
   private func report(_ store: inout StoreState, _ outcome: inout SyncOutcome) {

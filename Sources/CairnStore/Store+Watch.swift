@@ -35,7 +35,8 @@ extension Store {
       StoreStanding(
         hasPending: guarded.store.hasPending
           || !guarded.retiring.isEmpty,
-        committed: guarded.store.vector[device], published: guarded.published,
+        committed: guarded.committedAtEnd ?? guarded.store.vector[device],
+        published: guarded.published,
         isDeleted: guarded.isDeleted, awaited: Store.silentMembers(guarded).sorted(),
         compactionFailure: failure)
     }

@@ -38,8 +38,9 @@ package final class Store: Sendable {
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
   /// Held while a file in `directory` is replaced, and while what crashes left there is removed:
-  /// else what is just being written would be taken for such a leftover.
-  private let replacing = Lock<Void>(())
+  /// else what is just being written would be taken for such a leftover. True once the files are
+  /// given back: they may be another process's by then.
+  private let replacing = Lock(false)
 
   struct Guarded {
     var store: StoreState
@@ -51,6 +52,8 @@ package final class Store: Sendable {
     var hasFiles = true
     /// Why it can't be used, if not because it was closed.
     var ending: StoreError?
+    /// The last own delta in the files, if the state that knew it was torn and is gone.
+    var committedAtEnd: UInt64?
     /// `deltas` of the summary that was last given out.
     var summarized: UInt64 = 0
     /// Another device has deleted the datastore.
@@ -175,6 +178,9 @@ package final class Store: Sendable {
     error.log = cause.log
     guarded.isOpen = false
     guarded.ending = error
+    // A delta is in the log before it is in the vector.
+    guarded.committedAtEnd = max(
+      guarded.store.vector[device], guarded.tail.segments.last?.lastOwn ?? 0)
     let access = guarded.store.access
     guarded.store = StoreState(device: device, isAlone: true)
     guarded.store.access = access
@@ -275,14 +281,20 @@ package final class Store: Sendable {
 
   // MARK: small files
 
-  /// Replaces one of the small files beside CURRENT.
+  /// Replaces one of the small files beside CURRENT; not once `close` has given the files back.
   package func replaceFile(
     _ name: String, _ bytes: [UInt8], durable: Bool = true
-  ) throws(LogError) {
-    try whileNothingElseIsReplaced { () throws(LogError) in
-      try DurableFile.replace(
-        directory: directory, name: name, bytes: bytes, machine: machine, durable: durable)
+  ) throws(StoreError) {
+    let isOver = try replacing.withLock { isGivenBack throws(StoreError) -> Bool in
+      if isGivenBack { return true }
+      do throws(LogError) {
+        try DurableFile.replace(
+          directory: directory, name: name, bytes: bytes, machine: machine, durable: durable)
+      } catch { throw StoreError(error) }
+      return false
     }
+    // Behind that lock, which others take while they hold the state's.
+    if isOver { throw ending ?? Store.closedError }
   }
 
   func whileNothingElseIsReplaced<E: Error>(_ body: () throws(E) -> Void) throws(E) {
@@ -290,6 +302,20 @@ package final class Store: Sendable {
   }
 
   // MARK: closing
+
+  /// Before `close`: takes back what was not synced, as that does, if roles are among it, so that
+  /// `accessLevel` is what is left. Who watches is not told, as of nothing that closing takes back.
+  package func discardRoles() {
+    state.withLock { guarded in
+      guard guarded.hasFiles, guarded.store.hasPendingRules else { return }
+      let before = guarded.store
+      guarded.store.rollBack()
+      do throws(StoreError) {
+        try guarded.store.readRules()
+        try guarded.store.readAccess()
+      } catch { guarded.store = before }
+    }
+  }
 
   /// Discards what was not synced and gives the files back. Closing twice does nothing.
   package func close() throws(StoreError) {
@@ -341,6 +367,9 @@ package final class Store: Sendable {
       guarded.store = StoreState(device: device, isAlone: true)
       guarded.store.access = access
     }
+    // Whoever is replacing a file comes to its end first. A forked child has a copy of that lock
+    // which nobody may ever give back.
+    if lock.isOwn { replacing.withLock { $0 = true } }
     lock.unlock()
     if let failure { throw failure }
   }

@@ -2,14 +2,15 @@ import CairnMerge
 
 extension SyncOutcome {
   /// Names what differs between two states, neither of which has pending changes. Looks at every
-  /// record of both. Of the deltas of `renamed` only those up to `common` are in both.
+  /// record of both but those of cuts, which are nobody's data. Of the deltas of `renamed` only
+  /// those up to `common` are in both.
   mutating func note(
     from old: inout StoreState, to new: inout StoreState, renamed: DeviceID, common: UInt64
   ) throws(StoreError) {
     old.addBaseTables()
     new.addBaseTables()
     let names = Set((old.tables + new.tables).map(\.name)).sorted()
-    for name in names {
+    for name in names where name != CutTable.name {
       let (before, after) = (old.table(name), new.table(name))
       for (id, place) in try new.places(in: after) {
         let now = try new.values(after, place)

@@ -1,5 +1,7 @@
+import CairnDisk
 import CairnMerge
 import CairnStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -42,6 +44,44 @@ struct CompactionThresholdTests {
     // But for the last commit.
     #expect((length / 2 - 1000...length / 2).contains(most), "\(most) of \(length)")
     #expect(device.store.replayBytes == 0 && device.store.totals.records == number)
+  }
+
+  /// Each try seals a segment, and writes as much of the snapshot as there is room for.
+  @Test func `one that can't be folded is tried again only when it has grown`() throws {
+    let device = try StoreDevice(1, isLinked: false) {
+      $0.compactsAutomatically = true
+      $0.compactsInline = true
+      $0.compactFrom = 1000
+    }
+    let begun = Lock(0)
+    device.disk.intercept { operation in
+      guard operation.path.contains("/snap/"), operation.path.hasSuffix(".tmp") else { return nil }
+      if operation.verb == "create" { begun.withLock { $0 += 1 } }
+      return operation.verb == "write" ? .noSpace : nil
+    }
+    var (expected, next, isSealed) = (0, 1001, false)
+    for number in 0..<100 {
+      try add(number..<number + 1, device.store)
+      let length = device.store.replayBytes
+      isSealed = length >= next
+      if isSealed {
+        expected += 1
+        next = length + max(1000, length / 8)
+      }
+      let tries = begun.withLock { $0 }
+      #expect(tries == expected, "\(length) bytes")
+    }
+    #expect((15...30).contains(expected) && device.store.compactionFailure != nil)
+    let segments = device.disk.paths().filter { $0.hasSuffix(".seg") }
+    #expect(segments.count == expected + (isSealed ? 0 : 1))
+    // Somebody who asks does not wait.
+    #expect(refusal { _ = try device.store.compact() } != nil)
+    let tries = begun.withLock { $0 }
+    #expect(tries == expected + 1)
+    device.disk.heal()
+    _ = try device.store.compact()
+    #expect(device.store.replayBytes == 0 && device.store.compactionFailure == nil)
+    #expect(device.store.totals.records == 100)
   }
 
   @Test func `closing folds a tail that is longer than a sixty-fourth of the snapshot`() throws {

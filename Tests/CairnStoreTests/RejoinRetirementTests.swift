@@ -76,14 +76,35 @@ struct RejoinRetirementTests {
     }
   }
 
+  @Test func `nobody is told of cuts that come and go with another name`() throws {
+    try a.store.sync(packs: [try b.store.pack()])
+    try a.store.retire(b.id)
+    try a.store.sync()
+    #expect(a.store.cuts.cuts.count == 1)
+    a.store.watch(true, records: true)
+    let plan = try a.rejoining(
+      published: published, others: try b.store.pack(), isOnTop: false)
+    let outcome = try #require(try a.store.rejoin(plan) { _ in })
+    try plan.staged.close()
+    #expect(a.store.retired == [b.id] && a.store.cuts.cuts == [])
+    #expect(outcome.changed == [])
+    let news = a.store.takeChanges(remote: true)
+    #expect(news.local.isEmpty && news.remote.records.isEmpty)
+    #expect(news.remote.wholeTables.contains("t"), "all of it may have changed")
+    #expect(!news.remote.wholeTables.contains(":cuts"))
+  }
+
   @Test func `the name that a device has just left is known when it starts anew again`() throws {
     try a.store.insert("mine")
     try a.store.sync()
     let old = a.id
     var plan = try a.rejoining(published: published, others: try b.store.pack())
     plan.leavesName = true
-    #expect(try a.store.rejoin(plan) { _ in } != nil)
+    let outcome = try #require(try a.store.rejoin(plan) { _ in })
     try plan.staged.close()
+    // That a name was left is nobody's data.
+    #expect(outcome.changed.map(\.table) == ["t"])
+    #expect(outcome.changed.map(\.id) == [RecordName("theirs")])
     let name = a.id
     let left = EarlierName(old, next: name, common: 1)
     let last = a.store.vector[name]

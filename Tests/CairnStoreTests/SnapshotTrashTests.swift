@@ -76,6 +76,47 @@ struct SnapshotTrashTests {
     try check(a.store, deletedBy: b.id)
   }
 
+  private func refuseCurrent(_ device: StoreDevice) {
+    let current = StoreDevice.directory + "/" + FileName.current
+    device.disk.intercept { $0.target == current ? .io(errno: 5) : nil }
+  }
+
+  private func isTrashEmpty(_ device: StoreDevice) -> Bool {
+    !device.disk.paths().contains { $0.contains("/trash/") }
+  }
+
+  @Test func `a join that fails leaves nothing in the trash, however often it is tried`() throws {
+    let (a, b, _) = try pair()
+    _ = try b.store.compact()
+    let bytes = try #require(b.snapshotBytes())
+    func join() throws {
+      let path = a.store.temporarySnapshotPath()
+      try a.disk.setBytes(path, bytes)
+      _ = try a.store.join(snapshot: path)
+    }
+    refuseCurrent(a)
+    for _ in 0..<3 {
+      #expect(throws: StoreError.self) { try join() }
+      #expect(isTrashEmpty(a) && a.store.totals.records == 3)
+    }
+    a.disk.heal()
+    try join()
+    try a.crash(.nothingUnsynced)
+    try check(a.store, deletedBy: b.id)
+  }
+
+  @Test func `who can't become what is in the folder leaves nothing in the trash`() throws {
+    let (a, b, published) = try pair()
+    let plan = try a.rejoining(published: published, others: try b.store.pack())
+    refuseCurrent(a)
+    #expect(throws: StoreError.self) { try a.store.rejoin(plan) { _ in } }
+    #expect(isTrashEmpty(a) && a.store.totals.records == 3)
+    a.disk.heal()
+    try plan.staged.close()
+    try a.reopen()
+    #expect(a.store.totals.records == 3)
+  }
+
   /// Without room for it, say: then the records stay, and nothing else is done.
   @Test(arguments: [false, true])
   func `what can't be put into the trash is not deleted`(isJoined: Bool) throws {

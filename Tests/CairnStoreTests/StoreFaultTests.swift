@@ -135,6 +135,120 @@ struct StoreFaultTests {
     #expect(try device.store.count(table: "t") == stored + 1)
   }
 
+  private func files(_ device: StoreDevice, _ part: String) -> [String] {
+    device.disk.paths().filter { $0.hasPrefix(StoreDevice.directory + "/" + part + "/") }
+  }
+
+  /// More than there is room for on a disk of a megabyte.
+  private func insertMuch(_ store: Store) throws {
+    let random = SeededRandom(1)
+    for number in 0..<30 { try store.insert("b\(number)", ["b": .bytes(random.bytes(50_000))]) }
+  }
+
+  @Test func `a commit for which there is no room leaves no file with each try`() throws {
+    let device = try StoreDevice(1)
+    try device.store.insert("first")
+    try device.store.sync()
+    device.disk.capacity = 1 << 20
+    try insertMuch(device.store)
+    for _ in 0..<50 { #expect(throws: StoreError.self) { try device.store.sync() } }
+    #expect(files(device, "log").count == 2)
+    #expect(device.store.vector[device.id] == 1)
+    device.disk.capacity = nil
+    try device.store.sync()
+    #expect(files(device, "log").count == 2)
+    try device.crash(.nothingUnsynced)
+    #expect(device.store.recovery.isEmpty)
+    #expect(try device.store.count(table: "t") == 31 && device.store.vector[device.id] == 2)
+  }
+
+  @Test(arguments: [false, true])
+  func `deletes of others that can't be logged leave the trash as it was`(isFull: Bool) throws {
+    let author = try StoreDevice(1)
+    for id in ["old", "r"] { try author.store.insert(id, ["n": 7]) }
+    try author.store.sync()
+    let inserts = try author.store.pack()
+    try author.store.delete("old")
+    try author.store.sync()
+    let first = try author.store.pack(after: 1)
+    try author.store.delete("r")
+    try insertMuch(author.store)
+    try author.store.sync()
+    let second = try author.store.pack(after: 2)
+    let device = try StoreDevice(2) { $0.trashMilliseconds = 1 << 40 }
+    for pack in [inserts, first] { try device.store.sync(packs: [pack]) }
+    let kept = files(device, "trash")
+    #expect(kept.count == 1)
+    if isFull {
+      device.disk.capacity = 1 << 20
+    } else {
+      device.disk.intercept { operation in
+        operation.verb == "write" && operation.path.hasSuffix(".seg") ? .io(errno: 5) : nil
+      }
+    }
+    for _ in 0..<50 {
+      device.clock.advance(by: 1)
+      #expect(throws: StoreError.self) { try device.store.sync(packs: [second]) }
+    }
+    #expect(files(device, "trash") == kept)
+    #expect(files(device, "log").count == (isFull ? 2 : 1))
+    #expect(try device.store.remembered().map(\.id.text) == ["old"])
+    device.disk.heal()
+    device.disk.capacity = nil
+    try device.store.sync(packs: [second])
+    #expect(try device.store.get("r") == nil && device.store.count(table: "t") == 30)
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.deletedRecords().records.map(\.id.text) == ["old", "r"])
+    #expect(files(device, "trash").count == 2 && device.store.recovery.isEmpty)
+  }
+
+  @Test(arguments: 1...8 as ClosedRange<UInt64>)
+  func `what a write has left that failed is not behind a shorter one`(seed: UInt64) throws {
+    let device = try StoreDevice(1)
+    let writes = Lock(0)
+    device.disk.tearFailedWrites(seed: seed)
+    device.disk.intercept { operation in
+      guard operation.verb == "write", operation.path.hasSuffix(".seg") else { return nil }
+      // The first one is the header.
+      return writes.withLock { count -> DiskError.Reason? in
+        count += 1
+        return count == 2 ? .noSpace : nil
+      }
+    }
+    try device.store.insert("long", ["b": .bytes(SeededRandom(1).bytes(20_000))])
+    #expect(throws: StoreError.self) { try device.store.sync() }
+    device.disk.heal()
+    try device.store.rollBack()
+    try device.store.insert("short", ["n": 1])
+    try device.store.sync()
+    #expect(files(device, "log").count == 1)
+    device.leave(device.disk.snapshot())
+    try device.open()
+    #expect(device.store.recovery.isEmpty && files(device, "quarantine").isEmpty)
+    #expect(try device.store.get("short") == ["n": 1] && device.store.get("long") == nil)
+  }
+
+  /// It is kept for the folder only, and no opening reads what comes into it.
+  @Test func `nothing is committed to a segment that is in the snapshot and has lost its frames`()
+    throws
+  {
+    let device = try StoreDevice(1)
+    try device.store.insert("folded")
+    try device.store.sync()
+    _ = try device.store.compact()
+    try device.store.close()
+    let path = try #require(files(device, "log").first)
+    let bytes = try #require(device.disk.bytes(path))
+    try device.disk.setBytes(path, Array(bytes[..<(SegmentHeader.size + 30)]))
+    try device.open()
+    #expect(device.store.recovery.count == 1)
+    try device.store.insert("new")
+    try device.store.sync()
+    #expect(files(device, "log").count == 2)
+    try device.reopen()
+    #expect(try device.store.get("folded") != nil && device.store.get("new") != nil)
+  }
+
   @Test func `a commit whose sync failed is never acknowledged by a later one`() throws {
     let device = try StoreDevice(1)
     try device.store.insert("r", ["a": 1])

@@ -35,6 +35,8 @@ struct StoreTornTests {
     var shown: StoreContent
     var kept: StoreContent
     var whole: StoreContent
+    /// Own deltas that are in the files when it is torn.
+    var committed: UInt64 = 0
   }
 
   /// Fails each read of a step, one at a time. Returns how many times only opening anew helped.
@@ -53,6 +55,7 @@ struct StoreTornTests {
         torn += 1
         #expect(kind == .syncFailed, "read \(number)")
         try expectNothingShows(device.store)
+        #expect(device.store.standing.committed == contents.committed, "read \(number)")
       } else {
         #expect(try StoreContent(device.store) == contents.shown, "read \(number)")
       }
@@ -89,13 +92,37 @@ struct StoreTornTests {
     #expect(torn > 3)
   }
 
+  /// Its status would say that nothing is to be uploaded.
+  @Test func `how much a device has committed is known after a merge that was torn`() throws {
+    let peer = try author()
+    let first = try peer.store.pack()
+    var before = try StoreContent(peer.store)
+    let last = peer.store.vector[peer.id]
+    for id in Self.chosen { try peer.store.set(id, ["n": 2]) }
+    try peer.store.sync()
+    let second = try peer.store.pack(after: last)
+    var after = try StoreContent(peer.store)
+    before.tables["t"]?["own"] = ["n": 3]
+    after.tables["t"]?["own"] = ["n": 3]
+    let contents = Contents(shown: before, kept: before, whole: after, committed: 1)
+    let torn = try failEachRead(contents) {
+      let device = try cold(first)
+      try device.store.insert("own", ["n": 3])
+      try device.store.sync()
+      return device
+    } _: {
+      try $0.sync(packs: [second])
+    }
+    #expect(torn > 0)
+  }
+
   @Test func `a read that fails in the middle of a commit shows no half of it`() throws {
     let peer = try author()
     let first = try peer.store.pack()
     let before = try StoreContent(peer.store)
     var after = before
     for id in Self.chosen { after.tables["t"]?[id] = nil }
-    let contents = Contents(shown: after, kept: before, whole: after)
+    let contents = Contents(shown: after, kept: before, whole: after, committed: 1)
     let torn = try failEachRead(contents) {
       let device = try cold(first)
       for id in Self.chosen { try device.store.delete(id) }

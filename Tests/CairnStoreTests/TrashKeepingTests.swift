@@ -147,6 +147,16 @@ import Testing
     #expect(try ids(trash) == ["c", "d", "e"])
   }
 
+  /// What was to be deleted stays: each new try would leave one more.
+  @Test func `a file of which the name is not durable goes again`() throws {
+    disk.intercept { $0.verb == "sync" && $0.path == "/s/trash" ? .io(errno: 5) : nil }
+    #expect(throws: StoreError.self) { try trash().keep([record("a")], durable: true) }
+    disk.heal()
+    #expect(disk.paths().isEmpty)
+    try trash().keep([record("a")], durable: true)
+    #expect(try ids(trash()) == ["a"])
+  }
+
   /// Somebody wanted it gone.
   @Test func `what is removed up to a time does not come back with a power cut`() throws {
     try trash().keep([record("a")], durable: true)

@@ -174,5 +174,46 @@ import Testing
       #expect(await changes.next() == [.unlinked(linked.account)])
       #expect(!datastore.isOpen && !linked.account.isLinked)
     }
+
+    /// Tells a handler what happens to the accounts, at once.
+    private func observe(_ accounts: AccountManager, _ told: Told<AccountChange>) -> Observation {
+      let atOnce: Scheduler = { $0() }
+      return accounts.onAccountChange(on: atOnce) { changes in
+        for change in changes { told.add(change) }
+      }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a directory that can't be watched at first is watched once it can be`() async throws {
+      let (here, elsewhere) = (try manager(), try manager())
+      let (disk, told) = (PosixDisk(), Told<AccountChange>())
+      try disk.open(place.path("accounts"), .create).close()
+      let observation = observe(here, told)
+      try disk.remove(place.path("accounts"))
+      _ = here.accountChanges
+      _ = try elsewhere.link(account())
+      while told.all.isEmpty, !Task.isCancelled { await Task.yield() }
+      let heard = told.all
+      let ann = try #require(try here.linkedAccount)
+      #expect(heard == [.linked(ann)])
+      withExtendedLifetime(observation) {}
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a directory that takes the place of another one is watched, too`() async throws {
+      let (here, elsewhere) = (try manager(), try manager())
+      let ann = try here.link(account())
+      let told = Told<AccountChange>()
+      let observation = observe(here, told)
+      try PosixDisk().rename(place.path("accounts"), to: place.path("elsewhere"))
+      while told.all.isEmpty, !Task.isCancelled { await Task.yield() }
+      _ = here.accountChanges
+      _ = try elsewhere.link(account("bob"))
+      while told.all.count < 2, !Task.isCancelled { await Task.yield() }
+      let heard = told.all
+      let bob = try #require(try here.linkedAccount)
+      #expect(heard == [.unlinked(ann), .linked(bob)])
+      withExtendedLifetime(observation) {}
+    }
   #endif
 }

@@ -39,6 +39,42 @@ import Testing
     try datastore.close()
   }
 
+  /// As long as nothing has happened yet, whoever uses the local ones completes the move.
+  @Test func `an unlink that stops half way takes no datastores from where they came from`()
+    async throws
+  {
+    let before = try await Self.killed().disk
+    var step = 0
+    while true {
+      step += 1
+      let disk = before.snapshot()
+      let accounts = try AccountWorkbench.manager(disk)
+      let root = accounts.localManager.root
+      let linked = try #require(try accounts.linkedAccount)
+      disk.powerOff(before: disk.operations + step)
+      let failure = code { try linked.unlink() }
+      if !disk.isOff { #expect(failure == nil) }
+      for model in CrashModel.all(seeds: 0..<2) {
+        let left = disk.crash(keep: model)
+        let machine = Machine(disk: left, clock: ManualClock(), random: SeededRandom(3))
+        let local = DatastoreManager(
+          root: root, account: nil, folder: nil, options: Options(), machine: machine)
+        if try local.ids() == ["one"] {
+          let datastore = try local.openDatastore("one")
+          #expect(try datastore.ids() == ["r"])
+          try datastore.close()
+          continue
+        }
+        #expect(disk.isOff, "an unlink that was completed has taken the move back")
+        let again = try AccountWorkbench.manager(left, 9)
+        let account = try #require(try again.linkedAccount, "step \(step), \(model)")
+        #expect(try again.manager(for: account).ids() == ["one"], "step \(step), \(model)")
+      }
+      if !disk.isOff { break }
+    }
+    #expect(step > 10)
+  }
+
   /// Where they came from was not told, and by the old paths nobody finds the other root if the
   /// app's directory is moved.
   @Test(arguments: [false, true])

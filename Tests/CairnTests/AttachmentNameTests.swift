@@ -145,4 +145,41 @@ import Testing
     let begun = FileName.blobPart(SHA256.hash(sample(1)))
     #expect(Set(try bench.contents("b")).subtracting([begun]) == before)
   }
+
+  /// The contents that it has found to be unused may be used by then.
+  @Test func `closed while it looks for what may go, a round removes nothing`() async throws {
+    bench.options.attachmentGraceSeconds = 0
+    bench.options.tuning.blobCollectMilliseconds = 0
+    let a = try bench.open("a")
+    try a.add("r")
+    try await a.exchange()
+    let b = try bench.open("b")
+    try b.add("s")
+    try await b.exchange()
+    try await a.pull()
+    _ = try a.attach(sample(1))
+    try a.close()
+    // In another process nothing keeps it. The head is to say what came from the other device.
+    let (old, isClosed) = (try bench.open("a", hook), Flag())
+    let opened = Shared<Datastore?>(nil)
+    hook.set { request, path throws(CairnError) in
+      if request == .write, path.hasSuffix(".head") {
+        throw CairnError(.diskSpace, "no room", file: path)
+      }
+      guard request == .list, path == "b-p-notes", isClosed.raise() else { return }
+      do {
+        try old.close()
+        let again = try old.manager.openDatastore(old.id)
+        try again.addPhoto("photo", sample(1))
+        opened.withLock { $0 = again }
+      } catch { Issue.record(error) }
+    }
+    #expect(await old.exchangeError()?.code == .diskSpace)
+    hook.set(nil)
+    let again = try #require(opened.withLock { $0 })
+    #expect(try again.content(of: "photo") == sample(1))
+    #expect(try again.ids() == ["r", "s", "photo"])
+    try again.close()
+    try b.close()
+  }
 }

@@ -54,6 +54,24 @@ struct ExchangeCancelTests {
     #expect(await task.value == .closed)
   }
 
+  @Test(arguments: [true, false])
+  func `of a datastore that is closed no devices are told`(isBefore: Bool) async throws {
+    let hook = HookedFolder.Switch()
+    _ = try await bench.publisher("b")
+    let a = try bench.open("a", hook)
+    try await a.pull()
+    #expect(try await a.devices().map(\.incorporatedDeltas) == [1])
+    if isBefore { try a.close() }
+    hook.set { request, _ in
+      guard request == .list, a.isOpen else { return }
+      do { try a.close() } catch { Issue.record("\(error)") }
+    }
+    do throws(CairnError) {
+      let devices = try await a.devices()
+      Issue.record("\(devices)")
+    } catch { #expect(error.code == .closed) }
+  }
+
   @Test func `a background that is stopped ends its round, and reports no error`() async throws {
     let a = try open("a")
     let failures = Told<CairnError.Code>()

@@ -102,6 +102,59 @@ import Testing
     #expect(try content(late) == content(a))
   }
 
+  /// Packed they are small, and four of them are as much as a merged file gets.
+  @Test func `files that pack well keep nobody from being merged, and are not read again`()
+    async throws
+  {
+    bench.options.tuning.packBytes = 8000
+    let a = try bench.open("a")
+    for _ in 0..<8 {
+      try a.table("t").insert(["text": .string(String(repeating: "x", count: 2000))])
+      try a.sync()
+      try await a.exchange()
+    }
+    let first = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(first.publishedDeltas == 8 && first.files == 5)
+    var requests: [Int] = []
+    for index in 1...40 {
+      try a.add("a\(index)")
+      let report = try await a.exchange()
+      if report.mergedFiles == 0 { requests.append(report.requests) }
+    }
+    #expect(requests.count > 30)
+    // Where nothing is merged: a listing, a file, the head.
+    #expect(requests == [Int](repeating: 3, count: requests.count))
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(own.publishedDeltas == 48 && own.files < 20)
+    let late = try bench.open("late")
+    #expect(try await late.pull().complaints == [])
+    #expect(try content(late) == content(a))
+  }
+
+  /// One that has as much by itself was written as it is.
+  @Test func `a file that packs well is read once, and those behind it are merged`() async throws {
+    bench.options.tuning.packBytes = 8000
+    let a = try bench.open("a")
+    try a.table("t").insert(["text": .string(String(repeating: "x", count: 9000))])
+    try a.sync()
+    try await a.exchange()
+    var (requests, merged) = ([Int](), [Int]())
+    for index in 1...8 {
+      try a.add("a\(index)")
+      let report = try await a.exchange()
+      requests.append(report.requests)
+      merged.append(report.mergedFiles)
+    }
+    // Of eight the first is full; of the next eight all are read, and one is written.
+    #expect(requests.dropFirst() == [3, 3, 3, 3, 3, 4, 12])
+    #expect(merged == [0, 0, 0, 0, 0, 0, 0, 8])
+    let own = try #require(try await a.devices().first { $0.isThisDevice })
+    #expect(own.publishedDeltas == 9 && own.files == 2)
+    let late = try bench.open("late")
+    #expect(try await late.pull().complaints == [])
+    #expect(try content(late) == content(a))
+  }
+
   /// 40 commits of 1000 bytes that can't be packed, an exchange after each.
   private func commitForty(
     _ a: Datastore, _ after: () async throws -> Void

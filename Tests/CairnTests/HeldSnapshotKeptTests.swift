@@ -1,6 +1,9 @@
-import Cairn
+import CairnDisk
 import TestSupport
 import Testing
+
+@testable import Cairn
+@testable import CairnStore
 
 /// A snapshot that deletes too much waits at home for somebody's consent.
 @Suite struct HeldSnapshotKeptTests {
@@ -51,5 +54,43 @@ import Testing
     // And goes when it is not needed any more.
     try b.compact()
     #expect(try bench.names(bench.root("b") + "/p-notes/snap", ".tmp") == [])
+  }
+
+  /// The commit before it may have begun one, and another download may be under way.
+  @Test func `consent is not lost to a compaction that ends just before it is joined`()
+    async throws
+  {
+    let look = Shared<(@Sendable (String) -> Void)?>(nil)
+    var disk = ProbedDisk()
+    disk.willOpen = { path in look.withLock { $0 }?(path) }
+    var machine = Machine.real
+    machine.disk = disk
+    let folder = bench.folder
+    let b = try DatastoreManager(
+      root: bench.root("b"), account: Account(user: "ann", folder: .directory(folder)),
+      folder: { DirectoryFolder(folder) }, options: bench.options, machine: machine
+    ).openOrCreateDatastore(bench.id)
+    try await deleter { _ in
+      try await b.pull()
+      #expect(try b.ids().count == 100)
+    }
+    #expect(try await b.exchange().fetchedSnapshot)
+    #expect(try b.sync().massDelete?.records == 80)
+    let snapshots = bench.root("b") + "/p-notes/snap"
+    let name = try #require(try bench.names(snapshots, ".tmp").first)
+    let (store, isEnded) = (b.store, Flag())
+    _ = store.incomingSnapshotPath()
+    look.withLock { hook in
+      hook = { path in
+        // As a compaction ends.
+        if path.hasSuffix("/snap/" + name), isEnded.raise() { store.sweep(keeping: 0) }
+      }
+    }
+    let result = try b.sync(allowingMassDelete: true)
+    #expect(isEnded.isUp)
+    #expect(result.changes.count { $0.isDeleted } == 80)
+    #expect(result.massDelete == nil && b.status.massDelete == nil)
+    #expect(try b.ids().count == 20)
+    #expect(try bench.names(snapshots, ".tmp") == [])
   }
 }

@@ -9,10 +9,11 @@ import Testing
 
   /// Makes visible in the datastore what others did, as an app does that exchanges by itself, and
   /// lets no object follow.
-  private func fetchUnseen(_ device: MappingDevice) async throws {
+  private func fetchUnseen(_ device: MappingDevice, _ route: String = "main") async throws {
     device.bench.clock.advance(by: 3)
-    _ = try await device.main.exchange()
-    try device.main.sync()
+    let remote = try #require(device.remotes[route])
+    _ = try await remote.exchange()
+    try remote.sync()
   }
 
   /// Two devices with the note "w" of the id "n".
@@ -225,6 +226,37 @@ import Testing
     #expect(try await bench.settle([a, b]))
     for device in [a, b] {
       #expect(try device.note("o") == Note(text: "b", place: "of b"))
+      #expect(device.store.outbox == OutboxStatus())
+    }
+  }
+
+  /// From another route, or from nowhere: the place "here" is no route.
+  @Test(arguments: [true, false])
+  func `an object that comes to a route where a record has come unseen is merged with it`(
+    isMoved: Bool
+  ) async throws {
+    let bench = MappingBench()
+    let placed: ObjectMapping = .synced(
+      Note.self, route: { $0.place == "here" ? nil : $0.place ?? "main" })
+    let a = try await bench.open("a", [placed], routes: ["main", "work"])
+    let b = try await bench.open("b", [placed], routes: ["main", "work"])
+    try await a.insert(Note(text: "w", place: isMoved ? nil : "here"), "n")
+    #expect(try await bench.settle([a, b]))
+    if isMoved {
+      try await b.update("n") { ($0.text, $0.place) = ("b w", "work") }
+    } else {
+      try await b.insert(Note(text: "b w", place: "work"), "n")
+    }
+    _ = try await b.exchange()
+    try await fetchUnseen(a, "work")
+    try await a.update("n") { $0.place = "work" }
+    let expected = isMoved ? [["-n"], ["+n"]] : [["+n"]]
+    #expect(try await a.queue() == expected)
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] {
+      #expect(try device.note("n") == Note(text: "b w", place: "work"))
+      #expect(try device.record("n", "work")?["text"] == "b w")
+      #expect(try device.record("n", "main") == nil)
       #expect(device.store.outbox == OutboxStatus())
     }
   }

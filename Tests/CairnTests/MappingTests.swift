@@ -109,6 +109,32 @@ import Testing
     #expect(a.store.outbox.pending == 0)
   }
 
+  struct Scale: TableModel, Equatable {
+    static let table = "scales"
+    var steps: [TypedFloatTests.Number]
+  }
+
+  @Test func `a list of a type that tells integers from doubles is uploaded as it is`()
+    async throws
+  {
+    let bench = MappingBench()
+    let a = try await bench.open("a", [ObjectMapping.synced(Scale.self)])
+    let b = try bench.remote("b")
+    try b.table("scales").insert(["steps": [1, 2]], id: "s")
+    try b.sync()
+    try await b.exchange()
+    _ = try await a.exchange()
+    #expect(
+      try a.store.objects(Scale.self).get("s") == Scale(steps: [.whole(1), .whole(2)]))
+    try await a.store.write { objects throws(CairnError) in
+      try objects.update(Scale.self, "s") { $0.steps = [.broken(1), .broken(2.5)] }
+    }
+    _ = try await a.exchange()
+    #expect(try a.main.table("scales")["s"].fields == ["steps": [1.0, 2.5]])
+    #expect(
+      try a.store.objects(Scale.self).get("s") == Scale(steps: [.broken(1), .broken(2.5)]))
+  }
+
   @Test func `an object that its mapping leaves out loses its record`() async throws {
     let bench = MappingBench()
     let a = try await bench.open("a", [Self.chore])

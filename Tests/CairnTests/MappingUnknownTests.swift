@@ -40,6 +40,50 @@ import Testing
     }
   }
 
+  /// An object that becomes its record by a mapping of its own.
+  static let leveled = ObjectMapping(
+    Leveled.self, as: Leveled.self, map: { note, _ in MappedRecord(note) },
+    update: { note, shared, _ in note = shared })
+
+  struct Marked: TableModel, Equatable {
+    static let table = "notes"
+
+    var text: String
+    var marks: Set<String> = []
+  }
+
+  struct Timed: TableModel, Equatable {
+    static let table = "notes"
+
+    var text: String
+    var minutes: Int?
+  }
+
+  struct SharedTimed: TableModel {
+    static let table = "notes"
+
+    var text: String
+    var hours: Double?
+  }
+
+  /// Minutes are whole.
+  static let timed = ObjectMapping(
+    Timed.self, as: SharedTimed.self,
+    map: { note, _ in
+      MappedRecord(SharedTimed(text: note.text, hours: note.minutes.map { Double($0) / 60 }))
+    },
+    update: { note, shared, _ in
+      note = Timed(text: shared.text, minutes: shared.hours.map { Int($0 * 60) })
+    })
+
+  /// Reads nothing but the text.
+  static let lenient = ObjectMapping(
+    Note.self, as: Plain.self, map: { note, _ in MappedRecord(Plain(text: note.text)) },
+    update: { note, shared, _ in
+      note = note ?? Note(text: "")
+      note?.text = shared.text
+    })
+
   @Test func `a new version of the mappings removes no field that the old one did not know`()
     async throws
   {
@@ -84,9 +128,11 @@ import Testing
     for device in [a, b] { #expect(try device.note("n") == Note(text: "of a", place: "of b")) }
   }
 
-  @Test func `a new version of the mappings uploads no default of what the old one did not know`()
-    async throws
-  {
+  @Test(arguments: [true, false])
+  func `a new version of the mappings uploads no default of what the old one did not know`(
+    isSynced: Bool
+  ) async throws {
+    let mapping: ObjectMapping = isSynced ? .synced(Leveled.self) : Self.leveled
     let bench = MappingBench()
     var a = try await bench.open("a", [.synced(Plain.self)])
     let b = try await bench.open("b", [.synced(Leveled.self)])
@@ -100,11 +146,56 @@ import Testing
     #expect(try await bench.settle([a, b]))
     #expect(try a.record("n") == ["text": "x", "level": 5])
     try await a.close()
-    a = try await bench.open("a", [.synced(Leveled.self)], version: MappingVersion("2"))
+    a = try await bench.open("a", [mapping], version: MappingVersion("2"))
     #expect(try await a.queue() == [])
     #expect(try a.store.objects(Leveled.self).get("n") == Leveled(text: "x", level: 5))
     #expect(try await bench.settle([a, b]))
     #expect(try b.store.objects(Leveled.self).get("n") == Leveled(text: "x", level: 5))
+  }
+
+  /// The items come in the order in which they were added, and objects have them sorted.
+  @Test func `a new version of the mappings empties no set that the old one did not know`()
+    async throws
+  {
+    let bench = MappingBench()
+    var a = try await bench.open("a", [.synced(Plain.self)])
+    let b = try await bench.open("b", [.synced(Marked.self)])
+    try await b.store.write { objects throws(CairnError) in
+      try objects.insert(Marked(text: "x", marks: ["z"]), id: "n")
+    }
+    #expect(try await bench.settle([a, b]))
+    try await b.store.write { objects throws(CairnError) in
+      try objects.update(Marked.self, "n") { $0.marks.insert("a") }
+    }
+    #expect(try await bench.settle([a, b]))
+    #expect(try a.record("n") == ["text": "x", "marks": ["z", "a"]])
+    try await a.close()
+    a = try await bench.open("a", [.synced(Marked.self)], version: MappingVersion("2"))
+    #expect(try await a.queue() == [])
+    #expect(try await bench.settle([a, b]))
+    for device in [a, b] {
+      let note = try device.store.objects(Marked.self).get("n")
+      #expect(note == Marked(text: "x", marks: ["a", "z"]))
+      #expect(try device.record("n") == ["text": "x", "marks": ["z", "a"]])
+    }
+  }
+
+  @Test func `a new version of the mappings removes no value that it rounds`() async throws {
+    let bench = MappingBench()
+    var a = try await bench.open("a", [.synced(Plain.self)])
+    try await a.store.write { objects throws(CairnError) in
+      try objects.insert(Plain(text: "x"), id: "n")
+    }
+    _ = try await a.exchange()
+    try a.main.table("notes")["n"].set("hours", 1.52)
+    try a.main.sync()
+    try await a.store.sync()
+    try await a.close()
+    a = try await bench.open("a", [Self.timed], version: MappingVersion("2"))
+    #expect(try await a.queue() == [])
+    #expect(try a.store.objects(Timed.self).get("n") == Timed(text: "x", minutes: 91))
+    _ = try await a.exchange()
+    #expect(try a.record("n") == ["text": "x", "hours": 1.52])
   }
 
   @Test func `what a new version does not share any more goes from the records, not from objects`()
@@ -154,13 +245,38 @@ import Testing
     #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])
     #expect(try device.note("n") == Note(text: "x"))
     try await device.close()
-    let lenient = ObjectMapping(
-      Note.self, as: Plain.self, map: { note, _ in MappedRecord(Plain(text: note.text)) },
-      update: { note, shared, _ in
-        note = note ?? Note(text: "")
-        note?.text = shared.text
-      })
-    device = try await bench.open("a", [lenient], version: MappingVersion("3"))
+    device = try await bench.open("a", [Self.lenient], version: MappingVersion("3"))
+    #expect(try await device.queue() == [])
+    #expect(try device.note("n") == Note(text: "y"))
+    #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])
+  }
+
+  /// On another route, or on none.
+  @Test(arguments: ["work", nil] as [String?])
+  func `a record that could not be read stays where it is, wherever its object is to be now`(
+    route: String?
+  ) async throws {
+    let bench = MappingBench()
+    let routes = ["main", "work"]
+    var device = try await bench.open("a", routes: routes)
+    try await device.insert(Note(text: "x"), "n")
+    _ = try await device.exchange()
+    try device.main.table("notes")["n"].update(["text": "y", "place": 5])
+    try device.main.sync()
+    #expect(try await device.store.sync().unreadable.map(\.record) == ["n"])
+    try await device.close()
+    let elsewhere: ObjectMapping = .synced(Note.self, route: { _ in route })
+    device = try await bench.open(
+      "a", [elsewhere], routes: routes, version: MappingVersion("2"))
+    #expect(try await device.queue() == [])
+    _ = try await device.exchange()
+    #expect(try device.note("n") == Note(text: "x"))
+    #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])
+    #expect(try device.record("n", "work") == nil)
+    try await device.close()
+    // It is known still that it was not read.
+    device = try await bench.open(
+      "a", [Self.lenient], routes: routes, version: MappingVersion("3"))
     #expect(try await device.queue() == [])
     #expect(try device.note("n") == Note(text: "y"))
     #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])

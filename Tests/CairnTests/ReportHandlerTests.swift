@@ -68,6 +68,56 @@ import Testing
     try await device.close()
   }
 
+  /// What the handler of rounds is told of the first two, as codes of errors; nil is a report. The
+  /// folder says at the first request that something is gone, and answers from then on.
+  private func told<Report: Sendable>(
+    of report: Report.Type, _ hook: HookedFolder.Switch, _ code: CairnError.Code,
+    _ start: (@escaping ReportHandler<Report>.Handler) throws -> Void
+  ) async throws -> [CairnError.Code?] {
+    let (isSaid, told) = (Flag(), Told<CairnError.Code?>())
+    hook.set { (_, path) throws(CairnError) in
+      if isSaid.raise() { throw CairnError(code, "something is gone", file: path) }
+    }
+    try start { result in
+      switch result {
+      case .success: told.add(nil)
+      case .failure(let error): told.add(error.code)
+      }
+    }
+    while told.all.count < 2, !Task.isCancelled { await Task.yield() }
+    return Array(told.all.prefix(2))
+  }
+
+  @Test(.timeLimit(.minutes(1)), arguments: [CairnError.Code.closed, .deleted, .shutdown])
+  func `a datastore's rounds go on, whatever its folder says is gone`(
+    _ code: CairnError.Code
+  ) async throws {
+    let bench = try FolderWorkbench()
+    bench.options.pollSeconds = 0.01...0.01
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    let codes = try await told(of: ExchangeReport.self, hook, code) {
+      try a.startExchanging(onReport: $0)
+    }
+    #expect(codes == [code, nil])
+    try a.close()
+  }
+
+  @Test(.timeLimit(.minutes(1)), arguments: [CairnError.Code.closed, .deleted, .shutdown])
+  func `a list's rounds go on, whatever its folder says is gone`(
+    _ code: CairnError.Code
+  ) async throws {
+    let bench = try FolderWorkbench()
+    bench.options.pollSeconds = 0.01...0.01
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    let codes = try await told(of: CatalogueReport.self, hook, code) {
+      try a.manager.startExchanging(onReport: $0)
+    }
+    #expect(codes == [code, nil])
+    try a.manager.shutDown()
+  }
+
   @Test func `what a handler holds goes with it, and may use what it was told of`() {
     final class Held: Sendable {
       let reports: ReportHandler<Int>

@@ -78,6 +78,28 @@ struct RetirementTests {
     #expect(!report.isRejoining)
   }
 
+  @Test func `a device that leaves its name tells of the app's records only`() async throws {
+    let (a, away) = (try await bench.publisher("a"), try await bench.publisher("c"))
+    try await bench.meet(a, away)
+    let old = away.device
+    try away.add("mine")
+    try await away.exchange()
+    try a.add("more")
+    try a.retireDevice(old)
+    try await bench.meet(a)
+    var changes = away.changes.makeAsyncIterator()
+    var changed: [String: Set<RecordID>] = [:]
+    for _ in 0..<8 where away.device == old {
+      try await away.exchange()
+      changed.merge(try away.sync().changedRecords) { $0.union($1) }
+      try await bench.meet(a)
+    }
+    #expect(away.device != old)
+    #expect(changed == ["t": ["more"]])
+    let change = try #require(await changes.next())
+    #expect(change.affects("t") && !change.affects(":cuts"))
+  }
+
   /// As it is put together anew its own files come first, and the cut that keeps out what is in
   /// them comes parts later.
   @Test func `a device returns past more than one part of a sync has`() async throws {

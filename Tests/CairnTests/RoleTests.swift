@@ -170,4 +170,73 @@ import Testing
     let left = try PosixDisk().list(bench.place.path("tiny")).map(\.name)
     #expect(!left.contains { $0.hasPrefix("s-") })
   }
+
+  /// A user's manager on a disk in memory, with the folder on it.
+  private func manager(_ user: String, on memory: CatalogueBench) -> DatastoreManager {
+    let machine = memory.machine
+    return DatastoreManager(
+      root: "/" + user, account: Account(user: user, folder: .directory("/folder")),
+      folder: { DirectoryFolder("/folder", machine: machine) }, options: memory.options,
+      machine: machine)
+  }
+
+  @Test func `nor is one that gets it from a disk that does not make that durable`() throws {
+    let memory = CatalogueBench()
+    memory.options.durability = .full
+    let manager = manager("ann", on: memory)
+    let syncs = Shared(0)
+    memory.disk.intercept { step in
+      guard step.verb == "sync", step.path.hasSuffix(".seg") else { return nil }
+      // The first one is of the empty segment.
+      let number = syncs.withLock { count in
+        count += 1
+        return count
+      }
+      return number == 2 ? .io(errno: 5) : nil
+    }
+    #expect(code { _ = try manager.createDatastore() } == .syncFailed)
+    #expect(syncs.withLock { $0 } >= 2)
+    #expect(try manager.listDatastores().isEmpty)
+    #expect(!memory.files("/ann").contains { $0.hasPrefix("s-") })
+  }
+
+  @Test func `a role that could not be noted is noted when the datastore is closed`() async throws {
+    let memory = CatalogueBench()
+    let ann = try manager("ann", on: memory).createDatastore()
+    try ann.setRole(.editor, for: .publicAccess)
+    try ann.sync()
+    let bobs = manager("bob", on: memory)
+    let bob = try await bench.join(ann, as: "bob", manager: bobs)
+    try ann.setRole(.viewer, for: .publicAccess)
+    try ann.sync()
+    try await ann.exchange()
+    try await bob.exchange()
+    let isRefused = Flag()
+    memory.disk.intercept { step in
+      guard step.target?.hasSuffix("/ROLE") == true else { return nil }
+      isRefused.raise()
+      return .noSpace
+    }
+    try bob.sync()
+    #expect(isRefused.isUp && bob.effectiveRole == .viewer)
+    memory.disk.intercept(nil)
+    try bob.close()
+    #expect(try bobs.listDatastores().map(\.role) == [.viewer])
+  }
+
+  @Test(arguments: [false, true])
+  func `a role that was given up and not synced is there when it is closed`(
+    isShutDown: Bool
+  ) async throws {
+    let owner = try bench.manager("ann").createDatastore()
+    try owner.setRole(.editor, for: .user("bob"))
+    try owner.sync()
+    let manager = try bench.manager("bob")
+    let bob = try await bench.join(owner, as: "bob", manager: manager)
+    try bob.deleteRole(for: .user("bob"))
+    #expect(bob.effectiveRole == .none)
+    if isShutDown { try manager.shutDown() } else { try bob.close() }
+    #expect(bob.effectiveRole == .editor)
+    #expect(try bench.manager("bob").listDatastores().map(\.role) == [.editor])
+  }
 }

@@ -115,6 +115,67 @@ import Testing
     #expect(reads.all.count == 1)
   }
 
+  @Test(arguments: [CairnError.Code.fileIO, .notFound])
+  func `one that can't be read just once is compared in the next round`(
+    code: CairnError.Code
+  ) async throws {
+    let (b, name) = try await second()
+    let reads = watch(name, code)
+    let report = try await b.exchange()
+    #expect(report.problems.map(\.name) == [name])
+    #expect(report.publishedDeltas == 1 && !report.publishedSnapshot)
+    #expect(reads.all.count == 1)
+    hook.set(nil)
+    let next = try await b.exchange()
+    #expect(next.publishedSnapshot && next.problems == [])
+  }
+
+  @Test func `one that can't be read is compared ever more seldom, and in the end`() async throws {
+    let (b, name) = try await second()
+    let reads = watch(name, .fileIO)
+    for _ in 1...16 { #expect(try await b.exchange().publishedSnapshot == false) }
+    // In the first round, then 1, 2 and 4 rounds later, and each 4 from then on.
+    #expect(reads.all.count == 6)
+    hook.set(nil)
+    var isVouched: [Bool] = []
+    for _ in 1...4 { isVouched.append(try await b.exchange().publishedSnapshot) }
+    #expect(isVouched == [false, false, false, true])
+  }
+
+  /// What is in no segment any more is also in an older one, for which a device vouches that only
+  /// reads.
+  @Test func `a new device comes to an older one where the newest is rotten`() async throws {
+    let a = try await bench.publisher("a")
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    let older = try #require(try bench.names(bench.shared, ".snap").first)
+    let reader = try bench.open("reader")
+    #expect(try await reader.pull().fetchedSnapshot)
+    #expect(try await reader.exchange().publishedSnapshot)
+    let large = SeededRandom(8).bytes(100_000)
+    try a.table("t").insert(["bytes": .bytes(large)], id: "large")
+    try a.sync()
+    try await a.exchange()
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    let newest = try #require(try bench.names(bench.shared, ".snap").first { $0 != older })
+    let place = bench.shared + "/" + bench.head(a)
+    var head = try Head(try bench.read(place), name: place, datastore: nil)
+    try #require(head.segments.map(\.last) == [1, 2] && head.snapshot?.name == newest)
+    let lost = head.segments.removeFirst()
+    try bench.write(place, head.encoded())
+    try bench.remove(bench.shared + "/" + lost.name(head.device))
+    let path = bench.shared + "/" + newest
+    try bench.write(path, try bench.read(path).flipped(at: 200))
+    let b = try bench.open("b")
+    var reports: [ExchangeReport] = []
+    for _ in 1...4 { reports.append(try await b.pull()) }
+    // It is asked for twice, then the older one has its turn.
+    #expect(reports.map(\.fetchedSnapshot) == [false, false, true, false])
+    #expect(reports.map { $0.problems.map(\.name) } == [[newest], [newest], [newest], []])
+    #expect(try content(b) == content(a))
+  }
+
   @Test func `one for which two vouch, and that is not given, counts once a round`() async throws {
     let (b, name) = try await second()
     #expect(try await b.exchange().publishedSnapshot)

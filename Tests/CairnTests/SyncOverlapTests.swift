@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 import CairnMerge
 import CairnStore
 import Dispatch
@@ -54,7 +55,17 @@ import Testing
       }
       return nil
     }
-    let failure = await withCheckedContinuation { (continuation: Continuation) in
+    #expect(await failureOfSync(device) == nil)
+    try #require(!isAsked.raise(), "the sync has taken nothing in")
+    for _ in 0..<2000 where !beside.isOver.isUp { try await Task.sleep(for: .milliseconds(5)) }
+    disk.intercept(nil)
+    try #require(beside.isOver.isUp)
+    #expect(beside.error.withLock { $0 } == nil)
+  }
+
+  /// What a sync in a thread of its own has thrown.
+  private func failureOfSync(_ device: Datastore) async -> String? {
+    await withCheckedContinuation { (continuation: Continuation) in
       let thread = BackgroundThread {
         do {
           try device.sync()
@@ -63,12 +74,58 @@ import Testing
       }
       if thread == nil { continuation.resume(returning: "no thread") }
     }
-    #expect(failure == nil)
-    try #require(!isAsked.raise(), "the sync has taken nothing in")
-    for _ in 0..<2000 where !beside.isOver.isUp { try await Task.sleep(for: .milliseconds(5)) }
+  }
+
+  /// Runs a sync, and a round beside it when a snapshot that it takes in is verified and not yet
+  /// the store's. `reason`: what the disk says then.
+  private func roundBeside(
+    _ device: Datastore, _ disk: MemoryDisk, _ reason: DiskError.Reason?
+  ) async throws -> (report: ExchangeReport?, failure: String?) {
+    let exchanger = try #require(device.exchanger)
+    let isAsked = Flag()
+    let report = Shared<ExchangeReport?>(nil)
+    disk.intercept { operation in
+      let isOfSnapshot = operation.path.contains("/\(FileName.snapshots)/")
+      guard operation.verb == "sync", isOfSnapshot, isAsked.raise() else { return nil }
+      let end = DispatchSemaphore(value: 0)
+      Task {
+        do {
+          let found = try await exchanger.run(publishes: false)
+          _ = report.exchange(found)
+        } catch { Issue.record("\(error)") }
+        end.signal()
+      }
+      // It waits for nothing that the sync has; if it ever does, no test hangs.
+      if end.wait(timeout: .now() + 60) == .timedOut { Issue.record("the round does not end") }
+      return reason
+    }
+    let failure = await failureOfSync(device)
     disk.intercept(nil)
-    try #require(beside.isOver.isUp)
-    #expect(beside.error.withLock { $0 } == nil)
+    return (report.withLock { $0 }, failure)
+  }
+
+  /// `fails`: it can't be taken in.
+  @Test(arguments: [false, true])
+  func `a snapshot that a sync is taking in is not fetched beside it`(fails: Bool) async throws {
+    bench.options.tuning.smallFileBytes = 0
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    for number in 0..<3 {
+      try a.add("r\(number)")
+      try await a.exchange()
+    }
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    #expect(try await b.exchange().fetchedSnapshot)
+    let (found, failure) = try await roundBeside(b, bench.disk("b"), fails ? .denied : nil)
+    let report = try #require(found)
+    #expect(!report.fetchedSnapshot && report.fetchedFiles == 0 && report.fetchedDeltas == 0)
+    #expect(report.problems == [] && report.waiting == [])
+    #expect((failure != nil) == fails)
+    // What was not taken in is gone, and fetched again.
+    let next = try await b.exchange()
+    #expect(next.fetchedSnapshot == fails && next.fetchedFiles == (fails ? 1 : 0))
+    try b.sync()
+    #expect(try b.ids() == ["r0", "r1", "r2"])
   }
 
   /// A reader of a device and of its clone, whose views of the folder come together while it takes

@@ -159,4 +159,34 @@ import Testing
     try exact.update("n", read)
     #expect(try exact.table["n"].fields == ["list": [1, 2.5, 3], "value": 1.0])
   }
+
+  struct Scale: Codable, Sendable, Equatable {
+    var first: Number
+    var steps: [Number]
+  }
+
+  @Test func `integers that such a type makes doubles are written as doubles`() throws {
+    let scales = try bench.table(of: Scale.self)
+    let stored: [String: Value] = ["first": 1, "steps": [1, 2]]
+    try scales.table.insert(fields: stored, id: "n")
+    try scales.table.insert(fields: stored, id: "m")
+    try bench.datastore.sync()
+    try scales.update("n") { $0.steps = [.broken(1), .broken(2.5)] }
+    #expect(try scales.table["n"].fields == ["first": 1, "steps": [1.0, 2.5]])
+    try scales.update("n") { $0.first = .broken(1) }
+    #expect(try scales.table["n"].fields == ["first": 1.0, "steps": [1.0, 2.5]])
+    var whole = try #require(try scales.get("m"))
+    #expect(whole == Scale(first: .whole(1), steps: [.whole(1), .whole(2)]))
+    whole.first = .broken(1)
+    whole.steps = [.broken(1), .broken(2)]
+    try scales.update("m", whole)
+    #expect(try scales.table["m"].fields == ["first": 1.0, "steps": [1.0, 2.0]])
+  }
+
+  @Test func `a record that such a type can't read is made what the model is`() throws {
+    let scales = try bench.table(of: Scale.self)
+    try scales.table.insert(fields: ["first": "text", "steps": [2]], id: "n")
+    try scales.update("n", Scale(first: .broken(1), steps: [.broken(3)]))
+    #expect(try scales.table["n"].fields == ["first": 1.0, "steps": [3.0]])
+  }
 }

@@ -60,6 +60,26 @@ import Testing
     }
   }
 
+  @Test func `the last dates that a field can hold stay while another field changes`() throws {
+    struct Event: Codable, Sendable {
+      var title: String
+      var when: Foundation.Date
+    }
+    let bench = try TypedBench()
+    let table = try bench.table(of: Event.self)
+    for milliseconds in [Int64.max, Int64.max - 511, Int64.min] {
+      let when = Value.date(Timestamp(millisecondsSince1970: milliseconds))
+      let id = RecordID("r\(milliseconds)")
+      try table.table.insert(fields: ["title": "old", "when": when], id: id)
+      try table.update(id) { $0.title = "new" }
+      #expect(try table.table[id].fields == ["title": "new", "when": when])
+    }
+    let last = RecordID("r\(Int64.max)")
+    try bench.datastore.sync()
+    try table.update(last, try #require(try table.get(last)))
+    #expect(bench.datastore.unsyncedChangesSize == 0)
+  }
+
   @Test func `a date that is no number of milliseconds is refused`() throws {
     let bench = try TypedBench()
     for seconds in [Double.nan, .infinity, 1e30] {

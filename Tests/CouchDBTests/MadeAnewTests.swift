@@ -105,6 +105,78 @@ import Testing
     try store.datastore.close()
   }
 
+  /// What `follow()` says of each pull, until one lists all anew, and how it ends.
+  private func followed(
+    _ world: CouchWorld, _ store: CouchDBStore,
+    onFirst: @escaping @Sendable (CouchDBFollower) throws -> Void
+  ) async throws -> (results: [String], pauses: [Double], end: CairnError.Code?) {
+    let pauses = Lock<[Double]>([])
+    let follower = try world.follower(store) { options in
+      options.pause = { seconds in pauses.withLock { $0.append(seconds) } }
+    }
+    let results = Lock<[String]>([])
+    var end: CairnError.Code?
+    do throws(CairnError) {
+      try await follower.follow { result in
+        let text =
+          switch result {
+          case .success(let report): report.wasRecreated ? "anew" : "pulled"
+          case .failure(let error): error.code.rawValue
+          }
+        let count = results.withLock { results in
+          results.append(text)
+          return results.count
+        }
+        if count == 1 { do { try onFirst(follower) } catch { Issue.record(error) } }
+        if text == "anew" { follower.abort() }
+      }
+    } catch { end = error.code }
+    return (results.withLock { $0 }, pauses.withLock { $0 }, end)
+  }
+
+  @Test func `following begins anew where the server does not know the place any more`()
+    async throws
+  {
+    let world = try await CouchWorld()
+    let memory = try #require(world.memory)
+    try await world.put("a", "{}")
+    let store = try world.store()
+    let old = Lock<String?>(nil)
+    // As one that was replaced by another during the request for news.
+    memory.set { asked in
+      guard asked.path.hasSuffix("_changes"), let since = asked.query["since"],
+        since == old.withLock({ $0 })
+      else { return nil }
+      return MemoryCouch.error(400, "bad_request", "Malformed sequence supplied")
+    }
+    let (results, pauses, end) = try await followed(world, store) { follower in
+      let place = try follower.database.sequence
+      old.withLock { $0 = place }
+    }
+    #expect(results == ["pulled", "retryLater", "anew"])
+    #expect(end == nil)
+    #expect(pauses == [1])
+    memory.heal()
+    try store.datastore.close()
+  }
+
+  @Test func `a server that understands no request for news ends following`() async throws {
+    let world = try await CouchWorld()
+    let memory = try #require(world.memory)
+    try await world.put("a", "{}")
+    let store = try world.store()
+    memory.set { asked in
+      asked.query["feed"] == "longpoll"
+        ? MemoryCouch.error(400, "query_parse_error", "no such feed") : nil
+    }
+    let (results, pauses, end) = try await followed(world, store) { _ in }
+    #expect(results == ["pulled", "request"])
+    #expect(end == .request)
+    #expect(pauses == [])
+    memory.heal()
+    try store.datastore.close()
+  }
+
   // MARK: another address
 
   /// Three documents on a server, and the address of a database with two others.

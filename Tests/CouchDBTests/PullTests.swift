@@ -408,4 +408,26 @@ import Testing
     #expect(report.problems.allSatisfy { $0.utf8.count < 300 && $0.contains("is left out") })
     #expect(try await world.pull { $0.policy = .documentsOnly }.problems.isEmpty)
   }
+
+  @Test func `a document goes whose revisions have become too many for a record`() async throws {
+    let world = try await CouchWorld(limits: Limits(recordBytes: 4096))
+    let id = String(repeating: "d", count: 36)
+    let live = "1-" + String(repeating: "f", count: 32)
+    try await world.replicate("{\"_id\":\"\(id)\",\"_rev\":\"\(live)\"}")
+    try await world.pullAndLook { database throws in
+      #expect(try database.ids() == [id])
+      #expect(database.textMax == 512)
+    }
+    // With the one that deletes it, these and the id have more than that.
+    for index in 10..<24 {
+      let revision = "1-" + String(repeating: "0", count: 30) + String(index)
+      try await world.replicate("{\"_id\":\"\(id)\",\"_rev\":\"\(revision)\",\"_deleted\":true}")
+    }
+    try await world.delete(id, live)
+    let report = try await world.pullAndLook { database throws in
+      #expect(try database.ids() == [])
+    }
+    #expect(report.deletions == 1)
+    #expect(report.problems == [])
+  }
 }

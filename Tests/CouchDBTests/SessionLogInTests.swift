@@ -121,4 +121,60 @@ import Testing
     #expect(try await follower.pull().documents == 1)
     try store.datastore.close()
   }
+
+  @Test func `whoever is cancelled leaves a log-in to the others who wait for it`() async throws {
+    let (world, memory) = try await world()
+    let calls = Lock(0)
+    let isLeft = Lock(false)
+    let mayEnd = Lock(false)
+    let store = try world.store()
+    let follower = try world.follower(store) {
+      $0.usesSession = true
+      $0.server.credentials = .closure { () async throws(CairnError) -> Credentials? in
+        let count = calls.withLock { calls in
+          calls += 1
+          return calls
+        }
+        if count == 1 { return .password(user: "ana", password: "new") }
+        while !Task.isCancelled, !mayEnd.withLock({ $0 }) { await Task.yield() }
+        isLeft.withLock { $0 = true }
+        return .password(user: "ana", password: "newer")
+      }
+    }
+    let results = Lock<[String]>([])
+    let note: @Sendable (Result<CouchDBReport, CairnError>) -> Void = { result in
+      let text =
+        switch result {
+        case .success(let report): "\(report.documents)"
+        case .failure(let error): error.code.rawValue
+        }
+      let count = results.withLock { results in
+        results.append(text)
+        return results.count
+      }
+      if count > 1 { return follower.abort() }
+      // The request for news is refused, and logs in.
+      memory.setUser("ana", "newer")
+      memory.endSessions()
+    }
+    let follow = Task { () async -> CairnError.Code? in
+      do throws(CairnError) { try await follower.follow(onPull: note) } catch { return error.code }
+      return nil
+    }
+    while calls.withLock({ $0 }) < 2 { await Task.yield() }
+    // When a pull has joined can't be seen from here: it is tried until one had before it ended.
+    for round in 0..<10 where !isLeft.withLock({ $0 }) {
+      let asked = memory.server.count
+      let pull = Task { try await follower.pull() }
+      while memory.server.count == asked { await Task.yield() }
+      for _ in 0..<(100 << round) { await Task.yield() }
+      pull.cancel()
+      _ = await pull.result
+    }
+    world.placeDocument("b")
+    mayEnd.withLock { $0 = true }
+    #expect(await follow.value == nil)
+    #expect(results.withLock { $0 } == ["1", "1"])
+    try store.datastore.close()
+  }
 }

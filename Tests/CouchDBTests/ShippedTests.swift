@@ -1,4 +1,5 @@
 import Cairn
+import CairnDisk
 import Foundation
 import TestSupport
 import Testing
@@ -52,6 +53,34 @@ import Testing
     #expect { try CouchDBStore.open("couch", shipped: place + "/none", in: linked) } throws: {
       ($0 as? CairnError)?.code == .invalidOperation
     }
+  }
+
+  @Test func `what a start left that was killed while it copied goes with the next`() async throws {
+    let world = try await CouchWorld()
+    try await world.put("a", "{}")
+    try await world.pull()
+    let shipped = world.directory.path("root")
+    let first = world.directory.path("first")
+    let draft = first + "/m0000000000000000-p-couch"
+    let disk = FileManager.default
+    try disk.createDirectory(atPath: draft + "/log", withIntermediateDirectories: true)
+    for name in ["CURRENT", "LOCK", "strange", "log/0000000000000001.seg"] {
+      try Data("half".utf8).write(to: URL(fileURLWithPath: draft + "/" + name))
+    }
+    let manager = try DatastoreManager(root: first, options: world.manager.options)
+    // Who still copies is left alone.
+    let lock = try PosixDisk().lock(draft + "/LOCK")
+    #expect { try CouchDBStore.open("couch", shipped: shipped, in: manager) } throws: {
+      ($0 as? CairnError)?.code == .alreadyOpen
+    }
+    #expect(disk.contents(atPath: draft + "/strange") == Data("half".utf8))
+    lock.unlock()
+    let store = try CouchDBStore.open("couch", shipped: shipped, in: manager)
+    #expect(try store.database("notes").ids() == ["a"])
+    let kept = try disk.contentsOfDirectory(atPath: first)
+    #expect(kept.filter { $0.hasPrefix("m") || $0.hasSuffix(".tmp") } == [])
+    #expect(!disk.fileExists(atPath: first + "/p-couch/strange"))
+    try store.datastore.close()
   }
 
   private func files(_ root: String) throws -> [String: Data] {

@@ -57,6 +57,8 @@ final class TestServer: Sendable {
     var mostAtOnce = 0
     var observer: @Sendable (Asked) -> Void = { _ in }
     var hello: [UInt8] = []
+    var hellos = 0
+    var answersHellos = true
 
     init() { handler = { _ in .answer(404) } }
   }
@@ -111,6 +113,10 @@ final class TestServer: Sendable {
   }
   /// How the last one began that wanted to encrypt.
   var hello: [UInt8] { state.withLock { $0.hello } }
+  /// How many wanted to.
+  var hellos: Int { state.withLock { $0.hellos } }
+  /// From now on the connection of who wants to encrypt closes without a word.
+  func hangUpOnHellos() { state.withLock { $0.answersHellos = false } }
   func clearLog() { state.withLock { $0.log = [] } }
 
   /// The requests that are made while `body` runs.
@@ -148,12 +154,20 @@ final class TestServer: Sendable {
           message["connection"]?.lowercased() != "close"
         else { break }
       }
-      if rest.first == 0x16 {
-        self?.state.withLock { $0.hello = rest }
+      if rest.first == 0x16, self?.noteHello(rest) != false {
         wire.send(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
       }
       self?.forget(wire)
       wire.close()
+    }
+  }
+
+  /// Whether it is answered.
+  private func noteHello(_ hello: [UInt8]) -> Bool {
+    state.withLock { state in
+      state.hello = hello
+      state.hellos += 1
+      return state.answersHellos
     }
   }
 

@@ -24,20 +24,32 @@ extension AccountManager {
 
   /// Looks at the list soon after another process has changed it, if the system can say so.
   func startWatching() {
-    let isFirst = state.withLock { state in
-      defer { state.isWatching = true }
-      return !state.isWatching
+    guard machine.disk is PosixDisk else { return }
+    let (watcher, isFirst) = state.withLock { state -> (LateWatcher, Bool) in
+      if let watcher = state.watcher { return (watcher, false) }
+      let watcher = LateWatcher(directory) { [weak self] in self?.lookAfterHint() }
+      state.watcher = watcher
+      return (watcher, true)
     }
-    guard isFirst, machine.disk is PosixDisk else { return }
     do throws(DiskError) {
       // Before anything is linked there is nothing to watch yet.
-      try machine.disk.createDirectory(directory)
-    } catch { return }
-    state.withLock { state in
-      state.watcher = DirectoryWatcher(directory: directory) { [weak self] in
-        // A hint: whoever asks next gets the error.
-        do throws(CairnError) { _ = try self?.refresh() } catch {}
+      if try machine.disk.info(directory)?.kind != .directory {
+        try machine.disk.createDirectory(directory)
       }
-    }
+    } catch { return }
+    // What has changed while it could not be watched was not seen.
+    if watcher.start(), !isFirst { look() }
+  }
+
+  /// The last hint is that the directory has gone: there may be another one by now.
+  private func lookAfterHint() {
+    look()
+    let watcher = state.withLock { $0.watcher }
+    if watcher?.start() == true { look() }
+  }
+
+  private func look() {
+    // Whoever asks next gets the error.
+    do throws(CairnError) { try refresh() } catch {}
   }
 }

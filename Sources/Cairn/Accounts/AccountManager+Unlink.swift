@@ -6,6 +6,9 @@ extension AccountManager {
   /// First the list says that the account goes, durably; then its files go; then the list forgets
   /// it. A crash in between leaves something that the next start finishes.
   func unlink(_ account: LinkedAccount) throws(CairnError) {
+    // Already here: who uses the local datastores after the list has changed would complete a move,
+    // into files that go. What fails is tried again below, and told.
+    do throws(CairnError) { try tellOrigin(of: root(account.number)) } catch {}
     try edit { file throws(CairnError) in
       guard file.entry(account.number) != nil else { return nil }
       file.entries.removeAll { $0.id == account.number }
@@ -76,9 +79,11 @@ extension AccountManager {
   }
 
   /// Local datastores that have become the account's go with it. Where they came from may not have
-  /// been told, and would take them back once nothing says any more that they were moved.
+  /// been told, and would take them back once nothing says any more that they were moved. Those of
+  /// a move that was not completed stay where they are.
   private func tellOrigin(of root: String) throws(CairnError) {
-    guard let journal = try migration(in: root), journal.isTarget, journal.isInstalled
+    // Where both roots are one there is nobody to be told.
+    guard let journal = try migration(in: root), journal.isTarget, !journal.other.isEmpty
     else { return }
     // The app's directory may have moved since.
     for origin in [journal.other, localRoot] {
@@ -87,8 +92,28 @@ extension AccountManager {
       defer { locks.release() }
       try locks.take(origin)
       try locks.take(root)
+      // Before any file goes: as long as this says that all is here, who uses the origin next lets
+      // go of what is there.
+      if try canBeTakenBack(origin, root) {
+        return try MigrationJournal.remove(root, disk: machine.disk)
+      }
       try localManager(at: origin).settleMigration(target: localManager(at: root), &locks)
     }
+  }
+
+  /// Whether all that was to be moved is still where it came from, and nothing is in its place for
+  /// good. For who has the locks of both roots.
+  private func canBeTakenBack(_ origin: String, _ root: String) throws(CairnError) -> Bool {
+    guard let journal = try migration(in: root), journal.isTarget, !journal.isInstalled,
+      let source = try migration(in: origin), source.token == journal.token
+    else { return false }
+    do throws(DiskError) {
+      for item in source.items
+      where try machine.disk.info(origin + "/" + item.directory) == nil {
+        return false
+      }
+    } catch { throw CairnError(error) }
+    return true
   }
 
   /// What MIGRATION says. One that is damaged says nothing, and keeps no account from going.

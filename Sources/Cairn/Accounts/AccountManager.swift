@@ -34,8 +34,8 @@ public final class AccountManager: Sendable {
     var accounts: [UInt64: KnownAccount] = [:]
     var managers: [UInt64: DatastoreManager] = [:]
     var local: DatastoreManager?
-    var watcher: DirectoryWatcher?
-    var isWatching = false
+    /// There from when somebody first wants to hear of changes.
+    var watcher: LateWatcher?
     /// What observers are still to be told.
     var changes: [AccountChange] = []
   }

@@ -229,6 +229,8 @@ extension BlobExchange {
     let collector = BlobCollector(store: store, home: home, grace: grace)
     let reach = try scan()
     let listing = try await listing(&report)
+    // Somebody else may have the datastore open by now, and use what was unused here.
+    try checkOpen()
     let device = store.device
     // What was asked for before is looked at now, whatever ends this.
     memory.withLock { ($0.collected, $0.asked) = (home.machine.clock.now(), []) }

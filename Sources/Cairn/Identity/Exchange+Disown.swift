@@ -20,7 +20,7 @@ extension Exchange {
     let disowned = PublicationFile(
       folder: publication.folder, confirmedNonce: 0, pendingNonce: 0, head: head.encoded())
     (memory.own, memory.publication) = (head, disowned)
-    do throws(LogError) {
+    do throws(StoreError) {
       // What is known of the deltas that are gone must not count for those to come.
       try store.replaceFile(FileName.chains, memory.histories.encoded())
       try store.replaceFile(FileName.publication, disowned.encoded())

@@ -48,23 +48,22 @@ extension Exchange {
     switch cause {
     case .identity(let head, let reason):
       plan = try await identityPlan(staging, head, reason, listing, &report)
-    case .fork:
-      plan = Rejoining(
-        staged: staging.exchange.store, device: store.device,
-        common: CommonBranch(store.device, through: resumed(memory.withLock { $0.own }).last))
+    case .fork(let isOwnSeen):
+      plan = try await forkPlan(staging, isOwnSeen: isOwnSeen, listing, &report)
     case .cutOff(let cut):
       plan = try await cutOffPlan(staging, cut, listing, &report)
     }
-    if plan?.admitted == nil {
-      // Others' deltas that cuts have left behind since are there once more by their own devices.
-      plan?.admitted = staging.exchange.store.cuts.admitted(of: store.vector)
-    }
     note(forksIn: staging, &plan)
+    if let made = plan, made.admitted == nil {
+      // Others' deltas that cuts have left behind since are there once more by their own devices.
+      let cuts = staging.exchange.store.cuts
+      plan?.admitted = cuts.admitted(of: made.seen(store.vector, store.cuts, of: cuts))
+    }
     let lacking = plan.map { missing(for: $0, staging) } ?? []
     try checkOpen()
     report.waiting += lacking
     var ready = lacking.isEmpty ? plan : nil
-    if case .fork(let isOwnSeen) = cause, ready != nil {
+    if case .fork(let isOwnSeen) = cause, let plan = ready, !plan.leavesName {
       staging.state.withLock { $0.plan = nil }
       if try await !hasTakenBackUploads(mayRemove: isOwnSeen, listing, &report) { ready = nil }
       try checkOpen()
@@ -158,6 +157,43 @@ extension Exchange {
     if joins || !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)
     _ = try sync()
+  }
+
+  // MARK: another's history
+
+  /// The own name is kept; but what was written here on the history that has lost may be beside a
+  /// cut of the one that has won. Nobody would apply that: then this device gives way to the cut.
+  /// Nil, and a line in the report, as long as something for it is not here.
+  private func forkPlan(
+    _ staging: Staging, isOwnSeen: Bool, _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Rejoining? {
+    var plan: Rejoining? = Rejoining(
+      staged: staging.exchange.store, device: store.device,
+      common: CommonBranch(store.device, through: resumed(memory.withLock { $0.own }).last))
+    note(forksIn: staging, &plan)
+    guard following == nil, let kept = plan, let cut = try obstacle(to: kept) else { return plan }
+    // What stands against the own head is in the report. Until it is known, the name stays.
+    guard isOwnSeen else { return nil }
+    guard cut.isSealed else {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: FileName.head(device: cut.dot.device.rawValue), bytes: 0,
+          reason: "device \(cut.dot.device) has asked others to agree, by its delta "
+            + "\(cut.dot.sequence), on what counts, and this device has written without having "
+            + "seen that; until they have agreed, nothing is published"))
+      return nil
+    }
+    staging.exchange.store.expectToLeave(store.device)
+    return try await cutOffPlan(staging, cut, listing, &report)
+  }
+
+  private func obstacle(to plan: Rejoining) throws(CairnError) -> Cut? {
+    do throws(StoreError) { return try store.obstacle(to: plan) } catch {
+      // A compaction has dropped what is published since it was looked for: the sync asks again.
+      if error.log?.reason == .missing { return nil }
+      throw CairnError(error)
+    }
   }
 
   // MARK: the own name

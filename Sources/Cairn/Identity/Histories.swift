@@ -170,6 +170,14 @@ package struct Histories: Equatable, Sendable {
   }
 }
 
+extension Exchange.Memory {
+  /// What was saved, as far as it is about what is here now.
+  mutating func take(_ saved: Histories, as known: Histories) {
+    (histories, savedHistories) = (known, known)
+    savedHistories.rejoinings = saved.rejoinings
+  }
+}
+
 extension Exchange {
   /// Best effort: nothing is known then.
   static func readHistories(_ directory: String, _ machine: Machine) -> Histories {
@@ -187,10 +195,16 @@ extension Exchange {
   func saveHistories() {
     let (histories, saved) = memory.withLock { ($0.histories, $0.savedHistories) }
     guard histories != saved, store.ending == nil else { return }
-    do throws(LogError) {
+    do throws(StoreError) {
       try store.replaceFile(FileName.chains, histories.encoded(), durable: false)
       memory.withLock { $0.savedHistories = histories }
     } catch {}
+  }
+
+  /// What was saved before a switch was thrown away, with what had been fetched since. A process
+  /// that ends in its first round would save nothing, and the next opening throw that away again.
+  func saveHistoriesOfAnother() {
+    if memory.withLock({ $0.savedHistories.rejoinings != store.rejoinings }) { saveHistories() }
   }
 
   /// A segment must go on from what is here of its device; `chains` are what its deltas make, and

@@ -18,6 +18,8 @@ extension ObjectStore {
     /// The object had another record until now, which others have deleted; this one takes over,
     /// with what was pending of that.
     var isMoved = false
+    /// By its mapping the object stays here: nobody has read the record, which is there.
+    var isLeft = false
 
     var target: OutboxBook.Target {
       OutboxBook.Target(
@@ -42,7 +44,7 @@ extension ObjectStore {
       remote: try self.record(route, place.table, record), object: try fields(key),
       queued: book.outbox.queued(key, place))
     let isMerge = try meet(&meeting, &sets, &changes)
-    book.note(place, isUnread: false)
+    if !meeting.isLeft { book.note(place, isUnread: false) }
     return isMerge
   }
 
@@ -58,9 +60,11 @@ extension ObjectStore {
       return false
     }
     // One that stays here by its mapping has nothing to do with a record of the same id.
-    guard let shaped = try shape(meeting.key, object), try adopts(&meeting, shaped) else {
+    guard let shaped = try shape(meeting.key, object) else {
+      meeting.isLeft = true
       return false
     }
+    guard try adopts(&meeting, shaped) else { return false }
     return try merge(meeting, remote, shaped, &sets, &changes)
   }
 

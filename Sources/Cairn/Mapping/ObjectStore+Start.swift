@@ -131,6 +131,8 @@ extension ObjectStore {
       // Nobody has asked for this one to become the record of another: it stays what it is.
       if try holder(of: address, but: key) != nil { return }
     }
+    // The object could not follow it, wherever it is to be now.
+    if try hasUnread(key, table) { return }
     // What is on a route that is not there stays there.
     for route in try routes(of: key, table) where route != shaped?.route && remotes[route] != nil {
       try save(nil, key, table, route, &sets, changed: [])
@@ -154,6 +156,16 @@ extension ObjectStore {
     try save(shaped, key, table, shaped.route, &sets, changed: changed)
   }
 
+  /// Whether an object has a record that is there and could not be read.
+  private func hasUnread(_ key: RowKey, _ table: String) throws(CairnError) -> Bool {
+    let record = book.place(key).record
+    for route in try routes(of: key, table) {
+      let place = RecordPlace(route: route, table: table, record: record)
+      if book.unread.contains(place), try self.record(route, table, record) != nil { return true }
+    }
+    return false
+  }
+
   /// Fields that an object says otherwise than its record. What only reads otherwise, as a float,
   /// is no difference.
   private func differences(_ shaped: ShapedObject, _ record: ObjectFields) -> Set<String> {
@@ -170,10 +182,10 @@ extension ObjectStore {
     but pending: Set<String>, _ pass: MappingPass
   ) throws(CairnError) -> ShapedObject {
     guard let mapping = mappings[key.table] else { return shaped }
-    let unsaid = differences(shaped, base).subtracting(pending).filter { field in
-      // A model may have a value for what it does not find.
-      let isAbsent = shaped.fields[field] == nil || mapping.isSynced && object[field] == nil
-      return base[field] != nil && isAbsent
+    var unsaid: Set<String> = []
+    for field in differences(shaped, base).subtracting(pending)
+    where try isUnsaid(field, key, object, shaped, base) {
+      unsaid.insert(field)
     }
     if unsaid.isEmpty { return shaped }
     var said = shaped.fields
@@ -181,7 +193,7 @@ extension ObjectStore {
     var rest = shaped
     rest.known.subtract(unsaid)
     let fields: ObjectFields
-    let after: ShapedObject
+    var after: ShapedObject
     do throws(CairnError) {
       guard let taken = try mapping.absorb(said, object, book.place(key)),
         var shapedAfter = try shape(key, taken, pass)
@@ -193,8 +205,15 @@ extension ObjectStore {
       guard error.code == .badType || error.code == .illegalArgument else { throw error }
       return rest
     }
+    let heard = unsaid.filter { field in
+      guard let value = after.fields[field] else { return false }
+      // A mapping that says the same whatever it is told has not heard of it.
+      return mapping.isSynced || !after.isSame(field, value, shaped.fields[field])
+    }
     // What this version does not share goes from the record.
-    if unsaid.isSubset(of: differences(after, base)) { return shaped }
+    if heard.isEmpty { return shaped }
+    // What only reads otherwise, as a set or what a mapping rounds, is no change of anybody's.
+    after.known.subtract(heard)
     let changed = ObjectFields.differences(object, fields).sorted()
     if changed.isEmpty { return after }
     try wrapped { () throws(StoreError) in
@@ -202,5 +221,28 @@ extension ObjectStore {
         table: key.table, id: key.id.name, changed.map { ($0, fields[$0]) })
     }
     return after
+  }
+
+  /// Whether an object has never said anything of a field that its record has: nothing is what it
+  /// says of it, or a value that a model has for what it does not find.
+  private func isUnsaid(
+    _ field: String, _ key: RowKey, _ object: ObjectFields, _ shaped: ShapedObject,
+    _ base: ObjectFields
+  ) throws(CairnError) -> Bool {
+    guard let mapping = mappings[key.table], let value = base[field] else { return false }
+    if shaped.fields[field] == nil { return true }
+    if mapping.isSynced { return object[field] == nil }
+    var said = shaped.fields
+    said[field] = value
+    do throws(CairnError) {
+      guard let other = try mapping.absorb(said, object, book.place(key)),
+        let same = try mapping.absorb(shaped.fields, object, book.place(key))
+      else { return false }
+      let shown = ObjectFields.differences(other, same)
+      return !shown.isEmpty && shown.allSatisfy { object[$0] == nil }
+    } catch {
+      guard error.code == .badType || error.code == .illegalArgument else { throw error }
+      return false
+    }
   }
 }

@@ -185,7 +185,8 @@ extension ObjectStore {
       if old == nil, shaped.form.isAsGoodAsAbsent(change.field, change.value) { return false }
       return old != change.value
     }
-    let update = FieldDiff.update(different, from: now, as: shaped.form)
+    let form = self.form(of: shaped, entry, object, over: now)
+    let update = FieldDiff.update(different, from: now, as: form)
     if update.fields.isEmpty, update.lists.isEmpty { return }
     let isDone: Bool
     do throws(StoreError) {
@@ -196,6 +197,27 @@ extension ObjectStore {
       throw CairnError(error)
     }
     if !isDone { throw changedMeanwhile(entry) }
+  }
+
+  /// What the fields are to the record's type: also which of them it reads as integers.
+  private func form(
+    of shaped: ShapedObject, _ entry: OutboxBook.Entry, _ object: ObjectFields,
+    over now: [(String, FieldValue)]
+  ) -> RecordFields {
+    var form = shaped.form
+    guard form.mayTellApart(now), let mapping = mappings[entry.object.table] else { return form }
+    let place = ObjectPlace(object: entry.object.id, record: entry.record)
+    do throws(CairnError) {
+      // The object as it would be if it only followed the record, and what is made of that.
+      if let followed = try mapping.absorb(ObjectFields(now), object, place),
+        let read = try mapping.shape(followed, place, .change)
+      {
+        form.tellApart(as: read.form)
+      }
+    } catch {
+      // What can't be read tells nothing.
+    }
+    return form
   }
 
   private func changedMeanwhile(_ entry: OutboxBook.Entry) -> CairnError {

@@ -114,7 +114,8 @@ extension ObjectStore {
       old?.route == new.route
       ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
     try save(
-      new, key, table, new.route, &sets, changed: changed, from: earlier, isNew: before == nil)
+      new, key, table, new.route, &sets, changed: changed, from: earlier,
+      isNew: old?.route != new.route)
     return MappingBook.Address(route: new.route, record: book.place(key).record)
   }
 
@@ -130,7 +131,7 @@ extension ObjectStore {
   }
 
   /// Queues a record that is to be as given, or to go. `earlier`: the object that it was until now,
-  /// if that followed it. `isNew`: there was no object until now.
+  /// if that followed it. `isNew`: it was not to be there until now.
   func save(
     _ new: ShapedObject?, _ key: RowKey, _ table: String, _ route: String,
     _ sets: inout BatchNames, changed: Set<String>, from earlier: EarlierObject? = nil,

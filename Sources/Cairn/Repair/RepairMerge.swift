@@ -52,26 +52,19 @@ struct RepairMerge {
     return try !source.isAliveByWhatIsIn(known, table: table, id: id)
   }
 
-  private struct Key: Hashable {
-    var table: String
-    var id: RecordName
-  }
-
   /// What own deltas changed that the folder does not have, each record once, in their order.
   private func unpublished() -> [TouchedRecord] {
-    var places: [Key: Int] = [:]
+    var places: [TouchedRecord.Key: Int] = [:]
     var result: [TouchedRecord] = []
     // Cuts are about the deltas that they were made with: whoever wants one has to ask anew.
     for record in salvage.touched
     where record.table != Cut.table && !known.contains(record.dot) {
-      let key = Key(table: record.table, id: record.id)
-      guard let place = places[key] else {
-        places[key] = result.count
+      guard let place = places[record.key] else {
+        places[record.key] = result.count
         result.append(record)
         continue
       }
-      result[place].isDeleted = result[place].isDeleted || record.isDeleted
-      result[place].fields += record.fields.filter { !result[place].fields.contains($0) }
+      result[place].add(record)
     }
     return result
   }
@@ -99,6 +92,10 @@ struct RepairMerge {
       let own = fields.first { $0.0 == field }?.1
       let old = there.first { $0.0 == field }?.1
       if own == old { continue }
+      if isLost(record, field, own: own, old: old) {
+        noteLost(record, field, own: own, old: old)
+        continue
+      }
       guard let old, let own, !isNewer else {
         changes.append((field, own))
         continue
@@ -111,6 +108,29 @@ struct RepairMerge {
     try target.update(table: table, id: id, changes)
     records += 1
     try commitBatch()
+  }
+
+  /// Whether nothing tells what a field was here in the end: the part of the snapshot that did is
+  /// damaged.
+  private func isLost(
+    _ record: TouchedRecord, _ field: String, own: FieldValue?, old: FieldValue?
+  ) -> Bool {
+    if record.removed.contains(field) { return false }
+    guard own != nil else { return true }
+    return old != nil && record.folded.contains(field) && salvage.givenBack.contains(record.key)
+  }
+
+  private mutating func noteLost(
+    _ record: TouchedRecord, _ field: String, own: FieldValue?, old: FieldValue?
+  ) {
+    let name = "\(record.table)/\(record.id.text).\(field)"
+    let here = own.map { ", \($0) or what came after it," } ?? ""
+    let theirs = old.map { ": \($0)" } ?? ""
+    losses.append(
+      SalvageLoss(
+        path: path, offset: nil,
+        message: "\(name): what was written here\(here) is lost where it was not published; what "
+          + "the others have stays\(theirs)"))
   }
 
   /// Whether the copy's own device alone has inserted a record: of another one's insert a delete

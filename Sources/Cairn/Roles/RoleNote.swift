@@ -49,11 +49,14 @@ package final class RoleNote: Sendable {
   func note(_ role: Role) {
     noted.withLock { noted in
       if noted == role { return }
-      noted = role
-      if read() == role { return }
       do {
-        try store?.replaceFile(FileName.role, RoleNote.encode(role), durable: false)
-      } catch {}
+        if read() != role {
+          try store?.replaceFile(FileName.role, RoleNote.encode(role), durable: false)
+        }
+        noted = role
+      } catch {
+        // Tried again after the next sync, and when the datastore is closed.
+      }
     }
   }
 }

@@ -102,6 +102,15 @@ extension FieldValue {
     }
   }
 
+  /// It is an integer, or a list with one in it.
+  var hasInteger: Bool {
+    switch self {
+    case .int: true
+    case .list(let items): items.contains { $0.hasInteger }
+    default: false
+    }
+  }
+
   /// What a model shows of it that has a `Double` there, or a list of them.
   var asDoubles: FieldValue {
     switch self {

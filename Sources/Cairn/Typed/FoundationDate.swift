@@ -6,6 +6,8 @@ enum FoundationDate {
   /// Milliseconds since 1970, to the nearest; nil if there are too many of them, or none.
   static func milliseconds(_ seconds: Double) -> Int64? {
     let milliseconds = (seconds * 1000).rounded() + epoch
+    // The last half second that a field can hold reads as the double behind it.
+    if milliseconds == 0x1p63 { return .max }
     return Int64(exactly: milliseconds)
   }
 

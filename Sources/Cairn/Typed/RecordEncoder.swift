@@ -80,11 +80,8 @@ final class RecordEncoder: Encoder {
 
   /// Takes note of a list that has integers beside such items: its type tells them apart.
   func noteItems(_ field: String, _ items: [FieldValue]) {
-    guard encoded.doubles.contains(field) || encoded.floats.contains(field) else { return }
-    let hasInteger = items.contains { item in
-      if case .int = item { true } else { false }
-    }
-    if hasInteger { encoded.mixed.insert(field) }
+    guard encoded.hasDoubles(field) else { return }
+    if items.contains(where: { $0.hasInteger }) { encoded.mixed.insert(field) }
   }
 
   func finish() throws -> RecordFields {

@@ -12,7 +12,8 @@ struct RecordFields {
   var floats: Set<String> = []
   /// Fields that the model holds as a `Double`, or a list of these.
   var doubles: Set<String> = []
-  /// Fields of both kinds whose lists hold integers, too, by a type that tells them from doubles.
+  /// Fields of both kinds whose type tells integers from doubles: it has both in a list, or has
+  /// read integers from the record.
   var mixed: Set<String> = []
 
   /// What an insertion writes: an empty list that is as good as none is left out. A whole list
@@ -25,10 +26,26 @@ struct RecordFields {
   /// What the model shows of a value that a field has: a `Double` takes an integer, and a `Float`
   /// the nearest to either.
   func shown(_ value: FieldValue, _ field: String) -> FieldValue {
-    let isFloat = floats.contains(field)
-    guard isFloat || doubles.contains(field) else { return value }
+    guard hasDoubles(field) else { return value }
     let number = mixed.contains(field) ? value : value.asDoubles
-    return isFloat ? number.roundedToFloats : number
+    return floats.contains(field) ? number.roundedToFloats : number
+  }
+
+  /// Whether the model holds a field as a `Double` or a `Float`, or a list of these.
+  func hasDoubles(_ field: String) -> Bool { doubles.contains(field) || floats.contains(field) }
+
+  /// Whether a record has integers where the model has doubles: then it matters whether its type
+  /// tells them apart.
+  func mayTellApart(_ record: [(String, FieldValue)]) -> Bool {
+    record.contains { field, value in hasDoubles(field) && value.hasInteger }
+  }
+
+  /// Given is what the same type has read from a record: what it has as an integer there, it would
+  /// not have made a double without meaning it.
+  mutating func tellApart(as read: RecordFields) {
+    for (field, value) in read.fields where hasDoubles(field) && value?.hasInteger == true {
+      mixed.insert(field)
+    }
   }
 
   func isAsGoodAsAbsent(_ field: String, _ value: FieldValue?) -> Bool {

@@ -14,8 +14,13 @@ extension TypedTable {
   ///   `sizeLimit`. Nothing is changed then.
   public func update(_ id: RecordID, _ model: Model) throws(CairnError) {
     let new = try encode(model, id)
-    try write(id) { now throws(CairnError) in
-      (FieldDiff.changes(from: now, to: new), new, ())
+    try write(id) { now throws(CairnError) -> ([FieldDiff.Change], RecordFields, Void) in
+      var form = new
+      // A record that is no `Model` yet tells nothing of that type.
+      if form.mayTellApart(now), let read = try? encode(decode(now, id), id) {
+        form.tellApart(as: read)
+      }
+      return (FieldDiff.changes(from: now, to: form), form, ())
     }
   }
 
@@ -38,7 +43,8 @@ extension TypedTable {
       // hold exactly, is no change of the app's.
       let old = try encode(model, id)
       change(&model)
-      let new = try encode(model, id)
+      var new = try encode(model, id)
+      new.tellApart(as: old)
       return (FieldDiff.changes(from: old.fields, to: new.fields), new, model)
     }
   }

@@ -9,7 +9,7 @@ struct DatabaseInfo {
 
 /// Documents that have changed, and where to go on.
 struct ChangesPage {
-  struct Row: Equatable {
+  struct Row: Hashable {
     var id: String
     /// All leaves of the document's tree, sorted.
     var leaves: [String]

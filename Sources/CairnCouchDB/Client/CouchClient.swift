@@ -78,25 +78,29 @@ struct CouchClient: Sendable {
   private func logIn(
     _ cookies: SessionAuthorizer, _ refused: String?, isRefused: Bool
   ) async throws(HTTPFailure) {
-    let logIn = cookies.logIn(refused: refused) {
-      Task {
-        do throws(HTTPFailure) {
-          let cookie = try await newCookie(isRefused: isRefused)
-          cookies.end(cookie)
-          return .success(())
-        } catch {
-          cookies.end(nil)
-          return .failure(error)
-        }
+    while let logIn = cookies.logIn(refused: refused, { begin(cookies, isRefused: isRefused) }) {
+      let result = await withTaskCancellationHandler {
+        await logIn.value
+      } onCancel: {
+        logIn.cancel()
+      }
+      // Somebody else who waited for it was cancelled: that is no reason for this one.
+      if case .failure = result, logIn.isCancelled, !Task.isCancelled { continue }
+      return try result.get()
+    }
+  }
+
+  private func begin(_ cookies: SessionAuthorizer, isRefused: Bool) -> SessionAuthorizer.LogIn {
+    Task {
+      do throws(HTTPFailure) {
+        let cookie = try await newCookie(isRefused: isRefused)
+        cookies.end(cookie)
+        return .success(())
+      } catch {
+        cookies.end(nil)
+        return .failure(error)
       }
     }
-    guard let logIn else { return }
-    let result = await withTaskCancellationHandler {
-      await logIn.value
-    } onCancel: {
-      logIn.cancel()
-    }
-    try result.get()
   }
 
   /// The cookie of a new session; nil for a server that is open to all. Credentials that are

@@ -70,26 +70,34 @@ public final class CouchDBFollower: Sendable {
   ///   stays.
   @discardableResult
   public func pull() async throws(CairnError) -> CouchDBReport {
-    guard let report = try await pull(aborts) else {
+    guard let pulled = try await pull(aborts) else {
       throw CairnError(
         .invalidOperation, "a pull of \(database.name) is under way; abort it, or wait for it",
         id: database.name)
     }
-    return report
+    return pulled.report
+  }
+
+  /// What a pull did, and the mark of the rows that it was about (`PullRound.listed`).
+  private struct Pulled {
+    var report: CouchDBReport
+    var listed: Int?
   }
 
   /// Nil if somebody else is at this database.
-  private func pull(_ aborts: Int) async throws(CairnError) -> CouchDBReport? {
+  private func pull(_ aborts: Int) async throws(CairnError) -> Pulled? {
     guard Followers.shared.begin(database) else { return nil }
     defer { Followers.shared.end(database) }
-    return try await interruptible(aborts) { [self] () async throws(CairnError) in
+    return try await interruptible(aborts) { [self] () async throws(CairnError) -> Pulled in
       var round = PullRound(self, board)
-      return try await round.run()
+      let report = try await round.run()
+      return Pulled(report: report, listed: round.listed)
     }
   }
 
   /// Pulls, then waits for news on the server and pulls again, until it is aborted or its task is
-  /// cancelled: then it returns. A network that fails for a while is waited for.
+  /// cancelled: then it returns. A network that fails for a while is waited for, and news that turn
+  /// out to be none are asked about less and less often.
   ///
   /// While another pull of this database is under way it waits for the end of that.
   ///
@@ -100,18 +108,28 @@ public final class CouchDBFollower: Sendable {
     onPull: @escaping @Sendable (Result<CouchDBReport, CairnError>) -> Void = { _ in }
   ) async throws(CairnError) {
     var pause = 1.0
+    // What the last pull was about, if the server said after it that there is something new.
+    var heard: Int?
     let aborts = aborts
     while !Task.isCancelled, aborts == self.aborts {
       var seconds = pause
       _ = client.asked.take()
       do throws(CairnError) {
         // While somebody else pulls, for the same news perhaps, it is waited for the end of that.
-        if let report = try await pull(aborts) {
-          onPull(.success(report))
-          pause = 1
+        if let pulled = try await pull(aborts) {
+          onPull(.success(pulled.report))
+          // A server that knows no place which it gave has all of it pulled each time.
+          if !pulled.report.wasRecreated {
+            // It was about nothing new: something between drops "since" from requests.
+            let isVain = pulled.listed != nil && pulled.listed == heard
+            if isVain, await !rest(pause, aborts) { return }
+            pause = isVain ? min(60, pause * 2) : 1
+          }
+          heard = nil
           try await interruptible(aborts) { [self] () async throws(CairnError) in
             try await waitForNews()
           }
+          heard = pulled.listed
           continue
         }
       } catch {
@@ -122,13 +140,18 @@ public final class CouchDBFollower: Sendable {
         pause = min(60, pause * 2)
         seconds = max(seconds, client.asked.take())
       }
-      let length = seconds
-      do throws(CairnError) {
-        try await interruptible(aborts) { [options] () async throws(CairnError) in
-          do { try await options.pause(length) } catch { throw CouchDBFollower.aborted }
-        }
-      } catch { return }
+      guard await rest(seconds, aborts) else { return }
     }
+  }
+
+  /// Waits for so many seconds; false if that was ended before.
+  private func rest(_ seconds: Double, _ aborts: Int) async -> Bool {
+    do throws(CairnError) {
+      try await interruptible(aborts) { [options] () async throws(CairnError) in
+        do { try await options.pause(seconds) } catch { throw CouchDBFollower.aborted }
+      }
+      return true
+    } catch { return false }
   }
 
   /// Ends what is under way: `pull()` throws `cancelled` and `follow(onPull:)` returns, soon. Does
@@ -193,7 +216,7 @@ public final class CouchDBFollower: Sendable {
         if !page.rows.isEmpty { return }
         // A database that was made anew may be silent for ever.
         if try await client.info().instance != state?.instance { return }
-      } catch { throw CairnError(error) }
+      } catch { throw await reason(error, at: state?.since) }
       // Somebody on the way does not know such requests: not one after the other without an end.
       if clock.now - start < .seconds(seconds / 2) {
         do { try await options.pause(pause) } catch { throw CouchDBFollower.aborted }
@@ -203,5 +226,19 @@ public final class CouchDBFollower: Sendable {
       }
     }
     throw CouchDBFollower.aborted
+  }
+
+  /// Why it can't be waited for news. A pull mends a place that the server does not know; whether
+  /// it is that, or such requests that it does not understand, one that need not wait tells.
+  private func reason(_ failure: HTTPFailure, at since: String?) async -> CairnError {
+    guard failure.kind == .status(400), since != nil else { return CairnError(failure) }
+    do throws(HTTPFailure) { _ = try await client.changes(since: since, limit: 1) } catch {
+      guard error.kind == .status(400) else { return CairnError(error) }
+      return CairnError(
+        .retryLater,
+        "the server does not know the place of the database \(database.name) any more; the next "
+          + "pull lists all of it", id: database.name)
+    }
+    return CairnError(failure)
   }
 }

@@ -17,17 +17,17 @@ extension PullRound {
       if row.isDesign {
         report.designDocuments += 1
         noteDone()
-      } else if !database.fits(row) {
-        report.note(
-          "the document \(row.id.prefix(64))… is left out: its id and revisions have more than "
-            + "\(database.textMax) bytes; Limits.recordBytes allows more")
-        noteDone()
       } else if row.isDeleted {
         if try database.remove(document: row.id) {
           report.deletions += 1
         } else {
           report.unchanged += 1
         }
+        noteDone()
+      } else if !database.fits(row) {
+        report.note(
+          "the document \(row.id.prefix(64))… is left out: its id and revisions have more than "
+            + "\(database.textMax) bytes; Limits.recordBytes allows more")
         noteDone()
       } else if try database.isLevel(row.id, leaves: row.leaves) {
         try database.delete(database.waitingTable, row.key)
@@ -179,7 +179,7 @@ extension PullRound {
   private func check(
     _ row: ChangesPage.Row, _ pulled: [String: String]
   ) throws(CairnError) {
-    if row.isDesign || !database.fits(row) { return }
+    if row.isDesign || !row.isDeleted && !database.fits(row) { return }
     let key = RecordID(row.key)
     let revision = try database.table[key].string(DocumentField.revision)
     let isThere: Bool

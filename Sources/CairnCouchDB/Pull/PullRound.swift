@@ -22,6 +22,9 @@ struct PullRound {
   /// Attachments in a row that a server in trouble did not give.
   var troubles = 0
   static let troublesMax = 3
+  /// Stands for the rows of changes that this pull was about, in whichever order they came: the
+  /// same in this process for the same ones. Nil if there were none.
+  private(set) var listed: Int?
   /// As it was committed last.
   var state = DatabaseState()
 
@@ -102,11 +105,12 @@ struct PullRound {
         }
         hasStartedAnew = true
         try startAnew()
-        (places, last) = ([], [])
+        (places, last, listed) = ([], [], nil)
         continue
       }
       // The place behind nothing is none: it says no more than the one before.
       if page.rows.isEmpty { return }
+      listed = page.rows.reduce(listed ?? 0) { $0 &+ $1.hashValue }
       board.set { $0.documents.total = $0.documents.done + page.rows.count + page.pending }
       try await pull(page.rows)
       if let since = state.since { places.insert(since) }

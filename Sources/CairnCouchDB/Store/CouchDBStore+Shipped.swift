@@ -11,7 +11,8 @@ extension CouchDBStore {
   ///   - root: The root of a local manager, whose datastore was closed, as the app brings it along.
   ///   - manager: A local one: devices that meet in a folder must not be copies of one another.
   /// - Throws: `invalidOperation` for the manager of an account; `notFound` if nothing of that id
-  ///   was shipped; errors of the disk: nothing is left then, and the next start tries again.
+  ///   was shipped; `alreadyOpen` if it is open, or being copied, elsewhere; errors of the disk:
+  ///   nothing is left then, and the next start tries again.
   public static func open(
     _ id: String, shipped root: String, in manager: DatastoreManager, typeField: String = "type",
     parentField: String = "parent_id", tagsField: String = "tags"
@@ -33,17 +34,9 @@ extension CouchDBStore {
         guard try disk.info(source + "/" + FileName.current) != nil else {
           throw DiskError(reason: .notFound, operation: "start from", path: source)
         }
-        let draft = manager.root + "/" + FileName.temporary(Machine.real.random.next())
-        do throws(DiskError) {
-          try disk.createDirectory(manager.root)
-          try copy(source, to: draft, disk)
-          try disk.rename(draft, to: target)
-          try disk.syncDirectory(manager.root)
-        } catch {
-          // The first error says more.
-          do { try disk.removeTree(draft) } catch {}
-          throw error
-        }
+        let draft = manager.root + "/" + FileName.staging(draftNumber, name)
+        try copy(source, to: target, by: draft, disk)
+        try disk.syncDirectory(manager.root)
       }
     } catch { throw CairnError(error) }
     return CouchDBStore(
@@ -52,12 +45,37 @@ extension CouchDBStore {
   }
 
   private static let pieceBytes = 1 << 20
+  /// Always the same, so that a start finds what one has left that was killed. Others who put a
+  /// datastore together beside its place have a random one.
+  private static let draftNumber: UInt64 = 0
+
+  /// One at a time: who copies has the lock of the draft.
+  private static func copy(
+    _ source: String, to target: String, by draft: String, _ disk: any Disk
+  ) throws(DiskError) {
+    try disk.createDirectory(draft)
+    let lock = try disk.lock(draft + "/" + FileName.lock)
+    // It would be that of the datastore, once this is in its place.
+    defer { lock.unlock() }
+    do throws(DiskError) {
+      for entry in try disk.list(draft) where entry.name != FileName.lock {
+        try disk.removeTree(draft + "/" + entry.name)
+      }
+      try copy(source, to: draft, disk)
+      try disk.rename(draft, to: target)
+    } catch {
+      // The first error says more.
+      do { try disk.removeTree(draft) } catch {}
+      throw error
+    }
+  }
 
   private static func copy(
     _ source: String, to target: String, _ disk: any Disk
   ) throws(DiskError) {
     try disk.createDirectory(target)
-    for entry in try disk.list(source) {
+    // Locks are made where they are needed, and that of the draft is held.
+    for entry in try disk.list(source) where entry.name != FileName.lock {
       let (from, to) = (source + "/" + entry.name, target + "/" + entry.name)
       switch entry.info.kind {
       case .directory: try copy(from, to: to, disk)

@@ -1,6 +1,6 @@
 import CairnBytes
 import CairnLog
-package import CairnMerge
+import CairnMerge
 
 /// Applies what can be read of a damaged segment to a state, as far as that is possible.
 ///
@@ -50,7 +50,8 @@ struct SegmentLoot {
             throw StoreError(LogError(error, path, at: UInt64(frame.offset), "a frame"))
           }
           lose(frame.offset, "delta \(frame.sequence) can't be read (\(error))")
-          decoder.skipDamage()
+          // A pack gives names to nobody else.
+          if frame.kind == FrameKind.delta.rawValue { decoder.skipDamage() }
         }
       }
     }
@@ -124,15 +125,49 @@ struct SegmentLoot {
       throw error
     }
     for section in delta.sections { tables.insert(section.table) }
-    TouchedRecord.add(of: delta, names: decoder.records, to: &touched)
+    let isThere = isFolded || state.vector.contains(dot)
+    TouchedRecord.add(of: delta, names: decoder.records, isFolded: isThere, to: &touched)
     deltas += 1
-    if isFolded || state.vector.contains(dot) { return }
+    if isThere { return }
     noteGap(dot, frame.offset, state)
     state.seeAll(by: dot.device)
-    while slots.count < decoder.records.count { slots.append(0) }
+    apply(payload, frame.offset, to: &state)
+  }
+
+  /// Applies the delta as far as there is what it changes. An edit by position takes the edits
+  /// before it for granted, so one that finds no list must not end those of other lists.
+  private mutating func apply(_ heap: [UInt8], _ offset: Int, to state: inout StoreState) {
+    var splices: [(table: String, column: Int, cell: Int)] = []
+    for section in delta.sections {
+      for column in section.columns where delta.columns[column].operation == .splice {
+        let cells = delta.columns[column].cells
+        for cell in cells { splices.append((section.table, column, cell)) }
+        delta.columns[column].cells = cells.lowerBound..<cells.lowerBound
+      }
+    }
+    applyPart(heap, offset, to: &state)
+    for (table, column, cell) in splices {
+      let record = Int(delta.rows[cell])
+      // What else there is to say of it was said.
+      delta.records[record].flags = 0
+      delta.columns[column].cells = cell..<(cell + 1)
+      delta.sections = [
+        Delta.Section(
+          table: table, records: record..<(record + 1), columns: column..<(column + 1))
+      ]
+      applyPart(heap, offset, to: &state)
+    }
+  }
+
+  private mutating func applyPart(
+    _ heap: [UInt8], _ offset: Int, to state: inout StoreState
+  ) {
     do throws(StoreError) {
-      try state.apply(delta, heap: payload, names: decoder.records, slots: &slots)
-    } catch { throw .malformed("the snapshot below it can't be read") }
+      try state.apply(delta, heap: heap, names: decoder.records, slots: &slots)
+    } catch {
+      let why = error.log?.detail ?? error.message
+      lose(offset, "delta \(delta.dot.sequence) can't be applied wholly: \(why)")
+    }
   }
 
   /// Deltas that are nowhere, between the last and this one.
@@ -178,8 +213,9 @@ extension SegmentLoot {
       var delta = Delta()
       var slots: [UInt32] = []
       while try pack.next(into: &delta) {
-        TouchedRecord.add(of: delta, names: pack.records, to: &touched)
-        if state.vector.contains(delta.dot) { continue }
+        let isThere = state.vector.contains(delta.dot)
+        TouchedRecord.add(of: delta, names: pack.records, isFolded: isThere, to: &touched)
+        if isThere { continue }
         state.seeAll(by: delta.dot.device)
         while slots.count < pack.records.count { slots.append(0) }
         try state.apply(delta, heap: pack.heap, names: pack.records, slots: &slots)
@@ -190,34 +226,5 @@ extension SegmentLoot {
       // Its checksum was right; what could be read is taken.
     }
     return touched
-  }
-}
-
-/// A record that an own delta changed, and how.
-package struct TouchedRecord: Sendable {
-  package var dot: Dot
-  package var table: String
-  package var id: RecordName
-  package var isDeleted: Bool
-  /// Fields that were written; all of them if it was inserted.
-  package var fields: [String]
-
-  static func add(of delta: Delta, names: [RecordName], to result: inout [TouchedRecord]) {
-    for section in delta.sections {
-      let start = result.count
-      for index in section.records {
-        let entry = delta.records[index]
-        result.append(
-          TouchedRecord(
-            dot: delta.dot, table: section.table, id: names[Int(entry.reference)],
-            isDeleted: entry.flags & Delta.Flags.delete != 0, fields: []))
-      }
-      for column in delta.columns[section.columns] {
-        for cell in column.cells {
-          let record = start + Int(delta.rows[cell]) - section.records.lowerBound
-          result[record].fields.append(column.field)
-        }
-      }
-    }
   }
 }

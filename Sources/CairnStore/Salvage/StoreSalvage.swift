@@ -17,8 +17,11 @@ package struct StoreSalvage {
   package private(set) var deltas = 0
   /// Other devices' deltas as they are in the log.
   package private(set) var packs: [[UInt8]] = []
-  /// What own deltas in the log, or in an outbox, touch.
+  /// What own deltas in an outbox, or in the log, touch.
   package private(set) var touched: [TouchedRecord] = []
+  /// Records that the snapshot has lost, as the segments below it have them. Of those that were
+  /// published the snapshot may have known more.
+  package private(set) var givenBack: Set<TouchedRecord.Key> = []
   /// Tables that got a name because their own is lost.
   package private(set) var unnamed: Set<String> = []
   /// The device that wrote here; nil if nothing tells it.
@@ -69,7 +72,9 @@ package struct StoreSalvage {
         }
         tables.formUnion(copy.tables)
       }
+      let told = work.losses.count
       rows = try work.loadSnapshot(current, tables.sorted(), into: &state)
+      if work.losses.count > told { givenBack = work.giveBack(segments, current, to: &state) }
       for index in loot.indices {
         do throws(StoreError) { try loot[index].run(into: &state) } catch {
           throw StoreSalvage.log(error)
@@ -79,11 +84,14 @@ package struct StoreSalvage {
         touched += loot[index].touched
         work.losses += loot[index].losses
       }
+      // They are of before the log.
+      var before: [TouchedRecord] = []
       for pack in try work.readOutbox(current) {
         do throws(StoreError) {
-          touched += try SegmentLoot.takeOutbox(pack, into: &state)
+          before += try SegmentLoot.takeOutbox(pack, into: &state)
         } catch { throw StoreSalvage.log(error) }
       }
+      touched = before + touched
       losses = work.losses
       mendedBits = work.mendedBits
       unnamed = work.unnamed
@@ -325,6 +333,27 @@ extension StoreSalvage.Work {
     losses += rebuild.losses
     unnamed = rebuild.unnamed
     return rebuild.rows
+  }
+
+  /// Gives back what the snapshot has lost and the segments below it have; returns which records.
+  func giveBack(
+    _ segments: [Segment], _ current: CurrentFile?, to state: inout StoreState
+  ) -> Set<TouchedRecord.Key> {
+    // Rows of a table whose name is lost may be these very records.
+    guard let current, unnamed.isEmpty, current.firstSegment > current.firstKept else { return [] }
+    let folded = segments.filter(\.isFolded)
+    guard UInt64(folded.count) == current.firstSegment - current.firstKept,
+      var kept = KeptRecords(folded.map(\.salvage))
+    else { return [] }
+    let before = state
+    do {
+      try kept.run(into: &state)
+      return kept.found
+    } catch {
+      // What of them can't be read is a loss of the segment; the snapshot's is told already.
+      state = before
+      return []
+    }
   }
 
   /// Packs of own deltas that the log does not have. What lies under another number than CURRENT's

@@ -28,8 +28,10 @@ package struct RecordTrash: Sendable {
   /// Room for records that are about to go, none of which is in it yet.
   func room() -> RecordsToKeep { RecordsToKeep(bytesMax: bytesMax) }
 
-  /// Writes the records that are about to go: durably, if commits are.
-  func keep(_ records: RecordsToKeep, durable: Bool) throws(StoreError) {
+  /// Writes the records that are about to go: durably, if commits are. Returns the path of their
+  /// file: if they stay it has to go.
+  @discardableResult
+  func keep(_ records: RecordsToKeep, durable: Bool) throws(StoreError) -> String {
     let time = machine.clock.now()
     do throws(DiskError) { try machine.disk.createDirectory(directory) } catch {
       throw StoreError(LogError(error))
@@ -41,9 +43,17 @@ package struct RecordTrash: Sendable {
       let bytes = DeletedFile.encoded(
         datastore: datastore, time: time, notKept: records.notKept, count: records.count,
         content: records.content)
-      try DurableFile.replace(
-        directory: directory, name: FileName.deleted(number), bytes: bytes, machine: machine,
-        durable: durable)
+      let path = directory + "/" + FileName.deleted(number)
+      do throws(LogError) {
+        try DurableFile.replace(
+          directory: directory, name: FileName.deleted(number), bytes: bytes, machine: machine,
+          durable: durable)
+      } catch {
+        // It may have its name already, while nothing goes now.
+        do { try machine.disk.remove(path) } catch {}
+        throw error
+      }
+      return path
     } catch { throw StoreError(error) }
   }
 

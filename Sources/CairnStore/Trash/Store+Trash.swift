@@ -8,12 +8,13 @@ extension Store {
   }
 
   /// Before deltas are logged that delete records which are here: these records, as they are now.
-  /// A crash after this leaves some that are still there; they are not listed.
+  /// A crash after this leaves some that are still there; they are not listed. Returns the file, if
+  /// there is one: whoever does not delete them after all removes it.
   func keepDeleted(
     _ deletes: [PlannedDelete], _ guarded: inout Guarded
-  ) throws(StoreError) {
+  ) throws(StoreError) -> String? {
     let trash = trash
-    guard trash.isOn, !deletes.isEmpty else { return }
+    guard trash.isOn, !deletes.isEmpty else { return nil }
     let now = machine.clock.now()
     var records = trash.room()
     var known: Set<Key> = []
@@ -29,42 +30,51 @@ extension Store {
           dot: found.dot, time: now, table: found.table, id: found.id,
           fields: fields.map { KeptRecord.Field(name: $0.0, value: $0.1) }))
     }
-    if records.isEmpty { return }
-    try trash.keep(records, durable: options.durability != .none)
+    if records.isEmpty { return nil }
+    return try trash.keep(records, durable: options.durability != .none)
   }
 
   /// The same for what a snapshot deletes that is about to be joined: it does not tell which of its
   /// deltas does that, so it is one of those that were not here.
   func keepDeleted(
     _ changed: [SyncOutcome.Changed], of theirs: VersionVector, _ here: VersionVector
-  ) throws(StoreError) {
+  ) throws(StoreError) -> String? {
     let new = theirs.entries.first { !here.contains($0) }
-    guard let dot = new, changed.contains(where: \.isDeleted) else { return }
+    guard let dot = new, changed.contains(where: \.isDeleted) else { return nil }
     let deletes = changed.filter { $0.isDeleted && !Identifier.isReserved($0.table) }.map {
       PlannedDelete(dot: dot, table: $0.table, id: $0.id)
     }
-    try withState { guarded throws(StoreError) in try keepDeleted(deletes, &guarded) }
+    return try withState { guarded throws(StoreError) in try keepDeleted(deletes, &guarded) }
   }
 
   /// The same for what is not in the state that this store is about to become. Whose deltas say so
   /// can't be told, only of whom there is more than before.
   func keepGone(
     in new: StoreState, _ plan: Rejoining, _ guarded: inout Guarded
-  ) throws(StoreError) {
-    guard trash.isOn else { return }
+  ) throws(StoreError) -> String? {
+    guard trash.isOn else { return nil }
     // Looking gives a state tables that it does not have.
     var copy = new
     let gone = try guarded.store.gone(in: &copy)
-    if gone.isEmpty { return }
+    if gone.isEmpty { return nil }
     let here = guarded.store.vector
     let others = new.vector.entries.filter { $0.device != plan.device }
     // A copy of this device may have used the same numbers.
     let twin = others.first { $0.device == plan.common.device && $0.sequence > plan.common.last }
     guard let dot = others.first(where: { !here.contains($0) }) ?? twin ?? others.first else {
-      return
+      return nil
     }
     let deletes = gone.map { PlannedDelete(dot: dot, table: $0.table, id: $0.id) }
-    try keepDeleted(deletes, &guarded)
+    return try keepDeleted(deletes, &guarded)
+  }
+
+  /// What was to be deleted stays, and its file goes: each new try would leave another one.
+  func takeBack(_ kept: String, mayBeLogged: Bool, _ guarded: inout Guarded) {
+    if mayBeLogged {
+      // A write that failed may be there all the same, and would count after a crash.
+      do throws(LogError) { try guarded.tail.segment?.trim() } catch { return }
+    }
+    remove(kept)
   }
 
   private struct Key: Hashable {

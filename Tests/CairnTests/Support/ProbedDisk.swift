@@ -7,12 +7,14 @@ struct ProbedDisk: Disk {
   var mayWrite: @Sendable (_ path: String) -> Bool = { _ in true }
   /// Before a directory is listed, and before it is asked who has a lock.
   var willLook: @Sendable (_ path: String) -> Void = { _ in }
+  var willOpen: @Sendable (_ path: String) -> Void = { _ in }
 
   func freeBytes(_ path: String) throws(DiskError) -> UInt64? { free }
   func isWritable(_ path: String) -> Bool { mayWrite(path) }
 
   func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
-    try base.open(path, mode)
+    willOpen(path)
+    return try base.open(path, mode)
   }
 
   func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
