@@ -269,11 +269,8 @@ public final class Datastore: Sendable {
     // While the files are still ours.
     if !store.isClosed { info.save() }
     observers.keepStatus()
-    if let roleNote {
-      // Roles that were not synced say nothing of what the user may do the next time.
-      store.discardRoles()
-      roleNote.note(effectiveRole)
-    }
+    // Roles that were not synced say nothing of what the user may do the next time.
+    roleNote?.note(Role(store.accessLevelAtClose))
     defer {
       // Not before: rounds that are cut short see a datastore that is closed.
       exchanger?.cancel()

@@ -39,7 +39,8 @@ extension Exchange {
 
   /// Whether a snapshot may be fetched and joined. That is done by its vector alone: of a device
   /// that has one history here and another one in there, each side would take for gone what only
-  /// the other has. The first file behind what is here tells of which history that is. One that
+  /// the other has. The first file behind what is here tells of which history the folder is (a
+  /// reader of the other one may still vouch for a snapshot of that: nothing tells). One that
   /// can't be had just now is waited for, for some rounds; one that is not there tells nothing.
   func goesOn(
     _ snapshot: Head.Snapshot, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
@@ -56,25 +57,26 @@ extension Exchange {
       report.requests += aside.requests
     }
     return memory.withLock { [isUnread] memory in
-      memory.unproven = isUnread ? memory.unproven + 1 : 0
+      // One that is needed for files that are missing was waited for already.
+      let isLate = isUnread && memory.needed[snapshot.name] ?? 0 < Exchange.patience
+      memory.unproven = isLate ? memory.unproven + 1 : 0
       if !memory.forked.isEmpty || 1..<Exchange.patience ~= memory.unproven { return false }
       memory.unproven = 0
       return true
     }
   }
 
-  /// The file with the first delta of a device that is not here and in the snapshot, if it is to be
-  /// had, and something is known here that it has to go on from; and how many deltas are here.
+  /// The file with the first delta that is not here of a device that the snapshot has something of,
+  /// if something is known here that it has to go on from; and how many deltas are here.
   private func nextFile(
     of head: Head, _ snapshot: Head.Snapshot, _ listing: [String: FolderEntry]
   ) -> (segment: Head.Segment, have: UInt64)? {
     let device = head.device
     let start = store.vector[device]
     let have = inbox.withLock { $0.reach(device, from: start) }
-    guard have > 0, snapshot.vector[device] > have,
+    guard have > 0, snapshot.vector[device] > 0,
       let segment = head.segments.first(where: { $0.last > have }), segment.first <= have + 1,
-      let entry = listing[segment.name(device)], entry.isPresent, entry.size == segment.size,
-      verdict(on: entry) == nil
+      listing[segment.name(device)].flatMap({ verdict(on: $0) }) == nil
     else { return nil }
     let known = memory.withLock {
       $0.histories.last(device, after: max(segment.first, 2) - 2, through: have)
@@ -90,13 +92,16 @@ extension Exchange {
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
     let name = segment.name(device)
-    guard let entry = listing[name] else { return false }
+    guard let entry = listing[name], entry.isPresent, entry.size == segment.size else {
+      return false
+    }
     report.requests += 1
     let found: [UInt8]?
     do throws(CairnError) {
       found = try await readFile(entry, PublishedSegment.fileBytesMax, &report)
     } catch {
-      guard error.code == .quota else { throw error }
+      // A line over which the whole file never comes may bring the snapshot in parts.
+      guard error.code == .quota || Exchange.isOfConnection(error) else { throw error }
       return false
     }
     guard let bytes = found else { return false }

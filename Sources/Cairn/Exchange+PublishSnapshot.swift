@@ -137,7 +137,7 @@ extension Exchange {
       // What was read is not read again: the next snapshot is another one. What was not given is
       // asked for again.
       if found == .unread {
-        memory.comparisons.fail(most: Retry.lockedRoundsMax)
+        memory.comparisons.fail()
       } else {
         memory.unlike.insert(snapshot.content)
       }

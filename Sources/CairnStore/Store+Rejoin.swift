@@ -49,11 +49,13 @@ package struct Rejoining: Sendable {
     return vector
   }
 
-  /// What a store with this vector and these cuts has seen, where `others` are cuts of the folder: a
-  /// delta of a history that has lost may bear the name of one of them.
+  /// What a store with this vector and these cuts has seen, where `others` are cuts of the folder:
+  /// a delta of a history that has lost may bear the name of one of them.
   package func seen(_ vector: VersionVector, _ own: CutBook, of others: CutBook) -> VersionVector {
     var seen = vector
-    for dot in others.cuts.map(\.dot) where own.cut(dot) == nil && vector.contains(dot) {
+    for cut in others.cuts
+    where own.cut(cut.dot)?.context != cut.context && vector.contains(cut.dot) {
+      let dot = cut.dot
       let isOther = dot.device == common.device ? dot.sequence > common.last : isStrange(dot)
       if isOther { seen[dot.device] = min(seen[dot.device], dot.sequence - 1) }
     }
@@ -259,7 +261,7 @@ extension Store {
   /// plan would leave it or write it once more; nil if nothing does. To be asked once the plan says
   /// which histories have forked.
   package func obstacle(to plan: Rejoining) throws(StoreError) -> Cut? {
-    if plan.isOnTop { return nil }
+    if plan.isOnTop || plan.staged.cuts.isEmpty { return nil }
     let seen = vector
     let unseen = plan.staged.cuts.cuts.first { cut in
       guard let seal = cut.seal, !seen.contains(cut.dot) else { return false }

@@ -303,17 +303,27 @@ package final class Store: Sendable {
 
   // MARK: closing
 
-  /// Before `close`: takes back what was not synced, as that does, if roles are among it, so that
-  /// `accessLevel` is what is left. Who watches is not told, as of nothing that closing takes back.
-  package func discardRoles() {
+  /// What `accessLevel` is once `close` has taken back what was not synced.
+  package var accessLevelAtClose: AccessLevel {
     state.withLock { guarded in
-      guard guarded.hasFiles, guarded.store.hasPendingRules else { return }
-      let before = guarded.store
-      guarded.store.rollBack()
-      do throws(StoreError) {
-        try guarded.store.readRules()
-        try guarded.store.readAccess()
-      } catch { guarded.store = before }
+      guard guarded.hasFiles, guarded.store.hasPendingRules else {
+        return guarded.store.access.level
+      }
+      var store = guarded.store
+      Store.discardPending(&store)
+      return store.access.level
+    }
+  }
+
+  private static func discardPending(_ store: inout StoreState) {
+    let hadRules = store.hasPendingRules
+    store.rollBack()
+    if !hadRules { return }
+    do throws(StoreError) {
+      try store.readRules()
+      try store.readAccess()
+    } catch {
+      // What was last known stays.
     }
   }
 
@@ -344,7 +354,7 @@ package final class Store: Sendable {
       guard guarded.hasFiles else { return nil }
       guarded.isOpen = false
       guarded.hasFiles = false
-      guarded.store.rollBack()
+      Store.discardPending(&guarded.store)
       if !guarded.tail.hasWritten { return .start }
       return LogPosition(
         segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)

@@ -183,7 +183,7 @@ import Testing
       }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(20)))
     func `a directory that can't be watched at first is watched once it can be`() async throws {
       let (here, elsewhere) = (try manager(), try manager())
       let (disk, told) = (PosixDisk(), Told<AccountChange>())
@@ -199,7 +199,7 @@ import Testing
       withExtendedLifetime(observation) {}
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(20)))
     func `a directory that takes the place of another one is watched, too`() async throws {
       let (here, elsewhere) = (try manager(), try manager())
       let ann = try here.link(account())

@@ -1,5 +1,9 @@
-import Cairn
+import CairnLog
+import CairnMerge
+import CairnStore
 import Testing
+
+@testable import Cairn
 
 /// What the log says of records that were in a lost block of the snapshot.
 @Suite struct RepairLostTests {
@@ -88,6 +92,53 @@ import Testing
       #expect(fields["n"] == 5 && fields["text"] == text)
       #expect(fields["items"] == .list(["x", "y"]))
       #expect(datastore.recordCount == 60)
+    }
+    try repaired.close()
+  }
+
+  /// What was written before the removal can still be read, in a segment that is kept; the removal
+  /// itself is in the snapshot only.
+  @Test func `a field that a whole snapshot does not have was removed`() async throws {
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 60, compacts: true)
+    try await a.exchange()
+    try a.compact()
+    let record = try #require(try a.table("odd").record("r3"))
+    try record.set("text", "B")
+    try a.sync()
+    try record.remove("text")
+    try a.sync()
+    try a.compact()
+    let (device, manager) = (a.store.device, a.manager)
+    let last = a.store.vector[device]
+    try a.close()
+    let log = bench.directory(manager.root) + "/log"
+    let numbers: [UInt64] = [device.rawValue, last]
+    let name = numbers.flatMap { number -> [UInt8] in
+      (0..<8).map { (place: UInt64) -> UInt8 in UInt8(truncatingIfNeeded: number >> (8 * place)) }
+    }
+    var hits = 0
+    for path in try bench.files(log, ".seg") {
+      try bench.bend(path) { bytes in
+        for start in 0..<max(0, bytes.count - 64) where Array(bytes[start..<start + 16]) == name {
+          hits += 1
+          // Device and sequence are in the middle of a frame's header.
+          for index in 0..<8 { bytes[start - 16 + FrameFormat.headerSize + index] ^= 0x5A }
+          // The footer names it once more.
+          break
+        }
+      }
+    }
+    try #require(hits == 1)
+    let report = try await manager.repairDatastore("notes")
+    #expect(!report.losses.isEmpty)
+    #expect(!report.losses.contains { $0.message.hasPrefix("odd/r3.") })
+    let repaired = try manager.openDatastore("notes")
+    let b = try bench.linked("b").openOrCreateDatastore("notes")
+    try await bench.bench.meet(repaired, b)
+    for datastore in [repaired, b] {
+      let fields = try #require(try datastore.table("odd").record("r3")).fields
+      #expect(fields["text"] == nil && fields["n"] != nil)
     }
     try repaired.close()
   }

@@ -88,7 +88,7 @@ import Testing
     return Array(told.all.prefix(2))
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: [CairnError.Code.closed, .deleted, .shutdown])
+  @Test(arguments: [CairnError.Code.closed, .deleted, .shutdown])
   func `a datastore's rounds go on, whatever its folder says is gone`(
     _ code: CairnError.Code
   ) async throws {
@@ -103,7 +103,7 @@ import Testing
     try a.close()
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: [CairnError.Code.closed, .deleted, .shutdown])
+  @Test(arguments: [CairnError.Code.closed, .deleted, .shutdown])
   func `a list's rounds go on, whatever its folder says is gone`(
     _ code: CairnError.Code
   ) async throws {

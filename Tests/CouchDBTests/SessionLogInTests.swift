@@ -163,11 +163,13 @@ import Testing
     }
     while calls.withLock({ $0 }) < 2 { await Task.yield() }
     // When a pull has joined can't be seen from here: it is tried until one had before it ended.
-    for round in 0..<10 where !isLeft.withLock({ $0 }) {
+    var yields = 100
+    while !isLeft.withLock({ $0 }) {
       let asked = memory.server.count
       let pull = Task { try await follower.pull() }
       while memory.server.count == asked { await Task.yield() }
-      for _ in 0..<(100 << round) { await Task.yield() }
+      for _ in 0..<yields { await Task.yield() }
+      yields = min(yields * 2, 1 << 20)
       pull.cancel()
       _ = await pull.result
     }

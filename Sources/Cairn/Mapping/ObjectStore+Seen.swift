@@ -42,11 +42,15 @@ extension ObjectStore {
   }
 
   /// Whether a record that is there is one which an object that is to be inserted knows nothing of.
-  func isUnmet(_ target: OutboxBook.Target, isNew: Bool) throws(CairnError) -> Bool {
+  func isUnmet(
+    _ target: OutboxBook.Target, isNew: Bool, wasElsewhere: Bool
+  ) throws(CairnError) -> Bool {
     let queued = book.outbox.queued(target.object, target.place)
     // A merge with the record would have made an update of it.
     if queued.contains(where: { $0.kind == .insert }) { return true }
-    guard isNew, let remote = remotes[target.route], isBehind(target.route, remote),
+    // One that an object elsewhere left alone was looked at, and not followed.
+    guard isNew, let remote = remotes[target.route],
+      wasElsewhere || isBehind(target.route, remote),
       book.outbox.delete(of: target.place) == nil
     else { return false }
     return try home(target.object) == nil

@@ -115,7 +115,7 @@ extension ObjectStore {
       ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
     try save(
       new, key, table, new.route, &sets, changed: changed, from: earlier,
-      isNew: old?.route != new.route)
+      isNew: old?.route != new.route, wasElsewhere: before != nil)
     return MappingBook.Address(route: new.route, record: book.place(key).record)
   }
 
@@ -131,11 +131,12 @@ extension ObjectStore {
   }
 
   /// Queues a record that is to be as given, or to go. `earlier`: the object that it was until now,
-  /// if that followed it. `isNew`: it was not to be there until now.
+  /// if that followed it. `isNew`: it was not to be there until now; `wasElsewhere`: the object was
+  /// there all the same.
   func save(
     _ new: ShapedObject?, _ key: RowKey, _ table: String, _ route: String,
     _ sets: inout BatchNames, changed: Set<String>, from earlier: EarlierObject? = nil,
-    isNew: Bool = false
+    isNew: Bool = false, wasElsewhere: Bool = false
   ) throws(CairnError) {
     _ = try remote(route, for: key)
     if let doubt = doubts[route] { throw doubt }
@@ -145,7 +146,9 @@ extension ObjectStore {
       base: try self.record(route, table, record))
     target.seen = try seen(target, by: earlier)
     // Such a record is merged with the insert, as if it came later.
-    if new != nil, try isUnmet(target, isNew: isNew) { (target.base, target.seen) = (nil, nil) }
+    if new != nil, try isUnmet(target, isNew: isNew, wasElsewhere: wasElsewhere) {
+      (target.base, target.seen) = (nil, nil)
+    }
     let batch = sets.number(route, &book.outbox)
     if let new {
       book.outbox.save(target, changed, now: new, in: batch)

@@ -30,6 +30,18 @@ extension Exchange {
         $1.last > vector[$1.device] ? $0 &+ $1.size &+ Exchange.requestBytes : $0
       }
     }
+
+    /// What is read first to find out whether a snapshot of this vector goes on from what is here.
+    func cost(comparing vector: VersionVector) -> UInt64 {
+      var seen: Set<DeviceID> = []
+      return files.reduce(0) { sum, file in
+        let (device, size) = (file.device, file.size)
+        guard have[device] > 0, vector[device] > have[device], seen.insert(device).inserted else {
+          return sum
+        }
+        return sum &+ size &+ Exchange.requestBytes
+      }
+    }
   }
 
   /// The snapshot to join; nil if deltas will do.
@@ -59,6 +71,7 @@ extension Exchange {
     func cost(_ snapshot: Head.Snapshot) -> UInt64 {
       snapshot.size &+ Exchange.requestBytes
         &+ supply.cost(beyond: supply.have.merged(with: snapshot.vector))
+        &+ supply.cost(comparing: snapshot.vector)
     }
     let heldBefore = inbox.withLock { $0.heldBefore }
     let cheapest = useful.filter { !heldBefore.contains($0.content) }

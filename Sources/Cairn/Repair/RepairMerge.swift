@@ -116,7 +116,10 @@ struct RepairMerge {
     _ record: TouchedRecord, _ field: String, own: FieldValue?, old: FieldValue?
   ) -> Bool {
     if record.removed.contains(field) { return false }
-    guard own != nil else { return true }
+    // What a whole snapshot does not have was removed, also where the delta that did it is damaged.
+    guard own != nil else {
+      return !(salvage.isSnapshotWhole && record.folded.contains(field))
+    }
     return old != nil && record.folded.contains(field) && salvage.givenBack.contains(record.key)
   }
 

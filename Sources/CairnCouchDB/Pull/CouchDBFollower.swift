@@ -119,12 +119,11 @@ public final class CouchDBFollower: Sendable {
         if let pulled = try await pull(aborts) {
           onPull(.success(pulled.report))
           // A server that knows no place which it gave has all of it pulled each time.
-          if !pulled.report.wasRecreated {
-            // It was about nothing new: something between drops "since" from requests.
-            let isVain = pulled.listed != nil && pulled.listed == heard
-            if isVain, await !rest(pause, aborts) { return }
-            pause = isVain ? min(60, pause * 2) : 1
-          }
+          // It was about nothing new: something between drops "since", or two servers take turns.
+          let isVain = pulled.listed != nil && pulled.listed == heard
+          if isVain, await !rest(pause, aborts) { return }
+          // A server that knows no place which it gave has all of it pulled each time.
+          if isVain { pause = min(60, pause * 2) } else if !pulled.report.wasRecreated { pause = 1 }
           heard = nil
           try await interruptible(aborts) { [self] () async throws(CairnError) in
             try await waitForNews()

@@ -22,6 +22,8 @@ package struct StoreSalvage {
   /// Records that the snapshot has lost, as the segments below it have them. Of those that were
   /// published the snapshot may have known more.
   package private(set) var givenBack: Set<TouchedRecord.Key> = []
+  /// Nothing of the snapshot is lost: a field that has no value there has none.
+  package private(set) var isSnapshotWhole = false
   /// Tables that got a name because their own is lost.
   package private(set) var unnamed: Set<String> = []
   /// The device that wrote here; nil if nothing tells it.
@@ -74,7 +76,8 @@ package struct StoreSalvage {
       }
       let told = work.losses.count
       rows = try work.loadSnapshot(current, tables.sorted(), into: &state)
-      if work.losses.count > told { givenBack = work.giveBack(segments, current, to: &state) }
+      isSnapshotWhole = work.losses.count == told
+      if !isSnapshotWhole { givenBack = work.giveBack(segments, current, to: &state) }
       for index in loot.indices {
         do throws(StoreError) { try loot[index].run(into: &state) } catch {
           throw StoreSalvage.log(error)

@@ -13,8 +13,9 @@ package struct TouchedRecord: Sendable {
   package var isDeleted: Bool
   /// Fields that were written; all of them if it was inserted.
   package var fields: [String]
-  /// Those of them that were not written again since they were removed, or the record deleted. Any
-  /// other one that has no value is not removed but lost.
+  /// Those of them that were not written again since they were removed, or the record deleted, as
+  /// far as the deltas that say so can be read. Any other one that has no value is lost, unless a
+  /// whole snapshot says that it has none.
   package var removed: Set<String> = []
   /// Those of them that were written last by what the snapshot had.
   package var folded: Set<String> = []
