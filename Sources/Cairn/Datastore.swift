@@ -49,7 +49,7 @@ public final class Datastore: Sendable {
     self.manager = manager
     let options = manager.options
     let machine = manager.machine
-    let isLinked = manager.account != nil
+    let isLinked = !manager.isLocal
     let following = manager.following
     var stored = options.stored
     stored.followed = following?.tables

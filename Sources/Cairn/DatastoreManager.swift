@@ -94,7 +94,7 @@ public final class DatastoreManager: Sendable {
   }
 
   /// Whether its datastores stay on this device.
-  public var isLocal: Bool { account == nil }
+  public var isLocal: Bool { if case nil = account { true } else { false } }
   /// Whether `shutDown()` was called.
   public var isShutDown: Bool { state.withLock { $0.isShutDown } }
 

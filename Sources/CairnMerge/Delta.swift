@@ -129,7 +129,9 @@ package struct Delta: Sendable {
   /// Whether it is more than a reader takes, but for its bytes: these are known once it is encoded.
   /// Mutating, though nothing changes: it is asked where it lies, and would otherwise be copied.
   package mutating func isBeyondBounds() -> Bool {
-    if sections.count > FormatBounds.tablesInDelta || rows.count > FormatBounds.cellsInDelta {
+    if sections.count > FormatBounds.tablesInDelta || rows.count > FormatBounds.cellsInDelta
+      || listItemCount() > FormatBounds.cellsInDelta
+    {
       return true
     }
     // All of them together mostly are not more than one table may have.
@@ -140,6 +142,17 @@ package struct Delta: Sendable {
       $0.columns.count > FormatBounds.columnsInTable
         || $0.records.count > FormatBounds.recordsInDelta
     }
+  }
+
+  /// How many items are put into lists, as a reader counts them.
+  private mutating func listItemCount() -> Int {
+    var count = 0
+    // Looked at where they lie: a copy counts the references of all its parts.
+    for index in edits.values.indices { count += edits.values.span[index].nodeCount }
+    for index in splices.values.indices {
+      for step in splices.values.span[index].steps { count += step.inserted }
+    }
+    return count
   }
 
   /// Leaves out what is said of a table, but for those of its records, given by their references,
@@ -201,7 +214,8 @@ package enum FormatBounds {
   package static let tablesInDelta = 1 << 16
   package static let recordsInDelta = 1 << 26
   package static let columnsInTable = 1 << 20
-  /// Cells of one delta: booleans take a bit each, but 16 bytes in memory.
+  /// Cells of one delta: booleans take a bit each, but 16 bytes in memory. All its edits together
+  /// put no more items into lists than this, either.
   package static let cellsInDelta = 1 << 24
   package static let devices = 1 << 16
 }

@@ -12,6 +12,8 @@ package struct DeltaDecoder: Sendable {
   private var recordTables: [Int] = []
   /// What is numbered from here on is not known: see `skipDamage`.
   private var known: Known?
+  /// How many items the delta may still put into lists: a few bytes can ask for millions.
+  private var room = FormatBounds.cellsInDelta
 
   private struct Known {
     var names: Int
@@ -60,6 +62,7 @@ package struct DeltaDecoder: Sendable {
     _ reader: inout ByteReader, dot: Dot, into delta: inout Delta
   ) throws(DecodeError) {
     delta.removeAll()
+    room = FormatBounds.cellsInDelta
     delta.dot = dot
     delta.time = lastTime &+ (try reader.zigzag())
     lastTime = delta.time
@@ -261,7 +264,8 @@ package struct DeltaDecoder: Sendable {
       }
     case .splice:
       for cell in cells {
-        delta.splices[cell] = try ListSplicesCoding.decode(reader.bytes, try reader.blob())
+        let range = try reader.blob()
+        delta.splices[cell] = try ListSplicesCoding.decode(reader.bytes, range, room: &room)
       }
     case .edit: for cell in cells { delta.edits[cell] = try edit(delta.dot, &reader) }
     }
@@ -273,7 +277,8 @@ package struct DeltaDecoder: Sendable {
     var devices: [DeviceID] = []
     for _ in 0..<(try reader.count()) { devices.append(try device(&reader)) }
     let range = try reader.blob()
-    return try ListEditCoding.decode(reader.bytes, range, dot: dot, devices: devices)
+    return try ListEditCoding.decode(
+      reader.bytes, range, dot: dot, devices: devices, room: &room)
   }
 
   private mutating func running(_ reader: inout ByteReader) throws(DecodeError) -> RunningTotal {

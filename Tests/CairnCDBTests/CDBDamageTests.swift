@@ -136,6 +136,57 @@ import Testing
     #expect(try file.values(for: []) == [])
   }
 
+  /// A store of a file as other tools write them.
+  private func store(_ bytes: [UInt8], _ disk: MemoryDisk) throws -> CDBStore<String, [UInt8]> {
+    let file = try disk.open("/s", .create)
+    try file.write(bytes.span, at: 0)
+    file.close()
+    let store = CDBStore<String, [UInt8]>(
+      "/s", keys: .text, values: .raw, machine: CDBSample.machine(disk),
+      delay: ManualDelay().delay)
+    try store.open()
+    return store
+  }
+
+  @Test(arguments: [("cdb", 8), ("cdb64", 16)])
+  func `where a table without slots would be ends no records`(
+    _ format: String, _ pairSize: Int
+  ) throws {
+    let records = try CDBSample.records(CDBSample.golden("few.txt"))
+    var bytes = try CDBSample.golden("few.\(format)")
+    let isEmpty = bytes[(pairSize / 2)..<pairSize].allSatisfy { $0 == 0 }
+    try #require(isEmpty)
+    // Table 0 would be where the first record is.
+    bytes[0] = 0
+    bytes[1] = UInt8(pairSize)
+    let walked = try CDBSample.all(CDBFile(bytes: bytes))
+    #expect(walked.count == 5 && CDBSample.isEqual(walked, records))
+    let disk = MemoryDisk()
+    let store = try store(bytes, disk)
+    try store.set([7], for: "new")
+    #expect(try store.save() == true)
+    let saved = try CDBSample.all(CDBFile(disk: disk, path: "/s"))
+    let wanted: [CDBSample.Record] = records + [(key: CDBSample.bytes("new"), value: [7])]
+    #expect(saved.count == 6 && CDBSample.isEqual(saved, wanted))
+  }
+
+  @Test func `a store does not save a file of which it would lose records`() throws {
+    var tail: [UInt8] = []
+    // A slot for the empty key, and behind it the record, where no walk comes.
+    for word: UInt32 in [5381, 2056, 0, 1] { tail.put(word) }
+    let bytes = file(tail: tail + [7], table: 2048, slots: 1)
+    let disk = MemoryDisk()
+    let store = try store(bytes, disk)
+    #expect(try store[""] == [7])
+    try store.set([8], for: "new")
+    let error = #expect(throws: CairnError.self) { try store.save() }
+    #expect(error?.code == .corrupt)
+    #expect(error?.offset == 2056)
+    #expect(store.changedKeys == ["new"])
+    #expect(try CDBSample.content("/s", disk) == bytes)
+    #expect(try disk.list("/").map(\.name) == ["s"])
+  }
+
   @Test func `tables and records that lie nowhere are damage`() throws {
     var slot: [UInt8] = []
     slot.put(UInt32(5381))

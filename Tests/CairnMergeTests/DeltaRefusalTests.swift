@@ -14,6 +14,10 @@ struct DeltaRefusalTests {
 
   private func failure(_ bytes: [UInt8]) -> DecodeError? {
     var decoder = DeltaDecoder()
+    return failure(bytes, &decoder)
+  }
+
+  private func failure(_ bytes: [UInt8], _ decoder: inout DeltaDecoder) -> DecodeError? {
     var delta = Delta()
     var reader = ByteReader(bytes)
     do {
@@ -134,5 +138,79 @@ struct DeltaRefusalTests {
   @Test func `a scope names no more devices than there may be`() {
     #expect(failure(naming(FormatBounds.devices)) == nil)
     #expect(failure(naming(FormatBounds.devices + 1)) == .malformed("unknown device number"))
+  }
+
+  // MARK: what a delta puts into lists
+
+  /// How many items a delta may put into lists.
+  private let most: UInt64 = 1 << 24
+
+  /// What one cell of an edit's column says: a chain of so many items, with these of their bytes.
+  /// The first names a device.
+  private func edit(_ count: UInt64, _ items: [UInt8], isFirst: Bool = false) -> [UInt8] {
+    var body: [UInt8] = [1, 1]
+    body.putVarint(count << 2)
+    body += [1, 1, 0] + items
+    let device: [UInt8] = isFirst ? [0, 7, 0, 0, 0, 0, 0, 0, 0] : [0]
+    return [1] + device + [UInt8(body.count)] + body
+  }
+
+  /// What one cell of a column of splices says: one step that puts in so many items.
+  private func splices(_ count: UInt64, _ items: [UInt8]) -> [UInt8] {
+    var body: [UInt8] = [1, 0, 0]
+    body.putVarint(count)
+    body += items
+    return [UInt8(body.count)] + body
+  }
+
+  /// An edit of one item, and one of so many in the same column, or in another one.
+  private func edits(_ count: UInt64, _ items: [UInt8], apart: Bool = false) -> [UInt8] {
+    together(4, edit(1, [CellTag.yes], isFirst: true), edit(count, items), apart: apart)
+  }
+
+  private func spliced(_ count: UInt64, _ items: [UInt8], apart: Bool = false) -> [UInt8] {
+    together(3, splices(1, [CellTag.yes]), splices(count, items), apart: apart)
+  }
+
+  /// Two cells of two records, or of two fields of one.
+  private func together(
+    _ operation: UInt8, _ first: [UInt8], _ second: [UInt8], apart: Bool
+  ) -> [UInt8] {
+    let column: [UInt8] = [1, 1, 0x66, operation]
+    if apart {
+      let other: [UInt8] = [2, 1, 0x67, operation]
+      return delta(columns: [2] + column + first + other + second)
+    }
+    return delta(
+      count: 2, references: [1, 1, 1, 1, 0x72, 1, 0x73], columns: [1] + column + first + second)
+  }
+
+  @Test func `all edits of a delta together put in no more items than one may`() {
+    let bits: UInt8 = 0xFE
+    for apart in [false, true] {
+      #expect(failure(edits(3, [bits, 5], apart: apart)) == nil)
+      #expect(failure(spliced(3, [bits, 5], apart: apart)) == nil)
+      // No item is read before they are counted: there are none here.
+      #expect(failure(edits(most - 1, [bits], apart: apart)) == .truncated)
+      #expect(failure(edits(most, [bits], apart: apart)) == .limit)
+      #expect(failure(spliced(most - 1, [bits], apart: apart)) == .truncated)
+      #expect(failure(spliced(most, [bits], apart: apart)) == .limit)
+    }
+  }
+
+  @Test func `what one delta puts into lists is not counted with the next one`() {
+    for (good, full) in [
+      (edits(3, [0xFE, 5]), edits(most - 1, [0xFE])),
+      (spliced(3, [0xFE, 5]), spliced(most - 1, [0xFE])),
+    ] {
+      var decoder = DeltaDecoder()
+      let start = decoder.mark
+      let first = failure(good, &decoder)
+      // For the names only: they are new in both.
+      decoder.goBack(to: start)
+      let second = failure(full, &decoder)
+      #expect(first == nil)
+      #expect(second == .truncated)
+    }
   }
 }

@@ -74,4 +74,34 @@ struct DeltaBoundTests {
       #expect(delta.isBeyondBounds() == isBeyond, "\(columns), \(tables)")
     }
   }
+
+  @Test func `what a delta may put into lists is asked of all its edits together`() {
+    func edit(_ counts: [Int]) -> ListEdit {
+      var edit = ListEdit()
+      edit.chains = counts.map {
+        ListEdit.Chain(
+          parent: NodeID(Dot(device: DeviceID(rawValue: 1), sequence: 1), 0), side: .right,
+          count: UInt32($0))
+      }
+      return edit
+    }
+    func splices(_ counts: [Int]) -> ListSplices {
+      var splices = ListSplices()
+      splices.steps = counts.map { ListSplices.Step(skipped: 1, deleted: 1, inserted: $0) }
+      return splices
+    }
+    let most = 1 << 24
+    for (lists, isBeyond) in [
+      ([[most]], false), ([[most + 1]], true), ([[most - 1], [1]], false), ([[most], [1]], true),
+      ([[1], [most - 2, 1]], false), ([[1], [most - 1, 1]], true), ([[], [most]], false),
+    ] as [([[Int]], Bool)] {
+      var (edited, spliced) = (Delta(), Delta())
+      for (cell, counts) in lists.enumerated() {
+        edited.edits[cell] = edit(counts)
+        spliced.splices[cell] = splices(counts)
+      }
+      #expect(edited.isBeyondBounds() == isBeyond, "\(lists)")
+      #expect(spliced.isBeyondBounds() == isBeyond, "\(lists)")
+    }
+  }
 }

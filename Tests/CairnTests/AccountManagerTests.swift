@@ -158,6 +158,69 @@ import Testing
     #expect(try one.linkedAccounts.first?.info?.userName == "Ann")
     #expect(linked.info?.userName == "Ann")
   }
+
+  /// An account on a server, opened by something that tells by its name that it was asked.
+  private func held(_ name: String, _ asked: Told<String>) -> Account {
+    let folder = ServerFolder("held://bench/folder", kind: kind(name, asked))
+    return Account(user: "ann", folder: .server(folder))
+  }
+
+  private func kind(_ name: String, _ asked: Told<String>) -> FolderKind {
+    let path = place.path("folder")
+    return FolderKind(schemes: ["held"]) { (_, _) throws(CairnError) in
+      asked.add(name)
+      return DirectoryFolder(path)
+    }
+  }
+
+  /// Of any account; another kind would understand the address as well.
+  private func manager(_ asked: Told<String>, hasOther: Bool) throws -> AccountManager {
+    var options = Options()
+    if hasOther { options.folderKinds = [kind("other", asked)] }
+    return try AccountManager(directory: directory, options: options)
+  }
+
+  /// Who is asked to open the account's folder for a new manager.
+  private func opening(_ linked: LinkedAccount, _ asked: Told<String>) throws -> Set<String> {
+    let before = asked.all.count
+    try linked.accountManager.manager(for: linked).shutDown()
+    return Set(asked.all.dropFirst(before))
+  }
+
+  @Test(arguments: [false, true])
+  func `what an account was linked with opens it after any change`(hasOther: Bool) throws {
+    let asked = Told<String>()
+    let accounts = try manager(asked, hasOther: hasOther)
+    let linked = try accounts.link(held("given", asked))
+    #expect(asked.all == ["given"])
+    try linked.setInfo(AccountInfo(userName: "Ann"))
+    #expect(try opening(linked, asked) == ["given"])
+    _ = try accounts.link(account("bob"))
+    #expect(try opening(linked, asked) == ["given"])
+    let elsewhere = try #require(try manager().linkedAccounts.first)
+    try elsewhere.setInfo(nil)
+    #expect(try opening(linked, asked) == ["given"])
+    #expect(linked.info == nil)
+  }
+
+  @Test(arguments: [false, true])
+  func `an account that is linked again is opened by what is given then`(hasOther: Bool) throws {
+    let asked = Told<String>()
+    _ = try manager(asked, hasOther: hasOther).link(held("earlier", asked))
+    let accounts = try manager(asked, hasOther: hasOther)
+    let linked = try #require(try accounts.linkedAccount)
+    #expect(try accounts.link(held("given", asked)) === linked)
+    #expect(asked.all == ["earlier", "given"])
+    #expect(try opening(linked, asked) == ["given"])
+    let info = AccountInfo(userName: "Ann")
+    #expect(try accounts.link(held("newer", asked), info: info) === linked)
+    #expect(try opening(linked, asked) == ["newer"])
+    guard hasOther else { return }
+    // Its address alone says nothing else.
+    let bare = Account(user: "ann", folder: .server(ServerFolder("held://bench/folder")))
+    #expect(try accounts.link(bare) === linked)
+    #expect(try opening(linked, asked) == ["newer"])
+  }
 }
 
 /// The places of the whole process: nobody else uses them meanwhile.

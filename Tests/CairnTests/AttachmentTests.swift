@@ -140,6 +140,45 @@ import Testing
     #expect(code { _ = try datastore.attach([1]) } == .closed)
   }
 
+  private func sizes() throws -> [UInt64] {
+    let disk = PosixDisk()
+    return try disk.info(home) == nil ? [] : try disk.list(home).map(\.info.size)
+  }
+
+  @Test func `nothing is attached of a stream that ended because its task was cancelled`()
+    async throws
+  {
+    let datastore = try open()
+    let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+    continuation.yield([1, 2, 3])
+    let task = Task { () -> CairnError.Code? in
+      do throws(CairnError) {
+        _ = try await datastore.attach(contentsOf: stream)
+        return nil
+      } catch { return error.code }
+    }
+    while try sizes() != [3] { await Task.yield() }
+    task.cancel()
+    #expect(await task.value == .cancelled)
+    #expect(try names() == [])
+    continuation.finish()
+    try datastore.close()
+  }
+
+  @Test func `a stream that says that it was cancelled is no failed file`() async throws {
+    let datastore = try open()
+    let stream = AsyncThrowingStream<[UInt8], any Error> { continuation in
+      continuation.yield([1])
+      continuation.finish(throwing: CancellationError())
+    }
+    let error = await #expect(throws: CairnError.self) {
+      _ = try await datastore.attach(contentsOf: stream)
+    }
+    #expect(error?.code == .cancelled)
+    #expect(try names() == [])
+    try datastore.close()
+  }
+
   @Test func `an attachment is a value of its own in fields, lists and typed code`() throws {
     let datastore = try open()
     let (a, b) = (try datastore.attach([1]), try datastore.attach([2]))

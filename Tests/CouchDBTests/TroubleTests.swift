@@ -291,6 +291,8 @@ import Testing
     state.isRecreated = true
     try follower.database.keep(state)
     #expect(try await follower.pull().deletions == 0)
+    #expect(memory.server.log.contains { $0.hasPrefix("GET ") && $0.hasSuffix("/_all_docs") })
+    #expect(try follower.database.state?.isRecreated == false)
     #expect(try follower.database.documents().count == 2)
     try store.datastore.close()
   }

@@ -77,13 +77,16 @@ import Testing
         try accounts.link(Account(user: "ana", folder: .server(ServerFolder(address))))
       }
       #expect(error?.code == .illegalArgument)
+      #expect(error?.message.contains("folderKinds") == true, "\(address)")
     }
     #expect(try accounts.linkedAccounts.isEmpty)
-    #expect(throws: CairnError.self) {
+    let error = #expect(throws: CairnError.self) {
       try DatastoreManager(
         root: place.path + "/root",
         account: Account(user: "ana", folder: .server(ServerFolder("s3://bucket/f"))))
     }
+    #expect(error?.code == .illegalArgument)
+    #expect(error?.message.contains("folderKinds") == true)
   }
 
   @Test func `an address with a password in it is refused`() throws {
@@ -94,6 +97,8 @@ import Testing
         account: Account(user: "ana", folder: .webDAV("https://ana:\(Self.secret)@host/f")))
     }
     #expect(error?.code == .illegalArgument)
+    // For that, and not for a port that the password would be.
+    #expect(error?.message.contains("must not have a user or password in it") == true)
     #expect(error?.message.contains(Self.secret) == false)
   }
 
@@ -114,7 +119,8 @@ import Testing
     #expect(await !doctor.examine().isHealthy)
     // By its address alone it needs somebody who opens it.
     let bare = Account(user: "ana", folder: .server(ServerFolder("webdav+\(server.origin)/f")))
-    #expect(await !Doctor(root: root, account: bare).examine().isHealthy)
+    let closed = await Doctor(root: root, account: bare).examine().findings
+    #expect(closed.contains { $0.severity == .error && $0.message.contains("folderKinds") })
     let known = Doctor(root: root, account: bare, folderKinds: [.webDAV(.test)])
     let findings = await known.examine().findings
     #expect(findings.contains { $0.severity == .error && !$0.message.contains("folderKinds") })

@@ -177,9 +177,16 @@ import Testing
     try a.add("one")
     try await a.exchange()
     let b = try bench.open("b")
-    proxy.set { $0.method == "GET" && $0.path.hasSuffix(".seg") ? .refused : nil }
+    let idle = Shared<[Bool]>([])
+    proxy.set { asked in
+      guard asked.method == "GET", asked.path.hasSuffix(".seg") else { return nil }
+      idle.value.append(b.progress.isIdle)
+      return .refused
+    }
     await #expect(throws: CairnError.self) { try await b.exchange() }
     #expect(b.progress.isIdle)
+    // It was not, while it was asked for.
+    #expect(idle.value.contains(false) && !idle.value.contains(true))
     // Of what did not come nothing falls when it does.
     let before = b.progress
     proxy.heal()

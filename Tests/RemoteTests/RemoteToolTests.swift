@@ -91,6 +91,8 @@ import Testing
     #expect(wrong.errors.contains("given no credentials; check the credentials (--credentials"))
     let secret = try run("b", "sync", "--folder", "webdav+https://ana:pass-word@host/f")
     #expect(secret.status == 1)
+    // For that, and not for a port that "pass-word@host" would be.
+    #expect(secret.errors.contains("must not have a user or password in it"))
     #expect(!secret.errors.contains("pass-word"))
     let unknown = try run("c", "sync", "--folder", "gopher://host/f")
     #expect(unknown.status == 2)

@@ -43,4 +43,51 @@ import Testing
     }
     #expect(!FileManager.default.fileExists(atPath: "-"))
   }
+
+  @Test(arguments: [false, true])
+  func `a pipe that has some of a content does not get it from the start again`(
+    isNamed: Bool
+  ) throws {
+    let content = (0..<2_097_152).map { UInt8(truncatingIfNeeded: ($0 * 7) >> 3) }
+    let file = try scratch.write("large.bin", content)
+    try scratch.succeed("blob", "put", file, "t", "r", "large", root: a)
+    try scratch.succeed("sync", root: a)
+    try scratch.succeed("sync", root: b)
+    try scratch.succeed("blob", "fetch", root: b)
+    let name = try #require(
+      try scratch.files(below: "b").first {
+        try $0.hasSuffix(".blob") && scratch.bytes("b/" + $0).count == content.count
+      })
+    let path = scratch.path("pipe")
+    let made = unsafe mkfifo(path, 0o600)
+    try #require(made == 0)
+    // Open before the tool is, so that it does not wait for that.
+    let pipe = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    try #require(pipe >= 0)
+    defer { close(pipe) }
+    // As its standard output the pipe ends with the tool, whatever else opens it.
+    let process = try Tool.start(
+      ["blob", "get", "t", "r", "large"] + (isNamed ? ["-o", path] : []) + ["--root", b],
+      output: path, errors: scratch.path("errors"))
+    let isWaiting = fcntl(pipe, F_SETFL, 0)
+    try #require(isWaiting == 0)
+    let reader = FileHandle(fileDescriptor: pipe, closeOnDealloc: false)
+    var given = try #require(try reader.read(upToCount: 1))
+    // The whole was looked at by now, and most of its first piece waits for room in the pipe.
+    let blob = try FileHandle(forUpdating: URL(filePath: scratch.path("b/" + name)))
+    try blob.seek(toOffset: 2_097_151)
+    try blob.write(contentsOf: Data([content[2_097_151] ^ 1]))
+    try blob.close()
+    given.append(try reader.readToEnd() ?? Data())
+    #expect(Tool.wait(for: process) == 1)
+    #expect(try scratch.text("errors").contains("is damaged"))
+    // All pieces but the last one.
+    #expect(given.count == 1_835_008)
+    let isItsStart = [UInt8](given) == Array(content.prefix(given.count))
+    #expect(isItsStart)
+    let out = scratch.path("out.bin")
+    try scratch.succeed("blob", "get", "t", "r", "large", "-o", out, root: b)
+    let isWhole = try scratch.bytes("out.bin") == content
+    #expect(isWhole)
+  }
 }

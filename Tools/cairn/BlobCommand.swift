@@ -71,10 +71,13 @@ struct BlobCommand: AsyncParsableCommand {
       do {
         let attachment = try find(datastore)
         try await attachment.fetch()
-        do { try write(attachment) } catch let error as CairnError where error.code == .corrupt {
+        var isBegun = false
+        do {
+          try write(attachment, &isBegun)
+        } catch let error as CairnError where error.code == .corrupt && !isBegun {
           // What is here is damaged, and was put aside; nothing of it was given out.
           try await attachment.fetch()
-          try write(attachment)
+          try write(attachment, &isBegun)
         }
       } catch {
         // The first error says more than what closing might add.
@@ -84,16 +87,22 @@ struct BlobCommand: AsyncParsableCommand {
       try datastore.close()
     }
 
-    private func write(_ attachment: Attachment) throws {
+    /// - Parameter isBegun: Set before anything is given out that can't be taken back.
+    private func write(_ attachment: Attachment, _ isBegun: inout Bool) throws {
       guard let output, !Descriptor.isStandardOutput(output) else {
         return try attachment.read { bytes throws(CairnError) in
+          isBegun = true
           do { try Console.put(bytes) } catch {
             throw CairnError(.fileIO, "can't write to standard output")
           }
         }
       }
+      let isReplaced = Descriptor.isReplaced(output)
       try Descriptor.replace(output) { put in
-        try attachment.read { bytes throws(CairnError) in try put(bytes) }
+        try attachment.read { bytes throws(CairnError) in
+          if !isReplaced { isBegun = true }
+          try put(bytes)
+        }
       }
     }
 

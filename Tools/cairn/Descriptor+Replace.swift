@@ -30,6 +30,14 @@ extension Descriptor {
     try install(try real(path), status, write)
   }
 
+  /// Whether `replace` puts a new file there, so that nothing is seen of one that fails half way.
+  static func isReplaced(_ path: String) -> Bool {
+    if isOpenDescriptor(path) { return false }
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { return !isLink(path) }
+    return status.st_mode & S_IFMT == S_IFREG
+  }
+
   /// Whether a path names what a process has open. Not all of /dev does: /dev/shm has files.
   private static func isOpenDescriptor(_ path: String) -> Bool {
     ["/dev/stdin", "/dev/stdout", "/dev/stderr"].contains(path) || path.hasPrefix("/dev/fd/")

@@ -13,16 +13,18 @@ struct Store: Sendable {
     _ directory: String, durable: Bool, folder: String? = nil, tidies: Bool = false
   ) throws {
     try self.init(
-      directory, durable: durable, location: folder.map(FolderLocation.directory), tidies: tidies)
+      directory, durable: durable, account: folder.map { Store.account(.directory($0)) },
+      tidies: tidies)
   }
 
   /// A device of an account whose folder is in memory.
   init(_ directory: String, shared: SharedFolder) throws {
-    try self.init(directory, durable: false, location: shared.location, tidies: true)
+    try self.init(
+      directory, durable: false, account: Store.account(shared.location), tidies: true)
   }
 
   private init(
-    _ directory: String, durable: Bool, location: FolderLocation?, tidies: Bool
+    _ directory: String, durable: Bool, account: Account?, tidies: Bool
   ) throws {
     var options = Options()
     if tidies { options.graceSeconds = 0 }
@@ -32,10 +34,13 @@ struct Store: Sendable {
     options.limits.datastoreBytes = 16 << 30
     options.limits.deltaBytes = 1 << 30
     options.limits.recordBytes = 1 << 30
-    let account = location.map { Account(user: "benchmark", folder: $0) }
     manager = try DatastoreManager(root: directory, account: account, options: options)
     datastore = try manager.openDefaultDatastore()
     records = try datastore.table("records")
+  }
+
+  private static func account(_ location: FolderLocation) -> Account {
+    Account(user: "benchmark", folder: location)
   }
 
   func close() throws {

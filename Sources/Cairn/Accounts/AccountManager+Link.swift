@@ -8,7 +8,8 @@ extension AccountManager {
   ///
   /// A folder that is not there is made, if the directory above it is there. A server is not asked
   /// anything: the first exchange does that. Its address is kept, and what opens it is not: the
-  /// next process needs `Options.folderKinds`.
+  /// next process needs `Options.folderKinds`, or links it again. A manager that is in use goes on
+  /// with what it has.
   ///
   /// The credential store is called while the list of accounts is held: it must not ask this
   /// manager anything.
@@ -46,6 +47,8 @@ extension AccountManager {
       var isNew = false
       if let index = file.entries.firstIndex(where: { $0.account == account }) {
         var known = file.entries.remove(at: index)
+        // The same, but it may say what opens it.
+        known.account = account
         if let info { known.info = info }
         entry = known
       } else {

@@ -11,6 +11,8 @@ extension AccountManager {
     var closing: [DatastoreManager] = []
     /// Managers of accounts whose organisation may be another one now.
     var renamed: [(manager: DatastoreManager, account: UInt64)] = []
+    /// The list before: what it holds of the app's goes with nothing locked.
+    var before: AccountsFile?
   }
 
   /// Takes over a list that was read or written.
@@ -18,7 +20,14 @@ extension AccountManager {
     state.withLock { state in
       let old = state.file
       var news = News()
-      if old == file { return news }
+      news.before = old
+      var file = file
+      file.keepKinds(of: old)
+      if old == file {
+        // Equal, but an account that was linked again may be opened by something else.
+        state.file = file
+        return news
+      }
       for entry in old.entries where file.entry(entry.id) == nil {
         let account = account(entry, &state)
         account.markUnlinked()

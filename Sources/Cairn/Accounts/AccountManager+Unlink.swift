@@ -8,13 +8,17 @@ extension AccountManager {
   func unlink(_ account: LinkedAccount) throws(CairnError) {
     // Already here: who uses the local datastores after the list has changed would complete a move,
     // into files that go. What fails is tried again below, and told.
-    do throws(CairnError) { try tellOrigin(of: root(account.number)) } catch {}
-    try edit { file throws(CairnError) in
+    let root = root(account.number)
+    do throws(CairnError) { try tellOrigin(of: root, isLeaving: false) } catch {}
+    let (_, news) = try change { file throws(CairnError) in
       guard file.entry(account.number) != nil else { return nil }
       file.entries.removeAll { $0.id == account.number }
       file.leaving.append(account.number)
       return nil
     }
+    // What had to wait for that, before anybody hears of it.
+    do throws(CairnError) { try tellOrigin(of: root, isLeaving: true) } catch {}
+    handle(news)
     do throws(CairnError) { try removeLeaving() } catch {
       var failure = error
       failure.message =
@@ -54,7 +58,7 @@ extension AccountManager {
   private func removeFiles(of id: UInt64) throws(CairnError) -> Bool {
     try credentialStore.removeCredentials(for: FileName.hex(id))
     let root = root(id)
-    try tellOrigin(of: root)
+    try tellOrigin(of: root, isLeaving: true)
     do throws(DiskError) {
       guard try machine.disk.info(root) != nil else { return true }
       for entry in try machine.disk.list(root) where entry.info.kind == .directory {
@@ -81,7 +85,7 @@ extension AccountManager {
   /// Local datastores that have become the account's go with it. Where they came from may not have
   /// been told, and would take them back once nothing says any more that they were moved. Those of
   /// a move that was not completed stay where they are.
-  private func tellOrigin(of root: String) throws(CairnError) {
+  private func tellOrigin(of root: String, isLeaving: Bool) throws(CairnError) {
     // Where both roots are one there is nobody to be told.
     guard let journal = try migration(in: root), journal.isTarget, !journal.other.isEmpty
     else { return }
@@ -95,6 +99,9 @@ extension AccountManager {
       // Before any file goes: as long as this says that all is here, who uses the origin next lets
       // go of what is there.
       if try canBeTakenBack(origin, root) {
+        // An account that stays, as the list can't be written, would keep its part of them; and to
+        // complete the move would take all of them along if it goes.
+        if !isLeaving, try isPartlyInstalled(root) { return }
         return try MigrationJournal.remove(root, disk: machine.disk)
       }
       try localManager(at: origin).settleMigration(target: localManager(at: root), &locks)
@@ -114,6 +121,18 @@ extension AccountManager {
       }
     } catch { throw CairnError(error) }
     return true
+  }
+
+  /// Whether some of what is moved is in its place already. For who has the locks of both roots.
+  private func isPartlyInstalled(_ root: String) throws(CairnError) -> Bool {
+    guard let journal = try migration(in: root) else { return false }
+    do throws(DiskError) {
+      for item in journal.items {
+        let staging = root + "/" + FileName.staging(journal.token, item.directory)
+        if try machine.disk.info(staging) == nil { return true }
+      }
+    } catch { throw CairnError(error) }
+    return false
   }
 
   /// What MIGRATION says. One that is damaged says nothing, and keeps no account from going.

@@ -172,7 +172,7 @@ public final class AccountManager: Sendable {
       if file != before { try write(file) }
       let news = adopt(file)
       let chosen = state.withLock { state -> LinkedAccount? in
-        guard let id, let entry = file.entry(id) else { return nil }
+        guard let id, let entry = state.file.entry(id) else { return nil }
         return account(entry, &state)
       }
       return (chosen, news)

@@ -18,6 +18,11 @@ package struct AccountsFile: Equatable, Sendable {
     var id: UInt64
     var account: Account
     var info: AccountInfo?
+
+    /// Whether it says itself what opens its folder.
+    var hasKind: Bool {
+      if case .server(let folder) = account.folder { folder.kind != nil } else { false }
+    }
   }
 
   /// From least to most recently linked.
@@ -28,6 +33,16 @@ package struct AccountsFile: Equatable, Sendable {
   init() {}
 
   func entry(_ id: UInt64) -> Entry? { entries.first { $0.id == id } }
+
+  /// What opens a folder on a server is not in the file: whoever linked it here has said it.
+  mutating func keepKinds(of old: AccountsFile) {
+    for known in old.entries where known.hasKind {
+      guard let index = entries.firstIndex(where: { $0.id == known.id }),
+        !entries[index].hasKind, entries[index].account == known.account
+      else { continue }
+      entries[index].account = known.account
+    }
+  }
 
   package func encoded() -> [UInt8] {
     var out = SealedFile.begin(AccountsFile.magic)

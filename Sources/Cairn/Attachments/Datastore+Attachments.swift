@@ -51,8 +51,9 @@ extension Datastore {
     }
   }
 
-  /// The same for a stream of pieces. If that throws, nothing is attached; an error that is no
-  /// `CairnError` becomes one with the code `fileIO`.
+  /// The same for a stream of pieces. If that throws, or the task is cancelled before its end,
+  /// nothing is attached: a `CancellationError` becomes a `CairnError` with the code `cancelled`,
+  /// any other that is none becomes one with the code `fileIO`.
   public func attach<Pieces: AsyncSequence>(
     contentsOf pieces: Pieces
   ) async throws(CairnError) -> Attachment where Pieces.Element == [UInt8] {
@@ -62,13 +63,19 @@ extension Datastore {
     do {
       for try await bytes in pieces { try writer.write(bytes) }
       try checkOpen()
+      // A stream ends for a cancelled task as if all had come.
+      if Task.isCancelled { throw Self.cancelledStream }
       return try attachment(writer)
     } catch {
       writer.cancel()
       if let error = error as? CairnError { throw error }
+      if error is CancellationError { throw Self.cancelledStream }
       throw CairnError(.fileIO, "the stream of an attachment ended with an error: \(error)")
     }
   }
+
+  private static let cancelledStream = CairnError(
+    .cancelled, "the task was cancelled; nothing was attached")
 
   /// What was written becomes one.
   func attachment(_ writer: BlobWriter) throws(CairnError) -> Attachment {

@@ -19,18 +19,18 @@ struct CDBLayout: Sendable {
   let tables: [Table]
   /// Where the records end.
   let recordsEnd: UInt64
+  /// Whether the tables lie one behind the other at the end of the file, where all writers put
+  /// them. The format asks for less, only that they lie in the file, and so does this.
+  let isExact: Bool
 
   /// Reads the beginning of a file of `length` bytes. Nil if it is no file of this format.
-  ///
-  /// All writers put the tables one behind the other at the end of the file; then `isExact` is
-  /// true. The format asks for less, only that they lie in the file, and so does this.
-  private init?(_ header: [UInt8], _ format: CDBFormat, length: UInt64, isExact: inout Bool) {
+  private init?(_ header: [UInt8], _ format: CDBFormat, length: UInt64) {
     guard header.count >= format.headerSize else { return nil }
     var tables: [Table] = []
     tables.reserveCapacity(256)
     var end: UInt64?
     var first = length
-    isExact = true
+    var isExact = true
     for number in 0..<256 {
       let place = number * format.pairSize
       let start: UInt64
@@ -45,12 +45,13 @@ struct CDBLayout: Sendable {
       tables.append(Table(start: start, slots: count))
       if let end, start != end { isExact = false }
       let isInside = start >= UInt64(format.headerSize) && start <= length
-      if isInside { first = min(first, start) }
       if count == 0 {
+        // It has no place of its own: records may lie behind where it says it would be.
         end = start
         continue
       }
       guard isInside, count <= (length - start) / UInt64(format.pairSize) else { return nil }
+      first = min(first, start)
       end = start + count * UInt64(format.pairSize)
     }
     if end != length { isExact = false }
@@ -66,6 +67,7 @@ struct CDBLayout: Sendable {
     headerSize = UInt64(format.headerSize)
     self.tables = tables
     recordsEnd = first
+    self.isExact = isExact
   }
 
   /// Finds out the format, if it isn't given. `header` are the first bytes, 4096 if there are so
@@ -75,11 +77,8 @@ struct CDBLayout: Sendable {
   ) throws(CairnError) -> CDBLayout {
     var inexact: CDBLayout?
     for candidate in format.map({ [$0] }) ?? [.cdb, .cdb64] {
-      var isExact = false
-      guard let found = CDBLayout(header, candidate, length: length, isExact: &isExact) else {
-        continue
-      }
-      if isExact { return found }
+      guard let found = CDBLayout(header, candidate, length: length) else { continue }
+      if found.isExact { return found }
       inexact = inexact ?? found
     }
     if let inexact { return inexact }

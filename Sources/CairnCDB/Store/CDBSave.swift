@@ -72,6 +72,7 @@ struct CDBSave {
   }
 
   private mutating func copy(_ old: CDBFile, into builder: inout CDBBuilder) throws(CairnError) {
+    try old.checkWalkIsWhole()
     var walk = CDBWalk(old)
     while let record = try walk.next() {
       let (hash, index) = try walk.withBytes(record.keyStart, record.keyLength) { bytes, range in
@@ -112,6 +113,25 @@ struct CDBSave {
 }
 
 extension CDBFile {
+  /// Throws if a table points to where no walk comes: searches may find a record there, behind
+  /// tables that do not lie at the end, and a copy would not have it.
+  func checkWalkIsWhole() throws(CairnError) {
+    if layout.isExact { return }
+    var slots = CDBWalk(bytes, path: path, format: format, end: size)
+    for table in layout.tables {
+      for number in 0..<table.slots {
+        let place = table.start + number * layout.pairSize
+        let position = try slots.withBytes(place, layout.pairSize) { bytes, range in
+          format == .cdb
+            ? UInt64(bytes.u32(at: range.lowerBound + 4)) : bytes.u64(at: range.lowerBound + 8)
+        }
+        guard position < layout.recordsEnd else {
+          throw .damaged(path, position, "a table points there, behind where the records end")
+        }
+      }
+    }
+  }
+
   /// Whether a file with numbers of 64 bits has hashes of 32: what the first long key tells.
   func usesHash32() throws(CairnError) -> Bool {
     guard format == .cdb64 else { return false }

@@ -110,6 +110,7 @@ public final class CouchDBFollower: Sendable {
     var pause = 1.0
     // What the last pull was about, if the server said after it that there is something new.
     var heard: Int?
+    var wasAnew = false
     let aborts = aborts
     while !Task.isCancelled, aborts == self.aborts {
       var seconds = pause
@@ -118,12 +119,14 @@ public final class CouchDBFollower: Sendable {
         // While somebody else pulls, for the same news perhaps, it is waited for the end of that.
         if let pulled = try await pull(aborts) {
           onPull(.success(pulled.report))
-          // A server that knows no place which it gave has all of it pulled each time.
-          // It was about nothing new: something between drops "since", or two servers take turns.
-          let isVain = pulled.listed != nil && pulled.listed == heard
+          // It was about nothing new: something between drops "since", or two servers take turns. A
+          // database that is made anew once may well say the same.
+          let isAnew = pulled.report.wasRecreated
+          let isVain = pulled.listed != nil && pulled.listed == heard && (!isAnew || wasAnew)
+          wasAnew = isAnew
           if isVain, await !rest(pause, aborts) { return }
           // A server that knows no place which it gave has all of it pulled each time.
-          if isVain { pause = min(60, pause * 2) } else if !pulled.report.wasRecreated { pause = 1 }
+          if isVain { pause = min(60, pause * 2) } else if !isAnew { pause = 1 }
           heard = nil
           try await interruptible(aborts) { [self] () async throws(CairnError) in
             try await waitForNews()

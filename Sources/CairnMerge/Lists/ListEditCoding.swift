@@ -97,11 +97,20 @@ package enum ListEditCoding {
   package static func decode(
     _ bytes: [UInt8], _ range: Range<Int>, dot: Dot, devices: [DeviceID]
   ) throws(DecodeError) -> ListEdit {
+    var room = FormatBounds.cellsInDelta
+    return try decode(bytes, range, dot: dot, devices: devices, room: &room)
+  }
+
+  /// One of several edits: `room` is how many nodes may still come, and its own are taken off
+  /// before any item is read.
+  static func decode(
+    _ bytes: [UInt8], _ range: Range<Int>, dot: Dot, devices: [DeviceID], room: inout Int
+  ) throws(DecodeError) -> ListEdit {
     var names = NameReader(reader: ByteReader(bytes, range), dot: dot, devices: devices)
     var edit = ListEdit()
     let parts = try names.reader.u8()
     guard parts <= 7 else { throw .newer("an edit of a list with unknown parts") }
-    if parts & Part.chains != 0 { try chains(&names, into: &edit) }
+    if parts & Part.chains != 0 { try chains(&names, &room, into: &edit) }
     if parts & Part.deleted != 0 {
       for _ in 0..<(try names.reader.count(minimumSize: 4)) {
         let count = try names.index()
@@ -128,7 +137,7 @@ package enum ListEditCoding {
   }
 
   private static func chains(
-    _ names: inout NameReader, into edit: inout ListEdit
+    _ names: inout NameReader, _ room: inout Int, into edit: inout ListEdit
   ) throws(DecodeError) {
     var total: UInt64 = 0
     var moved: UInt64 = 0
@@ -138,7 +147,7 @@ package enum ListEditCoding {
       let head = try names.reader.varint()
       let count = head >> 2
       total += count
-      guard count > 0, total <= UInt64(FormatBounds.cellsInDelta),
+      guard count > 0, total <= UInt64(room),
         let side = ListEdit.Side(rawValue: UInt8(head & 1))
       else { throw .limit }
       var chain = ListEdit.Chain(parent: try names.name(), side: side, count: UInt32(count))
@@ -159,6 +168,7 @@ package enum ListEditCoding {
       }
       edit.chains.append(chain)
     }
+    room -= Int(total)
     edit.inserted = try ListItemsCoding.decode(Int(total - moved), &names.reader)
   }
 

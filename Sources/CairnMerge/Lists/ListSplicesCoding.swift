@@ -23,15 +23,24 @@ package enum ListSplicesCoding {
   package static func decode(
     _ bytes: [UInt8], _ range: Range<Int>
   ) throws(DecodeError) -> ListSplices {
+    var room = FormatBounds.cellsInDelta
+    return try decode(bytes, range, room: &room)
+  }
+
+  /// Those of one of several lists: `room` is how many items may still come, and their own are
+  /// taken off before any is read.
+  static func decode(
+    _ bytes: [UInt8], _ range: Range<Int>, room: inout Int
+  ) throws(DecodeError) -> ListSplices {
     var reader = ByteReader(bytes, range)
     var splices = ListSplices()
     var inserted = 0
     for _ in 0..<(try reader.count(minimumSize: 3)) {
       let step = ListSplices.Step(
         skipped: try reader.count(limit: 1 << 30), deleted: try reader.count(limit: 1 << 30),
-        inserted: try reader.count(limit: FormatBounds.cellsInDelta))
+        inserted: try reader.count(limit: room))
+      room -= step.inserted
       inserted += step.inserted
-      guard inserted <= FormatBounds.cellsInDelta else { throw .limit }
       splices.steps.append(step)
     }
     splices.inserted = try ListItemsCoding.decode(inserted, &reader)
