@@ -41,24 +41,32 @@ extension Exchange {
   /// that has one history here and another one in there, each side would take for gone what only
   /// the other has. The first file behind what is here tells of which history the folder is (a
   /// reader of the other one may still vouch for a snapshot of that: nothing tells). One that
-  /// can't be had just now is waited for, for some rounds; one that is not there tells nothing.
+  /// can't be had just now is waited for, for some rounds; one that no head names tells nothing.
   func goesOn(
     _ snapshot: Head.Snapshot, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
     // That was asked before its first part came.
     if download.withLock({ $0?.content == snapshot.content }) { return true }
-    var isUnread = false
+    var (isUnread, isBroken) = (false, false)
     for head in memory.withLock({ $0.sortedHeads }) {
       guard let (segment, have) = nextFile(of: head, snapshot, listing) else { continue }
       try checkAborted()
       // What there is to say of it is said where deltas are fetched.
       var aside = ExchangeReport()
-      if try await !isRead(segment, head.device, have, listing, &aside) { isUnread = true }
-      report.requests += aside.requests
+      do throws(CairnError) {
+        defer { report.requests += aside.requests }
+        if try await !isRead(segment, head.device, have, listing, &aside) { isUnread = true }
+      } catch {
+        guard Exchange.isOfConnection(error) else { throw error }
+        // A line over which the whole file never comes may bring the snapshot in parts.
+        isBroken = true
+        break
+      }
     }
-    return memory.withLock { [isUnread] memory in
+    return memory.withLock { [isUnread, isBroken] memory in
       // One that is needed for files that are missing was waited for already.
-      let isLate = isUnread && memory.needed[snapshot.name] ?? 0 < Exchange.patience
+      let isLate =
+        isBroken || isUnread && memory.needed[snapshot.name] ?? 0 < Exchange.patience
       memory.unproven = isLate ? memory.unproven + 1 : 0
       if !memory.forked.isEmpty || 1..<Exchange.patience ~= memory.unproven { return false }
       memory.unproven = 0
@@ -85,8 +93,8 @@ extension Exchange {
     return (segment, have)
   }
 
-  /// Looks at a file, which stays out of the inbox: the snapshot has what is in it. False if it
-  /// can't be had, or used.
+  /// Looks at a file, which stays out of the inbox: the snapshot may have what is in it. False if
+  /// it can't be had, or used.
   private func isRead(
     _ segment: Head.Segment, _ device: DeviceID, _ have: UInt64,
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
@@ -100,8 +108,7 @@ extension Exchange {
     do throws(CairnError) {
       found = try await readFile(entry, PublishedSegment.fileBytesMax, &report)
     } catch {
-      // A line over which the whole file never comes may bring the snapshot in parts.
-      guard error.code == .quota || Exchange.isOfConnection(error) else { throw error }
+      guard error.code == .quota else { throw error }
       return false
     }
     guard let bytes = found else { return false }

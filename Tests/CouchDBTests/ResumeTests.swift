@@ -368,7 +368,8 @@ import Testing
     let world = try await filled(place)
     let store = try world.store()
     let codes = Lock<[CairnError.Code]>([])
-    let (isAsked, mayGoOn) = (Lock(false), Lock(false))
+    let isAsked = Lock(false)
+    let mayGoOn = Lock(false)
     // Our own server answers the first when the second has been told.
     world.memory?.set { _ in
       let deadline = ContinuousClock.now + .seconds(20)

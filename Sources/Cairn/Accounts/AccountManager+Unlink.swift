@@ -130,8 +130,24 @@ extension AccountManager {
       for item in journal.items {
         let staging = root + "/" + FileName.staging(journal.token, item.directory)
         if try machine.disk.info(staging) == nil { return true }
+        // The account's own may have made room for it already.
+        if try machine.disk.info(root + "/" + item.directory) == nil,
+          try isInTrash(item.directory, root)
+        {
+          return true
+        }
       }
     } catch { throw CairnError(error) }
+    return false
+  }
+
+  private func isInTrash(_ directory: String, _ root: String) throws(DiskError) -> Bool {
+    let trash = root + "/" + FileName.trash
+    guard try machine.disk.info(trash) != nil else { return false }
+    for old in try machine.disk.list(trash)
+    where try machine.disk.info("\(trash)/\(old.name)/\(directory)") != nil {
+      return true
+    }
     return false
   }
 

@@ -36,7 +36,7 @@ extension Exchange {
       var seen: Set<DeviceID> = []
       return files.reduce(0) { sum, file in
         let (device, size) = (file.device, file.size)
-        guard have[device] > 0, vector[device] > have[device], seen.insert(device).inserted else {
+        guard have[device] > 0, vector[device] > 0, seen.insert(device).inserted else {
           return sum
         }
         return sum &+ size &+ Exchange.requestBytes
