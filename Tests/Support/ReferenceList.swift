@@ -159,6 +159,15 @@ package struct ReferenceListEdit: Sendable {
 
   package var isEmpty: Bool { nodes.isEmpty && deleted.isEmpty && replaced.isEmpty }
 
+  /// Adds what it did to another list of the same field. Nodes that are there by name already stand
+  /// for the numbers that are taken.
+  package mutating func join(_ other: ReferenceListEdit) {
+    let names = Set(nodes.map(\.id))
+    nodes += other.nodes.filter { !names.contains($0.id) }
+    deleted.formUnion(other.deleted)
+    replaced.merge(other.replaced) { _, new in new }
+  }
+
   /// Where it moved an item to.
   func place(of item: NodeID) -> NodeID? { nodes.first { $0.item == item && $0.id != item }?.id }
 }

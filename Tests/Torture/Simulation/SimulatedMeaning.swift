@@ -70,7 +70,8 @@ struct SimulatedMeaning {
       if parts[index].part.delta.steps.contains(where: { Self.isDelete($0) }) { return }
       let meaning = meaning(of: edit)
       add(meaning)
-      parts[index].part.edits[column.field] = meaning
+      // Two lists of one field, if the rule has changed in between.
+      parts[index].part.edits[column.field, default: meaning].join(meaning)
       return
     }
     guard column.operation.hasValues else { throw TortureFailure("a list is edited by position") }
