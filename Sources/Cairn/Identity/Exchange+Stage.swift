@@ -104,13 +104,17 @@ extension Exchange {
       }
       let place = lacking.isEmpty ? "" : " (deltas " + lacking.joined(separator: ", ") + ")"
       missing.append(
-        ExchangeReport.Waiting(
-          name: FileName.head(device: cut.dot.device.rawValue), bytes: 0,
-          reason: "device \(cut.dot.device) has asked others to agree, by its delta "
-            + "\(cut.dot.sequence), on what counts; until what that builds on\(place) is in the "
-            + "folder, nothing is published"))
+        waiting(
+          on: cut, "; until what that builds on\(place) is in the folder, nothing is published"))
     }
     return missing
+  }
+
+  private func waiting(on cut: Cut, _ rest: String) -> ExchangeReport.Waiting {
+    ExchangeReport.Waiting(
+      name: FileName.head(device: cut.dot.device.rawValue), bytes: 0,
+      reason: "device \(cut.dot.device) has asked others to agree, by its delta "
+        + "\(cut.dot.sequence), on what counts" + rest)
   }
 
   /// Whether the folder shows another history than just before, or what was put together stands on
@@ -177,11 +181,9 @@ extension Exchange {
     guard isOwnSeen else { return nil }
     guard cut.isSealed else {
       report.waiting.append(
-        ExchangeReport.Waiting(
-          name: FileName.head(device: cut.dot.device.rawValue), bytes: 0,
-          reason: "device \(cut.dot.device) has asked others to agree, by its delta "
-            + "\(cut.dot.sequence), on what counts, and this device has written without having "
-            + "seen that; until they have agreed, nothing is published"))
+        waiting(
+          on: cut, ", and this device has written without having seen that; until they have "
+            + "agreed, nothing is published"))
       return nil
     }
     staging.exchange.store.expectToLeave(store.device)
