@@ -17,8 +17,9 @@ public struct Account: Hashable, Sendable {
 /// Where a shared folder is.
 @nonexhaustive
 public enum FolderLocation: Hashable, Sendable {
-  /// A directory that something else carries to the user's other devices: Dropbox, Syncthing,
-  /// iCloud Drive, a network mount. Never the directory of the datastores themselves.
+  /// A directory that something else carries to the user's other devices: Syncthing, a cloud
+  /// drive, a network mount (the README says which were tested). Never the directory of the
+  /// datastores themselves.
   case directory(String)
   /// A folder on a server. `.webDAV(…)` of CairnWebDAV and `.s3(…)` of CairnS3 make one; by its
   /// address alone it is opened by one of `Options.folderKinds`.

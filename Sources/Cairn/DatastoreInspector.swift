@@ -9,7 +9,8 @@ internal import CairnStore
 public final class DatastoreInspector {
   private let inspection: StoreInspection
 
-  /// - Throws: `notFound`, `alreadyOpen`, `corrupt` if not even CURRENT can be read.
+  /// - Throws: `notFound`, `alreadyOpen`, `corrupt` if not even CURRENT can be read, or if that is
+  ///   missing although there is more.
   public init(root: String, id: String) throws(CairnError) {
     guard Identifier.isValidDatastore(id) else {
       throw CairnError(.illegalArgument, "\"\(id)\" can't be a datastore's id", id: id)
@@ -19,6 +20,7 @@ public final class DatastoreInspector {
       inspection = try StoreInspection(directory, machine: .real)
     } catch {
       if let log = error.log, log.reason == .missing {
+        try LostCurrent.check(directory, id: id, disk: Machine.real.disk)
         throw CairnError(
           .notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
       }
@@ -176,9 +178,8 @@ public final class DatastoreInspector {
       report.bytes += segment.bytes
       report.frames += segment.scan?.frames.count ?? 0
       if let problem = segment.problem {
-        let isTorn = problem.reason == .truncated && segment.scan?.ending != .clean
         report.problems.append(
-          VerifyReport.Problem(StoreError(problem), isDamage: !isTorn))
+          VerifyReport.Problem(StoreError(problem), isDamage: !segment.isTorn))
       }
       do throws(StoreError) {
         try inspection.deltas(segment) { _ in report.deltas += 1 }

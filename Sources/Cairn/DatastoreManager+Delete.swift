@@ -34,7 +34,7 @@ extension DatastoreManager {
   }
 
   /// Removes the local copy of a closed datastore of an account. Changes that are not published
-  /// yet are lost; opening it again fetches what the folder has.
+  /// yet are lost. Opened again it is empty, and its first exchange fetches what the folder has.
   ///
   /// - Throws: `alreadyOpen` if it is open, `notFound` if there is no copy on this device, nor is
   ///   there one any more of a datastore that another device has deleted and that was closed since:

@@ -15,7 +15,8 @@ extension DatastoreManager {
   ///
   /// - Parameter allowingMassDelete: Believe it however many they are.
   /// - Throws: `invalidOperation` for a local manager, `notFound` or `disallowed` if the folder is
-  ///   empty or another one than before: nothing is deleted then; other errors of the folder.
+  ///   empty or another one than before: nothing is deleted then; `sizeLimit` if the list would be
+  ///   longer than others read (16 MiB): it is not written then; other errors of the folder.
   @discardableResult
   public func refresh(
     allowingMassDelete: Bool = false

@@ -85,13 +85,21 @@ extension DatastoreManager {
 
   /// All datastores in the root, those of generations that were deleted among them.
   func copies() throws(CairnError) -> [Copy] {
+    var result: [Copy] = []
+    for place in try places() where try isThere(root + "/" + place.directory) {
+      result.append(place)
+    }
+    return result
+  }
+
+  /// The directories of the root that are named after a datastore, whatever is in them.
+  func places() throws(CairnError) -> [Copy] {
     do throws(DiskError) {
       guard try machine.disk.info(root) != nil else { return [] }
       var result: [Copy] = []
       for entry in try machine.disk.list(root) where entry.info.kind == .directory {
         guard let (id, generation) = FileName.generation(directory: entry.name),
-          Identifier.isValidDatastore(id),
-          try machine.disk.info(root + "/" + entry.name + "/" + FileName.current) != nil
+          Identifier.isValidDatastore(id)
         else { continue }
         result.append(Copy(id: id, generation: generation, directory: entry.name))
       }

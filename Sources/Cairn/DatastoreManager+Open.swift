@@ -12,7 +12,8 @@ extension DatastoreManager {
   /// Opens a datastore that is on this device, or that the account's list has: then it is empty
   /// until its first exchange has fetched it and a `sync()` made that visible.
   ///
-  /// - Throws: `notFound` if it is neither, `alreadyOpen` if it is open here or in another process.
+  /// - Throws: `notFound` if it is neither, `alreadyOpen` if it is open here or in another process,
+  ///   `corrupt` if it is damaged so that it has to be repaired first.
   public func openDatastore(_ id: String) throws(CairnError) -> Datastore {
     try open(id, creates: false)
   }
@@ -101,6 +102,7 @@ extension DatastoreManager {
       let generation = entry?.generation ?? 0
       let directory = directory(of: id, generation: generation)
       if !creates, entry?.view == nil, try !isThere(directory) {
+        try LostCurrent.check(directory, id: id, disk: machine.disk)
         throw CairnError(
           .notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
       }

@@ -18,6 +18,7 @@ extension Exchange {
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
     guard inbox.withLock({ $0.incoming == nil }) else { return }
+    dropUnwantedDownload()
     let isNew = store.isBlank && inbox.withLock({ $0.items.isEmpty })
     let snapshots = usableSnapshots(listing, isNew: isNew, &report)
     let chosen =
@@ -31,7 +32,7 @@ extension Exchange {
     planFetch(of: newest, listing)
     var downloaded: String?
     do throws(CairnError) {
-      downloaded = try await download(newest, entry, &report)
+      downloaded = try await download(newest, entry, listing, &report)
     } catch {
       // A folder that knows no parts of files: what a snapshot is to save can be had without it.
       guard error.code == .sizeLimit else { throw error }

@@ -23,8 +23,8 @@ extension Exchange {
         throw CairnError(
           .notFound,
           "the folder is empty, or not the one that \(datastoreID) was exchanged with: \(name) is "
-            + "missing; nothing was changed. Wait until the folder is there, or link the datastore "
-            + "anew", file: name, id: datastoreID)
+            + "missing; nothing was changed. Wait until the folder is there, or begin with a new "
+            + "root in this one", file: name, id: datastoreID)
       }
       if let found = try await waitForIdentity(&report) {
         identity = found
@@ -37,7 +37,7 @@ extension Exchange {
       throw CairnError(
         .disallowed,
         "this is another shared folder than the one that \(datastoreID) was exchanged with; "
-          + "nothing was changed. Choose the right folder, or link the datastore anew",
+          + "nothing was changed. Choose the right folder, or begin with a new root in this one",
         file: FileName.folderIdentity, id: datastoreID)
     }
     memory.withLock { memory in

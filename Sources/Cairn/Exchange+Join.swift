@@ -127,12 +127,12 @@ extension Exchange {
   /// a whole snapshot.
   private static let takeInRoundsMax = 16
 
-  /// A snapshot that was fetched went with the try to take it in, which failed here, whatever is in
-  /// it. Fetched anew each time, it would never let deltas have their turn.
+  /// A snapshot went with the try to keep it here while it came, or to take it in, which failed,
+  /// whatever is in it. Fetched anew each time, it would never let deltas have their turn.
   func noteNotTakenIn(_ error: CairnError) {
     let problem =
-      "the snapshot was fetched and could not be taken in here; until the next try deltas are "
-      + "fetched instead: " + error.message
+      "the snapshot could not be kept or taken in here; until the next try deltas are fetched "
+      + "instead: " + error.message
     memory.withLock { memory in
       // Room comes from people: not in the next round. Anything else may be over by then.
       if memory.takeInProblem == nil, BlobExchange.saysFull(error) {
@@ -193,7 +193,7 @@ extension Exchange {
   }
 
   /// What is here, visible or not.
-  private func have() -> VersionVector {
+  func have() -> VersionVector {
     var have = store.vector
     inbox.withLock { inbox in
       for device in Set(inbox.items.map(\.device)) {

@@ -1,6 +1,7 @@
 internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 internal import CairnStore
 internal import Synchronization
 
@@ -9,6 +10,8 @@ struct SnapshotDownload {
   let path: String
   let content: UInt128
   let size: UInt64
+  /// The deltas that are in it.
+  let vector: VersionVector
   var received: UInt64 = 0
 }
 
@@ -21,28 +24,77 @@ extension Exchange {
   /// now, or is not what its head says. What has come when the connection breaks is kept for the
   /// next round of this process.
   func download(
-    _ snapshot: Head.Snapshot, _ entry: FolderEntry, _ report: inout ExchangeReport
+    _ snapshot: Head.Snapshot, _ entry: FolderEntry, _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
     let path = beginDownload(of: snapshot)
-    guard try await receive(snapshot, entry, in: path, &report) else {
+    guard try await receive(snapshot, entry, listing, in: path, &report) else {
       // It may be another one the next time, unless the rest is only not given just now.
       if withheldCount(entry) == 0 { noteReceived(0) }
       return nil
     }
-    return try endDownload(of: snapshot, in: path, entry, &report)
+    return try await endDownload(of: snapshot, in: path, entry, listing, &report)
   }
 
   /// Goes on with what is here of the same snapshot. The file that it is to be in.
   private func beginDownload(of snapshot: Head.Snapshot) -> String {
-    if let known = download.withLock({ $0 }) {
-      if known.content == snapshot.content, known.size == snapshot.size { return known.path }
-      // Nobody needs it any more; if it stays, opening removes it.
-      do { try machine.disk.remove(known.path) } catch {}
+    if let known = download.withLock({ $0 }), known.content == snapshot.content,
+      known.size == snapshot.size
+    {
+      return known.path
     }
+    // Nobody needs it any more.
+    dropDownload()
     let path = store.incomingSnapshotPath()
-    let begun = SnapshotDownload(path: path, content: snapshot.content, size: snapshot.size)
+    let begun = SnapshotDownload(
+      path: path, content: snapshot.content, size: snapshot.size, vector: snapshot.vector)
     download.withLock { $0 = begun }
     return path
+  }
+
+  /// If the file stays, opening removes it.
+  private func dropDownload() {
+    guard let begun = download.withLock({ $0.take() }) else { return }
+    do { try machine.disk.remove(begun.path) } catch {}
+  }
+
+  /// Nobody asks for the rest of one whose deltas have come meanwhile, or that can't be used.
+  func dropUnwantedDownload() {
+    guard let begun = download.withLock({ $0 }) else { return }
+    let isRefused = memory.withLock { $0.refusedSnapshots[begun.content] != nil }
+    if isRefused || have().covers(begun.vector) { dropDownload() }
+  }
+
+  /// It failed here, and not in the folder: nothing is left of it, and deltas have their turn.
+  /// Where they do not have all of it, the round ends with what failed, after them.
+  private func giveUp(
+    _ snapshot: Head.Snapshot, _ error: CairnError, _ listing: [String: FolderEntry],
+    _ report: inout ExchangeReport
+  ) async throws(CairnError) {
+    dropDownload()
+    noteNotTakenIn(error)
+    guard isInDeltas(snapshot.vector, listing) else {
+      try await fetchSegments(listing, &report)
+      throw error
+    }
+    report.problems.append(
+      ExchangeReport.Problem(
+        name: snapshot.name, reason: error.message + "; deltas are fetched instead"))
+  }
+
+  /// Whether all these deltas are here, or in files that are there.
+  private func isInDeltas(_ vector: VersionVector, _ listing: [String: FolderEntry]) -> Bool {
+    var reach = have()
+    for head in memory.withLock({ $0.sortedHeads }) {
+      for segment in head.segments where segment.last > reach[head.device] {
+        guard segment.first <= reach[head.device] + 1,
+          let entry = listing[segment.name(head.device)], entry.isPresent,
+          entry.size == segment.size, verdict(on: entry) == nil
+        else { break }
+        reach[head.device] = segment.last
+      }
+    }
+    return reach.covers(vector)
   }
 
   /// What is kept if the round ends here.
@@ -51,9 +103,16 @@ extension Exchange {
   /// Looks at what has come, all of it.
   private func endDownload(
     of snapshot: Head.Snapshot, in path: String, _ entry: FolderEntry,
-    _ report: inout ExchangeReport
-  ) throws(CairnError) -> String? {
-    guard let content = try DiskSource.hash(of: path, machine.disk) else {
+    _ listing: [String: FolderEntry], _ report: inout ExchangeReport
+  ) async throws(CairnError) -> String? {
+    let found: UInt128?
+    do throws(CairnError) { found = try DiskSource.hash(of: path, machine.disk) } catch {
+      // What this process lacks just now says nothing of what has come.
+      if error.code == .system || error.code == .memory { throw error }
+      try await giveUp(snapshot, error, listing, &report)
+      return nil
+    }
+    guard let content = found else {
       noteReceived(0)
       report.waiting.append(
         ExchangeReport.Waiting(
@@ -74,10 +133,11 @@ extension Exchange {
     return path
   }
 
-  /// Appends what is missing. False if the file in the folder is gone, or is shorter than it says.
+  /// Appends what is missing. False if the file in the folder is gone, or is shorter than it says,
+  /// or if there is no place for it here.
   private func receive(
-    _ snapshot: Head.Snapshot, _ entry: FolderEntry, in path: String,
-    _ report: inout ExchangeReport
+    _ snapshot: Head.Snapshot, _ entry: FolderEntry, _ listing: [String: FolderEntry],
+    in path: String, _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
     var beginsAnew = false
     while true {
@@ -106,7 +166,10 @@ extension Exchange {
         // What was here is gone, whoever took it: from the beginning, and not for ever.
         let isGone = failure.code == .notFound && arrival.count > 0
         noteReceived(0)
-        guard isGone, !beginsAnew else { throw failure }
+        guard isGone, !beginsAnew else {
+          try await giveUp(snapshot, failure, listing, &report)
+          return false
+        }
         beginsAnew = true
         continue
       }

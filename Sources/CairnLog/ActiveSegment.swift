@@ -114,16 +114,19 @@ package struct ActiveSegment {
     return true
   }
 
+  private mutating func write(_ bytes: [UInt8]) throws(LogError) {
+    try makeRoom(bytes.count)
+    do { try file.write(bytes.span, at: UInt64(end)) } catch { throw LogError(error) }
+  }
+
   /// - Parameter isLast: Nothing follows, and what is reserved beyond it would be given back.
-  private mutating func write(_ bytes: [UInt8], isLast: Bool = false) throws(LogError) {
-    let needed = end + bytes.count
+  private mutating func makeRoom(_ count: Int, isLast: Bool = false) throws(LogError) {
+    let needed = end + count
     guard needed <= Int(UInt32.max) else {
       throw LogError(.limit, file.path, at: UInt64(end), "the segment would pass 4 GiB")
     }
-    do {
-      if needed > allocated { try reserve(needed, isLast: isLast) }
-      try file.write(bytes.span, at: UInt64(end))
-    } catch { throw LogError(error) }
+    if needed <= allocated { return }
+    do { try reserve(needed, isLast: isLast) } catch { throw LogError(error) }
   }
 
   private mutating func reserve(_ needed: Int, isLast: Bool) throws(DiskError) {
@@ -162,9 +165,16 @@ package struct ActiveSegment {
     // In one write with the frame: a seal that failed leaves the segment as it was.
     frame.put(UInt64(end))
     frame.append(contentsOf: SegmentFooter.trailerMagic)
-    try write(frame, isLast: true)
+    try makeRoom(frame.count, isLast: true)
     // Only a seal that is complete moves the end: one that failed is written over.
-    do { try file.truncate(to: UInt64(end + frame.count)) } catch { throw LogError(error) }
+    do throws(DiskError) {
+      try file.write(frame.span, at: UInt64(end))
+      try file.truncate(to: UInt64(end + frame.count))
+    } catch {
+      // Behind a shorter frame an opening would take what is left of it for a torn tail.
+      do throws(LogError) { try trim() } catch {}
+      throw LogError(error)
+    }
     end += frame.count
     return footer.chain
   }

@@ -52,7 +52,8 @@ extension Store {
   /// If it throws, everything is as it was but for that commit.
   ///
   /// - Parameter mayDelete: asked before anything counts, with how many records that are here would
-  ///   be gone. If it says no, nothing is done, nil is returned, and the file stays.
+  ///   be gone; and again whenever it is more by then, what was pending being committed. If it says
+  ///   no, nothing else is done, nil is returned, and the file stays.
   package func join(
     snapshot temporary: String, mayDelete: (Int) -> Bool = { _ in true }
   ) throws(StoreError) -> SyncOutcome? {
@@ -94,28 +95,23 @@ extension Store {
         source, theirs, tables: options.followed ?? .all, writer: writer)
       result = try join.run()
     }
-    guard mayDelete(result.deletes) else {
-      remove(path)
-      return nil
-    }
-    // Asked before anything is in the trash, too: what is refused deletes nothing.
-    if let late = state.withLock({ obstacle(question, $0) }) {
-      remove(path)
-      throw late
-    }
-    let kept: String?
-    do throws(StoreError) {
-      kept = try keepDeleted(result.changed, of: other.seen, frozen.seen)
-    } catch {
-      remove(path)
-      throw error
-    }
+    let joined = Joined(
+      number: number, path: path, firstSegment: firstSegment, question: question,
+      seen: frozen.seen, result: result)
     var outcome = SyncOutcome()
-    (outcome.changed, outcome.conflicts) = (result.changed, result.conflicts)
     let merged = frozen.seen.merged(with: other.seen)
     outcome.appliedCount = SyncOutcome.share(of: merged.total &- frozen.seen.total)
-    try installJoined(number, path, kept, firstSegment, question, &outcome)
-    return outcome
+    var deletes = result.deletes
+    while mayDelete(deletes) {
+      // Asked before what is pending is committed, too.
+      if let late = state.withLock({ obstacle(question, $0) }) {
+        remove(path)
+        throw late
+      }
+      if try install(joined, &outcome, &deletes) { return outcome }
+    }
+    remove(path)
+    return nil
   }
 
   /// What a snapshot is asked by that is to be joined.
@@ -123,6 +119,18 @@ extension Store {
     var horizon: Horizon
     /// Those that it brings.
     var cuts: [Cut]
+  }
+
+  /// A snapshot that is written, and not the base yet.
+  private struct Joined {
+    var number: UInt64
+    var path: String
+    /// The log behind it begins there.
+    var firstSegment: UInt64
+    var question: JoinQuestion
+    /// What had been seen here at the freeze.
+    var seen: VersionVector
+    var result: SnapshotJoin.Result
   }
 
   private func obstacle(_ question: JoinQuestion, _ guarded: Guarded) -> StoreError? {
@@ -136,48 +144,63 @@ extension Store {
   /// What was asked at the beginning is asked once more: a cut that was made or applied meanwhile
   /// may not count what the snapshot brings, nor one in there what was written here.
   ///
-  /// `kept` is the file of the trash with what it deletes.
-  private func installJoined(
-    _ number: UInt64, _ path: String, _ kept: String?, _ firstSegment: UInt64,
-    _ question: JoinQuestion, _ outcome: inout SyncOutcome
-  ) throws(StoreError) {
+  /// What the snapshot deletes may take along what was written meanwhile. If so many are gone then
+  /// that it is more than `deletes`, that says how many, and false is returned: nothing is done but
+  /// the commit of what is pending.
+  private func install(
+    _ joined: Joined, _ outcome: inout SyncOutcome, _ deletes: inout Int
+  ) throws(StoreError) -> Bool {
+    let allowed = deletes
     var gone: [UInt64] = []
+    var kept: String?
+    var late: StoreError?
     let target: LogPosition?
     do throws(StoreError) {
-      let base = try openBase(number, path)
+      let base = try openBase(joined.number, joined.path)
       target = try withState(tells: false) { guarded throws(StoreError) in
         // The rows that a roll-back would go back to are about to go. Without a cut: one made now
         // would name what was seen before the join. Whoever has asked for it gets it with the next
         // commit.
-        outcome.committed = try commitPending(&guarded)
-        if let late = obstacle(question, guarded) { throw late }
-        var next = try stateBehind(base, firstSegment, guarded)
-        for change in outcome.changed {
-          next.journal.note(change.id, table: change.table, isLocal: false)
+        if let dot = try commitPending(&guarded) { outcome.committed = dot }
+        late = obstacle(joined.question, guarded)
+        if late == nil {
+          var next = try stateBehind(base, joined.firstSegment, guarded)
+          deletes = try outcome.note(joined.result, from: &guarded.store, to: &next)
+          if deletes <= allowed {
+            kept = try keepDeleted(
+              outcome.changed, of: joined.question.horizon.seen, joined.seen, &guarded)
+            for change in outcome.changed {
+              next.journal.note(change.id, table: change.table, isLocal: false)
+            }
+            let current = self.next(joined.number, joined.firstSegment, guarded)
+            try writeAnother(current, joined.path)
+            guarded.held = Store.stillHeld(guarded, behind: next.vector)
+            guarded.store = next
+            gone = settle(current, &guarded)
+            outcome.summary = Store.summaryIfChanged(&guarded)
+          }
         }
-        let current = self.next(number, firstSegment, guarded)
-        try writeAnother(current, path)
-        guarded.held = Store.stillHeld(guarded, behind: next.vector)
-        guarded.store = next
-        gone = settle(current, &guarded)
-        outcome.summary = Store.summaryIfChanged(&guarded)
         guard let segment = guarded.tail.segment, guarded.tail.hasWritten else { return nil }
         return LogPosition(segment: segment.header.number, end: segment.end)
       }
     } catch {
       // Not if CURRENT names it all the same.
-      let current = state.withLock { self.next(number, firstSegment, $0) }
+      let current = state.withLock { self.next(joined.number, joined.firstSegment, $0) }
       if !mayName(current) {
-        remove(path)
+        remove(joined.path)
         if let kept { remove(kept) }
       }
       throw error
     }
-    sweep(keeping: number)
+    let isDone = late == nil && deletes <= allowed
+    if isDone { sweep(keeping: joined.number) } else if late != nil { remove(joined.path) }
     for segment in gone {
       remove(directory + "/" + FileName.log + "/" + FileName.segment(segment))
     }
+    // What was pending is committed, and will be told, whatever becomes of the snapshot.
     if let target { try settleDurability(target) }
+    if let late { throw late }
+    return isDone
   }
 
   /// The state of a base and the log behind it, with everything else as it is now.

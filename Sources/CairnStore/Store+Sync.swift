@@ -1,58 +1,8 @@
-package import CairnBytes
+import CairnBytes
 import CairnDisk
 import CairnLog
-package import CairnMerge
+import CairnMerge
 import Synchronization
-
-/// What a sync did.
-package struct SyncOutcome: Sendable {
-  package struct Changed: Hashable, Sendable {
-    package var table: String
-    package var id: RecordName
-    package var isDeleted: Bool
-  }
-
-  package struct Conflict: Sendable {
-    package var table: String
-    package var id: RecordName
-    package var conflict: FieldConflict
-  }
-
-  /// The own delta, nil if there was nothing to commit.
-  package var committed: Dot?
-  /// Deltas of other devices that became visible.
-  package var appliedCount = 0
-  /// For each pack: the last sequence that is in the state now, 0 if none of it was applied.
-  package var appliedLast: [UInt64] = []
-  /// Packs whose bytes are wrong, by index: nothing of them was applied.
-  package var failures: [Int: DecodeError] = [:]
-  package var changed: [Changed] = []
-  /// The state came as a whole: all its records have changed, besides those that are listed.
-  package var arrived: ArrivedRecords?
-  package var conflicts: [Conflict] = []
-  /// The name that this device got, if it had to take another one.
-  package var newDevice: DeviceID?
-  /// Packs of which something waits for nothing but a cut, by index, and for which.
-  package var held: [Int: Cut] = [:]
-  /// Packs of which a delta can't be what it says, by index, and why. Nothing that follows it there
-  /// is applied.
-  package var refused: [Int: String] = [:]
-  /// The cut that this device has to give way to: others go on without what only it has.
-  package var cutOff: Cut?
-  /// What a list would say now, if it may have changed.
-  package var summary: StoreSummary?
-
-  package init() {}
-
-  /// Counts on. A snapshot of others may say that it has any number of deltas.
-  package mutating func addApplied(_ count: Int) {
-    let (sum, isBeyond) = appliedCount.addingReportingOverflow(count)
-    appliedCount = isBeyond ? .max : sum
-  }
-
-  /// What a snapshot with so many deltas adds: deltas that come after it still count.
-  package static func share(of deltas: UInt64) -> Int { Int(min(deltas, 1 << 48)) }
-}
 
 extension Store {
   /// Commits what is pending as one delta, and makes it durable as the options say. If it throws
@@ -272,6 +222,8 @@ extension Store {
   /// Makes sure that there is a segment with room, and that its dictionary can be trusted. One for
   /// cuts is closed to versions that know none: they would take these for data.
   func prepareTail(_ guarded: inout Guarded, forCuts: Bool = false) throws(StoreError) {
+    // Whoever had to wait for a seal whose sync then failed would write behind it.
+    try checkPoison()
     try settleDoubt(&guarded)
     try settleCurrent(&guarded)
     let floor = forCuts ? FormatVersion.cuts : FormatVersion.floor
@@ -397,6 +349,11 @@ extension Store {
       poison()
       throw Store.poisonError(LogError(error))
     }
+    // A committer may be syncing the file, too, and be the one who is told of a failure: then this
+    // sync has said yes for nothing, and no opening looks once more at a segment behind which there
+    // is another one.
+    tailSync.withLock { _ in }
+    try checkPoison()
   }
 
   private func incorporate(

@@ -7,7 +7,8 @@ import Synchronization
 /// they were touched.
 ///
 /// All methods may be called from any thread. `state` guards everything in memory and is never
-/// held over the sync of a commit; `committers` has one of them sync for all that wait.
+/// held over the sync of a commit, unless its segment ends meanwhile; `committers` has one of them
+/// sync for all that wait.
 package final class Store: Sendable {
   package let directory: String
   package let datastore: UInt128
@@ -37,6 +38,9 @@ package final class Store: Sendable {
   let waiting = Lock<String?>(nil)
   /// One compaction at a time.
   let compactionTurn = Lock<Void>(())
+  /// Held while a committer syncs the log, until it counts that this has failed. Whoever has it
+  /// takes no other lock: a seal waits for it under the state's.
+  let tailSync = Lock<Void>(())
   /// Held while a file in `directory` is replaced, and while what crashes left there is removed:
   /// else what is just being written would be taken for such a leftover. True once the files are
   /// given back: they may be another process's by then.
@@ -199,17 +203,14 @@ package final class Store: Sendable {
         if options.durability == .none, isClosed { throw Store.closedError }
         return target
       }
-      do throws(DiskError) { try file.sync() } catch {
+      do throws(DiskError) { try syncForCommitters(file) } catch {
+        // It is of no use that another thread has sealed the segment, and synced it: a failure is
+        // told once, to whoever comes first, and after that a sync says yes and means nothing.
+        guard error.isOfClosedFile else { throw Store.poisonError(LogError(error)) }
         try checkPoison()
-        // Whoever closed it meanwhile had synced it, unless that was for nobody. It is of no use
-        // that another thread has sealed the segment, and synced it: a failure is told once, to
-        // whoever comes first, and after that a sync says yes and means nothing.
-        if error.isOfClosedFile {
-          if options.durability != .none { return target }
-          throw Store.closedError
-        }
-        poison()
-        throw Store.poisonError(LogError(error))
+        // Whoever closed it meanwhile had synced it, unless that was for nobody.
+        if options.durability != .none { return target }
+        throw Store.closedError
       }
       // So a seal that has failed meanwhile counts, too. Whoever seals holds the state's lock until
       // that is said.
@@ -217,6 +218,15 @@ package final class Store: Sendable {
       try checkPoison()
       durableWord.store(Store.word(end), ordering: .releasing)
       return end
+    }
+  }
+
+  private func syncForCommitters(_ file: any DiskFile) throws(DiskError) {
+    try tailSync.withLock { _ throws(DiskError) in
+      do throws(DiskError) { try file.sync() } catch {
+        if !error.isOfClosedFile { poison() }
+        throw error
+      }
     }
   }
 

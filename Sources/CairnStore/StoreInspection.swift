@@ -59,6 +59,8 @@ package struct StoreInspection {
     package var problem: LogError?
     /// Only kept until its deltas are published; its content is in the snapshot.
     package var isFolded: Bool
+    /// Its problem is what a crash leaves at the end of the log: the next open mends it.
+    package var isTorn = false
   }
 
   package func segments() throws(StoreError) -> [Segment] {
@@ -118,7 +120,10 @@ package struct StoreInspection {
         let bytes = try DurableFile.read(
           segment.path, limit: Int(UInt32.max), disk: machine.disk)
       else { throw LogError(.missing, segment.path, "the file is gone") }
-      if isLast, segment.number >= current.firstSegment, StoreOpening.isUnborn(bytes) {
+      // What is in the snapshot was whole and durable before that was there.
+      let mayBeTorn = isLast && !segment.isFolded
+      if mayBeTorn, StoreOpening.isUnborn(bytes) {
+        segment.isTorn = true
         throw LogError(
           .truncated, segment.path, at: 0,
           "it has no header yet: a crash came before its first frame, and the next open makes it "
@@ -131,14 +136,20 @@ package struct StoreInspection {
       }
       switch scan.ending {
       case .sealed: break
-      case .clean where isLast: break
+      // An open cuts off a torn end and leaves the frames before it, also in one that is folded.
+      case .clean where mayBeTorn || isLast && !scan.frames.isEmpty: break
       case .clean:
         throw LogError(.truncated, segment.path, at: UInt64(scan.end), "the footer is missing")
-      case .torn(let count):
+      case .torn(let count) where mayBeTorn:
+        segment.isTorn = true
         throw LogError(
-          isLast ? .truncated : .corrupt, segment.path, at: UInt64(scan.end),
+          .truncated, segment.path, at: UInt64(scan.end),
           "\(count) bytes at the end are no frame and nothing vouches for them: a torn write, "
             + "which the next open cuts off")
+      case .torn(let count):
+        throw LogError(
+          .corrupt, segment.path, at: UInt64(scan.end),
+          "\(count) bytes at the end are no frame: a closed segment lost its end")
       case .corrupt(let end):
         throw LogError(
           .corrupt, segment.path, at: UInt64(scan.end),

@@ -351,9 +351,7 @@ struct StoreOpening {
   private mutating func cut(
     _ scan: SegmentScan, _ count: Int, _ path: String, _ file: any DiskFile
   ) throws(LogError) {
-    let tailEnd = min(scan.bytes.count, scan.end + count)
-    let kept = try keep(
-      Array(scan.bytes[scan.end..<tailEnd]), "\(FileName.hex(scan.header.number))-\(scan.end)")
+    let kept = try keepTail(scan, count, file)
     do throws(DiskError) {
       try file.truncate(to: UInt64(scan.end))
       try file.sync()
@@ -364,6 +362,26 @@ struct StoreOpening {
         message: "cut off a torn tail of \(count) bytes that no sync had covered; it is kept in "
           + kept))
   }
+
+  /// Keeps a torn tail, also on a full disk: what the log has reserved behind it may be the only
+  /// room for the copy, and nothing is in there.
+  private func keepTail(
+    _ scan: SegmentScan, _ count: Int, _ file: any DiskFile
+  ) throws(LogError) -> String {
+    let tailEnd = min(scan.bytes.count, scan.end + count)
+    let tail = Array(scan.bytes[scan.end..<tailEnd])
+    let stem = "\(FileName.hex(scan.header.number))-\(scan.end)"
+    do throws(LogError) { return try keep(tail, stem) } catch {
+      guard case .disk(let disk) = error.reason, disk.reason == .noSpace,
+        scan.bytes.count - tailEnd >= StoreOpening.roomWorthGiving
+      else { throw error }
+    }
+    do { try file.truncate(to: UInt64(tailEnd)) } catch { throw LogError(error) }
+    return try keep(tail, stem)
+  }
+
+  /// Less than a block of a file system gives no room to another file.
+  private static let roomWorthGiving = 4096
 
   /// Puts bytes into quarantine under a name of their own, durably, and returns the path: where
   /// they were, they are cut off next.

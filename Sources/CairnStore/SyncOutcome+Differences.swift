@@ -30,6 +30,58 @@ extension SyncOutcome {
       addApplied(Int(clamping: dot.sequence - min(dot.sequence, known)))
     }
   }
+
+  /// Says what a join changes, and how what was written here since its freeze comes out on top of
+  /// that: the join does not know of it, and who watches was told what it looked like without.
+  /// Neither state has pending changes. Returns how many records of the old one are gone.
+  mutating func note(
+    _ joined: SnapshotJoin.Result, from old: inout StoreState, to new: inout StoreState
+  ) throws(StoreError) -> Int {
+    (changed, conflicts) = (joined.changed, joined.conflicts)
+    var deletes = joined.deletes
+    // The freeze has begun the epoch.
+    let written = old.changedInEpoch.filter { !$0.names.isEmpty && $0.table != CutTable.name }
+    let known = numbers(of: written)
+    for (table, names) in written {
+      let isCounted = TableState.isCounted(table)
+      let (before, after) = (old.table(table), new.table(table))
+      for id in names {
+        let oldPlace = try old.tables[before].find(id, &old.ground)
+        let place = try new.tables[after].find(id, &new.ground)
+        let existed = try old.isThere(before, oldPlace)
+        let exists = try new.isThere(after, place)
+        if isCounted, existed, !exists { deletes += 1 }
+        if let index = known[table]?[id] {
+          if isCounted, changed[index].isDeleted { deletes -= 1 }
+          changed[index].isDeleted = !exists
+          continue
+        }
+        if !existed, !exists { continue }
+        if existed, exists, try old.values(before, oldPlace) == new.values(after, place) {
+          continue
+        }
+        changed.append(Changed(table: table, id: id, isDeleted: !exists))
+        if exists { conflicts += try new.conflicts(after, place, id) }
+      }
+    }
+    return deletes
+  }
+
+  /// Which of `changed` these records are, by table.
+  private func numbers(
+    of records: [(table: String, names: [RecordName])]
+  ) -> [String: [RecordName: Int]] {
+    // As a rule nothing is written in so short a time.
+    if records.isEmpty { return [:] }
+    var wanted: [String: Set<RecordName>] = [:]
+    for (table, names) in records { wanted[table, default: []].formUnion(names) }
+    var result: [String: [RecordName: Int]] = [:]
+    for (index, change) in changed.enumerated()
+    where wanted[change.table]?.contains(change.id) == true {
+      result[change.table, default: [:]][change.id] = index
+    }
+    return result
+  }
 }
 
 extension StoreState {

@@ -137,16 +137,33 @@ import Testing
     #expect(isSame)
   }
 
+  private indirect enum Chain: Codable, Equatable, Sendable {
+    case end
+    case link(Chain)
+  }
+
   @Test func `a value too deep to be read is not written`() throws {
-    indirect enum Chain: Codable, Sendable {
-      case end
-      case link(Chain)
-    }
     var chain = Chain.end
     for _ in 0..<20 { chain = .link(chain) }
     _ = try CDBTaggedBytes.encoded(chain).decoded(as: Chain.self)
     for _ in 0..<200 { chain = .link(chain) }
     let error = #expect(throws: CairnError.self) { try CDBTaggedBytes.encoded(chain) }
     #expect(error?.code == .illegalArgument)
+  }
+
+  /// The last case has no values: nothing but an empty map lies at the deepest level.
+  @Test(arguments: 60...66)
+  func `of what lies about as deep as can be read, all that is written is read`(
+    links: Int
+  ) throws {
+    var chain = Chain.end
+    for _ in 0..<links { chain = .link(chain) }
+    let value = [chain]
+    if links <= 62 {
+      #expect(try CDBTaggedBytes.encoded(value).decoded(as: [Chain].self) == value)
+    } else {
+      let error = #expect(throws: CairnError.self) { try CDBTaggedBytes.encoded(value) }
+      #expect(error?.code == .illegalArgument)
+    }
   }
 }

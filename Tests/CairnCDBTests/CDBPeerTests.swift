@@ -86,4 +86,29 @@ import Testing
     #expect(try run(["cdb", "-q", "s", "299"], in: place) == CDBSample.bytes("value 299"))
     #expect(try CDBSample.records(run(["cdb", "-d", "s"], in: place)).count == 299)
   }
+
+  /// Zeros without a key, to which no slot points, take the place of what was replaced.
+  @Test(.enabled(if: CDBPeerTests.tinycdb, "tinycdb is not installed"))
+  func `what tinycdb leaves of replaced records is none`() throws {
+    let place = try TemporaryDirectory()
+    // One has really no key and a value of zeros.
+    let real = "+0,1:->\0\n"
+    for (more, keys) in [("", 3), (real, 4)] {
+      let text = "+1,1:a->1\n" + more + "+1,1:b->2\n+1,2:a->33\n+1,1:c->4\n\n"
+      try Data(text.utf8).write(to: URL(filePath: place.path("text")))
+      _ = try run(["cdb", "-c", "-0", "z", "text"], in: place)
+      #expect(try CDBSample.all(CDBFile(place.path("z"))).count == keys + 1)
+      let found = try CDBFile(place.path("z")).statistics()
+      #expect((found.records, found.keys, found.keyBytes) == (keys, keys, 3))
+      #expect(found.distances.reduce(0, +) == keys)
+      let store = CDBStore<[UInt8], [UInt8]>(place.path("z"), keys: .bytes, values: .raw)
+      try store.open()
+      try store.set(CDBSample.bytes("5"), for: CDBSample.bytes("d"))
+      #expect(try store.save())
+      #expect(try store.contains([]) == (keys == 4))
+      try store.close()
+      let saved = more + "+1,1:b->2\n+1,2:a->33\n+1,1:c->4\n+1,1:d->5\n\n"
+      #expect(try run(["cdb", "-d", "z"], in: place) == CDBSample.bytes(saved))
+    }
+  }
 }

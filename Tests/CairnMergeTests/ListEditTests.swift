@@ -155,6 +155,59 @@ import Testing
     }
   }
 
+  /// All items but the last move, and back again in the opposite order.
+  private func turnAroundAndBack(_ list: inout ListState) {
+    let last = list.count - 1
+    for target in (1...last).reversed() { list.move(from: 0, to: target) }
+    for source in 1...last { list.move(from: source, to: 0) }
+  }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `a long list that is turned around and back has not changed`() {
+    let items = (0..<20_000 as Range<Int64>).map(FieldValue.int)
+    var shared = list(items.count)
+    var plain = ListState(plain: items, isCreated: false)
+    let (sharedBefore, plainBefore) = (shared, plain)
+    turnAroundAndBack(&shared)
+    turnAroundAndBack(&plain)
+    #expect(shared.pending.moved.count == 19_999 && plain.pending.moved.count == 19_999)
+    let edit = shared.collect()
+    let splices = plain.collectSplices()
+    #expect(edit == nil && shared.pending.moved.isEmpty)
+    #expect(splices == nil && plain.pending.moved.isEmpty)
+    #expect(shared.values(.remote) == items && plain.values(.remote) == items)
+    shared.rollBack()
+    plain.rollBack()
+    #expect(shared == sharedBefore && plain == plainBefore)
+  }
+
+  @Test func `where either of two moves may be left out it is that of the item before`() throws {
+    let steps: [[ListStep]] = [
+      // Of "abc" first b to the start and then a to the end, and the other way round.
+      [.move(1, 0), .move(1, 2)],
+      [.move(0, 2), .move(0, 2), .move(2, 0)],
+    ]
+    for moves in steps {
+      var shared = list(3)
+      var plain = ListState(plain: (0..<3).map { .int($0) }, isCreated: false)
+      for step in moves + [ListStep.remove(1)] {
+        step.apply(to: &shared, .int(9))
+        step.apply(to: &plain, .int(9))
+      }
+      #expect(shared.values(.remote) == [.int(1), .int(0)])
+      let edit = try #require(collected(shared))
+      #expect(edit.chains.flatMap(\.moves).map(\.item) == [NodeID(stamp(1).dot, 2)])
+      #expect(edit.deleted == [ListEdit.Span(first: NodeID(stamp(1).dot, 3), count: 1)])
+      let splices = try #require(collectedSplices(plain))
+      #expect(
+        splices.steps == [
+          ListSplices.Step(skipped: 0, deleted: 0, inserted: 1),
+          ListSplices.Step(skipped: 1, deleted: 2, inserted: 0),
+        ])
+      #expect(splices.inserted.values == [.int(1)])
+    }
+  }
+
   @Test func `an item that moves many times has one new place`() throws {
     var list = list(6)
     for target in [5, 2, 4, 1, 3] {

@@ -22,10 +22,10 @@ struct MovedDeltaTests {
   }
 
   /// One that adds to a field, in a run that began with its first delta.
-  private func adding(_ sequence: UInt64, total: Int64) -> HandmadeDelta {
+  private func adding(_ sequence: UInt64, total: Number) -> HandmadeDelta {
     var one = HandmadeDelta(old, sequence)
-    one.add("t", records: ["r"], .add, [.int(total)])
-    one.delta.totals[0] = Delta.Addition(since: 1, total: .int(total))
+    one.add("t", records: ["r"], .add, [total.value])
+    one.delta.totals[0] = Delta.Addition(since: 1, total: total)
     return one
   }
 
@@ -74,12 +74,14 @@ struct MovedDeltaTests {
   {
     var common = CommonBranch(old)
     try common.add(
-      pack: HandmadeDelta.pack([adding(1, total: 5), adding(2, total: 8)]), through: 2)
+      pack: HandmadeDelta.pack([adding(1, total: .int(5)), adding(2, total: .int(8))]),
+      through: 2)
     var puts = HandmadeDelta(old, 5)
     puts.add("t", records: ["r"], .putCovering, [.int(40)])
     let theirs = RunningTotal(device: other, last: 4, total: .int(2))
     puts.delta.covered[0] = [RunningTotal(device: old, last: 4, total: .int(15)), theirs]
-    let result = try moved([adding(3, total: 12), adding(4, total: 15), puts], behind: common)
+    let result = try moved(
+      [adding(3, total: .int(12)), adding(4, total: .int(15)), puts], behind: common)
     #expect(result[0].totals[0] == Delta.Addition(since: 1, total: .int(4)))
     #expect(result[1].totals[0] == Delta.Addition(since: 1, total: .int(7)))
     #expect(
@@ -89,6 +91,30 @@ struct MovedDeltaTests {
       ])
   }
 
+  @Test func `what came to a sum beyond all doubles is the most that one holds, and is read`()
+    throws
+  {
+    for sign in [1.0, -1.0] {
+      let (begun, end) = (Number.double(-1e308 * sign), Number.double(1e308 * sign))
+      var common = CommonBranch(old)
+      try common.add(pack: HandmadeDelta.pack([adding(1, total: begun)]), through: 1)
+      var puts = HandmadeDelta(old, 4)
+      puts.add("t", records: ["r"], .putCovering, [.int(40)])
+      puts.delta.covered[0] = [RunningTotal(device: old, last: 3, total: end)]
+      let half = adding(2, total: .double(0.5e308 * sign))
+      let result = try moved([half, adding(3, total: end), puts], behind: common)
+      let between = Number.double(0.5e308 * sign + 1e308 * sign)
+      let most = Number.double(sign * Double.greatestFiniteMagnitude)
+      #expect(result[0].totals[0] == Delta.Addition(since: 1, total: between))
+      #expect(result[1].totals[0] == Delta.Addition(since: 1, total: most))
+      #expect(
+        result[2].covered[0] == [
+          RunningTotal(device: old, last: 1, total: begun),
+          RunningTotal(device: new, last: 2, total: most),
+        ])
+    }
+  }
+
   /// A damaged delta: it goes on with a run that nobody has begun.
   @Test func `a sum that goes on from nothing is damage, and traps nobody`() throws {
     var common = CommonBranch(old)
@@ -96,7 +122,7 @@ struct MovedDeltaTests {
     try common.add(pack: HandmadeDelta.pack(shared), through: 2)
     var moved = Reauthoring(common, author: new, present: VersionVector())
     #expect(throws: DecodeError.malformed("a sum that goes on with a run which never began")) {
-      try moved.add(pack: HandmadeDelta.pack([adding(3, total: 12)]))
+      try moved.add(pack: HandmadeDelta.pack([adding(3, total: .int(12))]))
     }
     #expect(moved.packs.isEmpty)
   }

@@ -40,7 +40,10 @@ struct SegmentLootTests {
       scratch: Self.scratch, machine: device.machine)
     let told = salvage.losses.filter { $0.message.hasPrefix("delta 2 is ") }
     #expect(told.map(\.path) == [Self.segment] && told.map(\.offset) == [UInt64(offset)])
-    let rest = isFolded ? "damaged; it was folded into the snapshot" : "damaged and lost"
+    let folded =
+      "damaged; it was folded into the snapshot, and only own deltas that were not published yet "
+      + "may be lost"
+    let rest = isFolded ? folded : "damaged and lost"
     #expect(told.map(\.message) == ["delta 2 is " + rest])
     #expect(salvage.deltas == 2)
     #expect(try salvage.store.get("r0") == ["n": 0])

@@ -228,6 +228,57 @@ struct StoreFaultTests {
     #expect(try device.store.get("short") == ["n": 1] && device.store.get("long") == nil)
   }
 
+  @Test(arguments: ["write", "truncate"], 1...8 as ClosedRange<UInt64>)
+  func `what a seal has left that failed is not behind a shorter frame`(
+    verb: String, seed: UInt64
+  ) throws {
+    let device = try StoreDevice(1)
+    // So that the seal is longer than a commit.
+    for number in 0..<50 {
+      try device.store.insert("r\(number)")
+      try device.store.sync()
+    }
+    let hasFailed = Flag()
+    device.disk.tearFailedWrites(seed: seed)
+    device.disk.intercept { operation in
+      operation.verb == verb && operation.path.hasSuffix(".seg") && hasFailed.raise()
+        ? .io(errno: 5) : nil
+    }
+    #expect(throws: StoreError.self) { _ = try device.store.compact() }
+    #expect(hasFailed.isUp)
+    try device.store.insert("short")
+    try device.store.sync()
+    #expect(files(device, "log").count == 1)
+    device.leave(device.disk.snapshot())
+    try device.open()
+    #expect(device.store.recovery.isEmpty && files(device, "quarantine").isEmpty)
+    #expect(try device.store.count(table: "t") == 51)
+  }
+
+  @Test func `a torn tail on a full disk is kept in the room that the log had reserved`() throws {
+    let device = try StoreDevice(1)
+    try device.store.insert("r", ["n": 1])
+    try device.store.sync()
+    device.leave(device.disk.snapshot())
+    let path = try #require(files(device, "log").first)
+    var bytes = try #require(device.disk.bytes(path))
+    let end = try SegmentScan(bytes, path: path).end
+    let tail = [UInt8](repeating: 7, count: 30_000)
+    bytes.replaceSubrange(end..<(end + tail.count), with: tail)
+    try device.disk.setBytes(path, bytes)
+    device.disk.capacity = device.disk.usedBytes
+    try device.open()
+    #expect(device.store.recovery.map(\.offset) == [UInt64(end)])
+    #expect(files(device, "quarantine").map { device.disk.bytes($0) } == [tail])
+    #expect(device.disk.bytes(path)?.count == end)
+    #expect(try device.store.get("r") == ["n": 1])
+    try device.store.set("r", ["n": 2])
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    #expect(try device.store.get("r") == ["n": 2])
+    #expect(device.store.recovery.isEmpty)
+  }
+
   /// It is kept for the folder only, and no opening reads what comes into it.
   @Test func `nothing is committed to a segment that is in the snapshot and has lost its frames`()
     throws

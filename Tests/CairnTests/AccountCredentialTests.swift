@@ -161,6 +161,24 @@ import Testing
     }
   }
 
+  @Test func `a store of files that two managers share keeps what either has`() throws {
+    let store = FileCredentialStore(directory: place.path("kept"))
+    func manager(_ name: String) throws -> AccountManager {
+      try AccountManager(directory: place.path(name), credentialStore: store)
+    }
+    let ann = try linked(Self.all[0], store: store)
+    let account = Account(user: "bob", folder: .directory(place.path("folder")))
+    let bob = try manager("others").link(account, credentials: Self.all[1])
+    for name in ["others", "accounts"] {
+      // The next start.
+      #expect(try manager(name).linkedAccounts.count == 1)
+      #expect(try ann.credentials() == Self.all[0])
+      #expect(try bob.credentials() == Self.all[1])
+    }
+    try bob.unlink()
+    #expect(try PosixDisk().list(place.path("kept")).map(\.name) == [ann.id])
+  }
+
   @Test func `an app's own store is used instead of files`() throws {
     let keychain = Keychain()
     let account = try linked(Self.all[1], store: keychain)

@@ -105,6 +105,23 @@ import Testing
     #expect(bench.disk.bytes(path) == bytes)
   }
 
+  /// Somebody has taken it away, and brings it back.
+  @Test(arguments: [false, true])
+  func `a list that is missing takes no secrets with it`(hasRoot: Bool) throws {
+    let bench = try AccountWorkbench()
+    let accounts = try bench.manager()
+    let linked = try accounts.link(bench.account, credentials: bench.credentials)
+    if hasRoot { try accounts.openDefaultDatastore(for: linked).close() }
+    let path = AccountWorkbench.directory + "/ACCOUNTS"
+    let bytes = try #require(bench.disk.bytes(path))
+    try bench.disk.remove(path)
+    #expect(try bench.manager(5).linkedAccounts.isEmpty)
+    try bench.disk.setBytes(path, bytes)
+    let again = try #require(try bench.manager(7).linkedAccount)
+    #expect(again.id == linked.id)
+    #expect(try again.credentials() == bench.credentials)
+  }
+
   @Test func `a link that the disk refuses leaves nothing behind`() throws {
     let count = try {
       let bench = try AccountWorkbench()

@@ -173,6 +173,76 @@ import Testing
     }
   }
 
+  /// An account whose folder is opened by something that looks around before it does.
+  private func looking(
+    _ asked: Told<String>, _ look: @escaping @Sendable () throws(CairnError) -> String
+  ) -> Account {
+    let path = place.path("folder")
+    let kind = FolderKind(schemes: ["held"]) { (_, _) throws(CairnError) in
+      asked.add(try look())
+      return DirectoryFolder(path)
+    }
+    let folder = ServerFolder("held://bench/folder", kind: kind)
+    return Account(user: "ann", folder: .server(folder))
+  }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `what opens a folder may ask for the account whose manager is made`() throws {
+    let accounts = try manager()
+    let asked = Told<String>()
+    let account = looking(asked) { [weak accounts] () throws(CairnError) in
+      let linked = try accounts?.linkedAccount
+      return linked?.info?.userName ?? "nobody"
+    }
+    let linked = try accounts.link(account, info: AccountInfo(userName: "Ann"))
+    #expect(asked.all == ["nobody"])
+    let first = try accounts.manager(for: linked)
+    #expect(asked.all == ["nobody", "Ann", "Ann"])
+    #expect(try accounts.manager(for: linked) === first)
+    #expect(asked.all.count == 3)
+    try first.shutDown()
+    let second = try accounts.manager(for: linked)
+    #expect(second !== first && !second.isShutDown)
+    #expect(asked.all.count == 5)
+    try accounts.openDefaultDatastore(for: linked).close()
+  }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `of two managers that are made at once the first one is everybody's`() throws {
+    let accounts = try manager()
+    let asked = Told<String>()
+    let faster = Told<ObjectIdentifier>()
+    let account = looking(asked) { [weak accounts] () throws(CairnError) in
+      // Once, while another one is being made.
+      guard asked.all.count == 1, let accounts, let linked = try accounts.linkedAccount else {
+        return "asked"
+      }
+      asked.add("in between")
+      faster.add(ObjectIdentifier(try accounts.manager(for: linked)))
+      return "asked"
+    }
+    let linked = try accounts.link(account)
+    let made = try accounts.manager(for: linked)
+    #expect(asked.all == ["asked", "in between"] + [String](repeating: "asked", count: 4))
+    #expect(faster.all == [ObjectIdentifier(made)])
+    #expect(try accounts.manager(for: linked) === made && !made.isShutDown)
+    try accounts.openDefaultDatastore(for: linked).close()
+  }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `an account that is unlinked while its manager is made gets none`() throws {
+    let accounts = try manager()
+    let asked = Told<String>()
+    let account = looking(asked) { [weak accounts] () throws(CairnError) in
+      if asked.all.count == 1 { try accounts?.linkedAccount?.unlink() }
+      return "asked"
+    }
+    let linked = try accounts.link(account)
+    #expect(code { _ = try accounts.manager(for: linked) } == .shutdown)
+    #expect(!linked.isLinked)
+    #expect(try PosixDisk().info(linked.root) == nil)
+  }
+
   /// Of any account; another kind would understand the address as well.
   private func manager(_ asked: Told<String>, hasOther: Bool) throws -> AccountManager {
     var options = Options()

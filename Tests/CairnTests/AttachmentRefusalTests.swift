@@ -114,4 +114,81 @@ import Testing
     #expect(try await b.exchange().publishedAttachments == 1)
     #expect(try bench.blobs(of: b) == ["\(b.device)-\(SHA256.hash(sample(1)).hex).blob"])
   }
+
+  @Test(arguments: [CairnError.Code.auth, .readOnly, .retryLater, .server])
+  func `a content that a folder does not take again keeps no others from it, and none from coming`(
+    code: CairnError.Code
+  ) async throws {
+    let a = try bench.open("a")
+    for number in 1...2 { try a.addPhoto("r\(number)", sample(UInt64(number))) }
+    try await a.exchange()
+    let hook = HookedFolder.Switch()
+    let b = try bench.open("b", hook)
+    try await b.pullAll()
+    // The records have them: no delta comes that names them.
+    for number in 1...2 { _ = try b.attach(sample(UInt64(number))) }
+    let refused = try #require([1, 2].map { SHA256.hash(sample($0)) }.min()).hex + ".blob"
+    hook.set { request, path throws(CairnError) in
+      if request == .write, path.hasSuffix(refused) { throw CairnError(code, "no", file: path) }
+    }
+    try a.addPhoto("r3", sample(3))
+    try await a.exchange()
+    let reports = [try await b.pull(), try await b.pull()]
+    #expect(reports.map(\.publishedAttachments) == [1, 0])
+    #expect(reports.map(\.fetchedAttachments) == [0, 1])
+    #expect(reports.map { $0.problems.map(\.reason) } == [["no"], ["no"]])
+    #expect(try b.content(of: "r3") == sample(3))
+    hook.set(nil)
+    #expect(try await b.exchange().publishedAttachments == 1)
+    #expect(try bench.blobs(of: b).count == 2)
+  }
+
+  @Test func `a thorough look tells which lost content the folder does not take again`()
+    async throws
+  {
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    for number in 1...2 { try a.addPhoto("r\(number)", sample(UInt64(number))) }
+    try await a.exchange()
+    let files = try bench.blobs().sorted()
+    try #require(files.count == 2)
+    try bench.remove(bench.blobs)
+    hook.set { request, path throws(CairnError) in
+      if request == .write, path.hasSuffix(files[0]) { throw CairnError(.auth, "no", file: path) }
+    }
+    let repair = try await a.repairFolder()
+    #expect(repair.exchange.publishedAttachments == 1 && !repair.isWhole)
+    #expect(repair.problems.map { $0.hasSuffix(" can't be written again: no") } == [true])
+    #expect(try bench.blobs() == [files[1]])
+    hook.set(nil)
+    #expect(try await a.repairFolder().isWhole)
+    #expect(try bench.blobs().sorted() == files)
+  }
+
+  @Test func `an unused content that the folder does not remove keeps no others there`()
+    async throws
+  {
+    bench.options.trashDays = 0
+    let hook = HookedFolder.Switch()
+    let a = try bench.open("a", hook)
+    for number in 1...2 { try a.addPhoto("r\(number)", sample(UInt64(number))) }
+    try await a.exchange()
+    for number in 1...2 { try a.table("t").record(RecordID("r\(number)"))?.delete() }
+    try a.sync()
+    try await a.exchange()
+    let files = try bench.blobs().sorted()
+    try #require(files.count == 2)
+    hook.set { request, path throws(CairnError) in
+      if request == .remove, path.hasSuffix(files[0]) { throw CairnError(.auth, "no", file: path) }
+    }
+    let error = await #expect(throws: CairnError.self) {
+      _ = try await a.collectAttachments(graceSeconds: 0)
+    }
+    #expect(error?.code == .auth)
+    #expect(try bench.blobs() == [files[0]])
+    #expect(try bench.contents("a").filter { $0.hasSuffix(".blob") } == [])
+    hook.set(nil)
+    #expect(try await a.collectAttachments(graceSeconds: 0).removedInFolder == 1)
+    #expect(try bench.blobs() == [])
+  }
 }

@@ -54,6 +54,39 @@ import Testing
     #expect(try b.ids() == ["x", "y"])
   }
 
+  /// As of an app that has a datastore for each document, with titles as long as they get.
+  @Test func `one that is longer than others read is not written, until it is shorter`()
+    async throws
+  {
+    let a = bench.manager("a")
+    try await a.with("n")
+    try await a.refresh()
+    let path = "/folder/catalogue/" + (try #require(bench.catalogues.first))
+    let before = try #require(bench.disk.bytes(path))
+    let title = String(repeating: "t", count: CatalogueView.titleBytesMax)
+    let most = CatalogueFile.bytesMax / CatalogueView.titleBytesMax
+    func say(_ view: CatalogueView?) throws {
+      let entry = CatalogueEntry(generation: view == nil ? 1 : 0, view: view)
+      try a.installation.update { file in
+        for number in 0..<most { file.say("d\(number)", entry) }
+      }
+    }
+    try say(CatalogueView(title: title, modified: nil, deltas: 1, records: 1, size: 1))
+    for manager in [a, bench.manager("a")] {
+      #expect(await manager.refreshError()?.code == .sizeLimit)
+      #expect(bench.disk.bytes(path) == before)
+      let file = try manager.installation.read()
+      #expect(!file.isPublished && file.own.revision == 1)
+      #expect(file.own.entries.count == most + 1, "it is known here all the same")
+    }
+    try say(nil)
+    #expect(try await a.refresh().hasPublished)
+    #expect(try a.installation.read().own.revision == 2)
+    let b = bench.manager("b")
+    #expect(try await b.refresh().waiting.isEmpty)
+    #expect(try b.ids() == ["n"])
+  }
+
   /// Two may have made the folder at once: the file of the one that has lost lies there, too, and a
   /// process may live for one round only.
   @Test func `one beside a file of another identity is written for the folder's own`()

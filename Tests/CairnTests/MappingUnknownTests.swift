@@ -281,4 +281,37 @@ import Testing
     #expect(try device.note("n") == Note(text: "y"))
     #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])
   }
+
+  @Test func `a record that others moved to where it can't be read does not come back`()
+    async throws
+  {
+    let bench = MappingBench()
+    let routes = ["main", "work"]
+    var device = try await bench.open("a", routes: routes)
+    try await device.insert(Note(text: "x"), "n")
+    _ = try await device.exchange()
+    let fields: [String: Value] = ["text": "y", "stars": 0, "place": 5]
+    let work = try #require(device.remotes["work"])
+    try work.table("notes").insert(fields: fields, id: "n")
+    try work.sync()
+    try device.main.table("notes")["n"].delete()
+    try device.main.sync()
+    #expect(try await device.store.sync().unreadable.map(\.route) == ["main", "work"])
+    #expect(try device.note("n") == Note(text: "x"))
+    try await device.close()
+    device = try await bench.open("a", routes: routes, version: MappingVersion("2"))
+    #expect(try await device.queue() == [])
+    _ = try await device.exchange()
+    #expect(try device.record("n") == nil)
+    #expect(try device.record("n", "work") == fields)
+    #expect(try device.note("n") == Note(text: "x"))
+    try await device.close()
+    // It is known still that it was not read, and where it is.
+    device = try await bench.open(
+      "a", [Self.lenient], routes: routes, version: MappingVersion("3"))
+    #expect(try await device.queue() == [])
+    #expect(try device.note("n") == Note(text: "y"))
+    #expect(try device.record("n") == nil)
+    #expect(try device.record("n", "work") == fields)
+  }
 }

@@ -228,6 +228,34 @@ import Testing
     #expect(try await a.content("n") == ["mine", "theirs"])
   }
 
+  @Test func `a local datastore that has lost its CURRENT is not left behind without a word`()
+    async throws
+  {
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    for id in ["m", "n"] { try await local.with(id) { try $0.add("of-" + id) } }
+    try bench.disk.remove("/l/p-n/CURRENT")
+    let before = bench.files("/l")
+    let error = failure { try local.migrate(to: a) }
+    #expect(error?.code == .corrupt && error?.file == "/l/p-n/CURRENT" && error?.id == "n")
+    #expect(Set(bench.files("/l")) == Set(before).union(["MIGRATION.LOCK"]))
+    #expect(try local.ids() == ["m"] && a.ids() == [])
+    #expect(code { _ = try local.openDatastore("n") } == .corrupt)
+    _ = try await local.repairDatastore("n")
+    #expect(try local.migrate(to: a).datastores.map(\.id) == ["m", "n"])
+    for id in ["m", "n"] { #expect(try await a.content(id) == ["of-" + id]) }
+  }
+
+  @Test func `what a crash leaves of one that was being created is in nobody's way`() async throws {
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    try await local.with("m") { try $0.add("r") }
+    for id in ["n", "o"] {
+      for part in ["", "/log", "/snap"] { try bench.disk.createDirectory("/l/p-\(id)\(part)") }
+    }
+    #expect(code { _ = try local.openDatastore("n") } == .notFound)
+    try await local.with("n") { try $0.add("r") }
+    #expect(try local.migrate(to: a).datastores.map(\.id) == ["m", "n"])
+  }
+
   // MARK: crashes
 
   /// A local root with two datastores, and an account with a copy of one of them.

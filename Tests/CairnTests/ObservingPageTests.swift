@@ -81,7 +81,7 @@ import Testing
   private func handler(_ datastore: Datastore) -> Observation {
     // The page's lines.
     let observation = datastore.observe(on: { DispatchQueue.main.async(execute: $0) }) { change in
-      screen.needsReload(change.records(in: "tasks"))
+      screen.needsReload(change.records(in: "tasks"))  // nil: it may be any of them
     }
     // The end.
     return observation

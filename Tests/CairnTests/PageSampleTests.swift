@@ -29,10 +29,11 @@ import Testing
 
   @Test func `the sample of the guide`() throws {
     let directory = place.path("accounts")
-    let folder = FolderLocation.directory(place.path("folder"))
+    let folder = place.path("folder")
     // Sample of MigrationFromDatastoreAPI.md:
     let accounts = try AccountManager(directory: directory)
-    let account = try accounts.linkedAccount ?? accounts.link(Account(user: "ana", folder: folder))
+    let account = try accounts.linkedAccount
+      ?? accounts.link(Account(user: "ana", folder: .directory(folder)))
     let datastore = try accounts.openDefaultDatastore(for: account)
     let tasks = try datastore.table("tasks")
     try tasks.setRule(.sum, field: "votes")
@@ -63,7 +64,7 @@ import Testing
     var shown: [Int] = []
     // Sample of Attachments.md:
     let photo = try photos.insert(["title": "The shed"], id: "shed")
-    try photo.attach("thumbnail", small)  // durable when it returns; the record has 64 bytes of it
+    try photo.attach("thumbnail", small)  // the content is durable at once, the field with `sync()`
     try photo.set("picture", try datastore.attach(jpeg))
     try datastore.sync()
     try await datastore.exchange()  // contents first, then the delta that names them

@@ -227,6 +227,74 @@ import Testing
     try repaired.close()
   }
 
+  // MARK: records of others
+
+  /// A device that has changed records of another one and published nothing of that: all of it is
+  /// in its snapshot, and in a segment that is kept.
+  private func makeChanged() async throws -> (a: Datastore, b: Datastore) {
+    let a = try bench.linked("a").openOrCreateDatastore("notes")
+    try bench.fill(a, 60, compacts: false)
+    try await a.exchange()
+    let b = try bench.linked("b").openOrCreateDatastore("notes")
+    try await b.pull()
+    let odd = try b.table("odd")
+    try odd.record("r3")?.set("n", 500)
+    try b.sync()
+    try odd.record("r6")?.set("extra", 1)
+    try b.sync()
+    try b.compact()
+    return (a, b)
+  }
+
+  @Test(arguments: [false, true])
+  func `own changes of others' records are named where the snapshot has lost them`(
+    isMissing: Bool
+  ) async throws {
+    let (a, b) = try await makeChanged()
+    let manager = b.manager
+    if isMissing {
+      try b.close()
+      let snapshots = bench.directory(manager.root) + "/snap"
+      try bench.bench.remove(try #require(bench.files(snapshots, ".snap").first))
+    } else {
+      try lose(b)
+    }
+    let report = try await manager.repairDatastore("notes")
+    #expect(isLost("odd", report) == !isMissing && report.reinserted == 0)
+    let told = report.losses.map(\.message).filter { $0.hasPrefix("odd/r") }
+    let words = "what was written here is lost where it was not published; what the others have "
+    #expect(
+      told == ["odd/r3.n: \(words)stays: \(FieldValue.int(3))", "odd/r6.extra: \(words)stays"])
+    let repaired = try manager.openDatastore("notes")
+    #expect(try content(repaired) == content(a))
+    try repaired.close()
+  }
+
+  @Test func `a change comes back from the snapshot where the log has lost it`() async throws {
+    let (a, b) = try await makeChanged()
+    let (before, manager) = (try content(b), b.manager)
+    #expect(before["odd/r3"]?["n"] == 500 && before["odd/r6"]?["extra"] == 1)
+    let device = b.device
+    try b.close()
+    let inspector = try DatastoreInspector(root: manager.root, id: "notes")
+    let deltas = try inspector.deltas().filter { $0.device == device && $0.tables == ["odd"] }
+    inspector.close()
+    try #require(deltas.count == 2)
+    let delta = deltas[0]
+    let path = bench.directory(manager.root) + "/log/" + FileName.segment(delta.segment)
+    try bench.spoil(path, at: delta.offset + FrameFormat.headerSize, count: 4)
+    let report = try await manager.repairDatastore("notes")
+    #expect(Set(report.losses.map(\.file)) == [path])
+    let words = "was folded into the snapshot, and only own deltas that were not published yet may "
+    #expect(report.losses.first?.message.contains(words + "be lost") == true)
+    #expect(report.reinserted == 2)
+    let repaired = try manager.openDatastore("notes")
+    #expect(try content(repaired) == before)
+    try await bench.bench.meet(repaired, a)
+    #expect(try content(a) == before)
+    try repaired.close()
+  }
+
   /// What it lacks may be a delete.
   @Test func `a kept segment that is damaged gives nothing back`() async throws {
     let a = try await makeKept(hasExchanged: true)

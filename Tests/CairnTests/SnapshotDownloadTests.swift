@@ -78,6 +78,21 @@ import Testing
     try a.close()
   }
 
+  @Test func `what has come of a snapshot goes once all of it has come in deltas`() async throws {
+    // A compaction of its own would have such a file, too.
+    bench.options.compactsAutomatically = false
+    let (a, b) = try await begun()
+    // The rest of it never comes.
+    for _ in 0..<4 { _ = await b.exchangeError() }
+    try b.sync()
+    #expect(try b.ids().count == 61)
+    hook.set(nil)
+    #expect(try await !b.exchange().fetchedSnapshot)
+    #expect(try parts() == [])
+    try a.close()
+    try b.close()
+  }
+
   @Test(arguments: [CairnError.Code.deleted, .shutdown, .closed])
   func `a datastore that ends meanwhile says nothing of the folder`(
     _ ending: CairnError.Code

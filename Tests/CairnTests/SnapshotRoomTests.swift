@@ -4,7 +4,7 @@ import Testing
 
 @testable import Cairn
 
-/// A snapshot that was fetched, and no room for what is to become of it.
+/// A snapshot, and no room for it here, or for what is to become of it.
 @Suite struct SnapshotRoomTests {
   private let bench = IdentityBench(seed: 31)
 
@@ -15,11 +15,17 @@ import Testing
     }
   }
 
-  private func segments(_ device: Datastore) -> Set<String> {
-    Set(bench.folder.paths().filter { $0.hasSuffix(".seg") && $0.contains(device.device) })
+  private static func isPart(_ path: String) -> Bool {
+    path.contains("/snap/") && path.hasSuffix(".tmp")
   }
 
-  @Test func `a device without room for a join is not kept from the deltas`() async throws {
+  /// Files of a device in which a snapshot is on its way.
+  private func parts(_ device: String) -> [String] {
+    bench.disk(device).paths().filter(SnapshotRoomTests.isPart)
+  }
+
+  /// Two devices; to the second one a snapshot is much less than the 24 deltas that it lacks.
+  private func behind() async throws -> (a: Datastore, b: Datastore) {
     let (a, b) = (try bench.open("a"), try bench.open("b"))
     let random = SeededRandom(1)
     try a.table("t").insert(["bytes": .bytes([0])], id: "big")
@@ -32,6 +38,15 @@ import Testing
     }
     try a.compact()
     #expect(try await a.exchange().publishedSnapshot)
+    return (a, b)
+  }
+
+  private func segments(_ device: Datastore) -> Set<String> {
+    Set(bench.folder.paths().filter { $0.hasSuffix(".seg") && $0.contains(device.device) })
+  }
+
+  @Test func `a device without room for a join is not kept from the deltas`() async throws {
+    let (a, b) = try await behind()
     #expect(try await b.exchange().fetchedSnapshot)
     fill("b")
     #expect(failure { try b.sync() }?.code == .diskSpace)
@@ -43,6 +58,96 @@ import Testing
     #expect(try b.sync().incorporated == 24)
     #expect(try content(a) == content(b))
     #expect(try await b.exchange().problems.isEmpty, "nobody needs it any more")
+    try a.close()
+    try b.close()
+  }
+
+  @Test func `a device without room for a snapshot fetches the deltas and keeps nothing of it`()
+    async throws
+  {
+    let (a, b) = try await behind()
+    bench.disk("b").intercept { operation in
+      operation.verb == "write" && SnapshotRoomTests.isPart(operation.path) ? .noSpace : nil
+    }
+    let report = try await b.exchange()
+    #expect(!report.fetchedSnapshot && report.fetchedDeltas == 24)
+    #expect(report.problems.count == 1)
+    #expect(report.problems.first?.name.hasSuffix(".snap") == true)
+    #expect(parts("b") == [])
+    #expect(try b.sync().incorporated == 24)
+    #expect(try content(a) == content(b))
+    #expect(try await b.exchange().problems.isEmpty, "nobody needs it any more")
+    try a.close()
+    try b.close()
+  }
+
+  @Test func `a snapshot that can't be read where it was written leaves the round to the deltas`()
+    async throws
+  {
+    let (a, b) = try await behind()
+    try b.add("mine")
+    let disk = bench.disk("b")
+    disk.intercept { operation in
+      if operation.verb == "write", SnapshotRoomTests.isPart(operation.path) {
+        // It is small: what follows is the look at all of it.
+        disk.failAt(read: disk.reads + 1, reason: .io(errno: 5))
+      }
+      return nil
+    }
+    let report = try await b.exchange()
+    disk.intercept(nil)
+    #expect(disk.strikes.map { SnapshotRoomTests.isPart($0.path) } == [true])
+    #expect(!report.fetchedSnapshot && report.fetchedDeltas == 24 && report.publishedDeltas == 1)
+    #expect(report.problems.count == 1)
+    #expect(report.problems.first?.name.hasSuffix(".snap") == true)
+    #expect(parts("b") == [])
+    #expect(try b.sync().incorporated == 24)
+    try await a.pull()
+    #expect(try content(a) == content(b))
+    try a.close()
+    try b.close()
+  }
+
+  @Test func `a snapshot larger than the disk takes no room from anybody and is asked for seldom`()
+    async throws
+  {
+    bench.options.tuning.smallFileBytes = 0
+    let a = try bench.open("a")
+    for number in 0..<8 {
+      let bytes = Value.bytes(sample(UInt64(number), 80_000))
+      try a.table("t").insert(["bytes": bytes], id: RecordID("r\(number)"))
+      try a.sync()
+    }
+    try await a.exchange()
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    for path in segments(a) { try bench.folder.remove(path) }
+    let b = try bench.open("b")
+    let disk = bench.disk("b")
+    // A piece of it fits, and little more.
+    disk.capacity = disk.usedBytes + BlobStore.chunkBytes + 20_000
+    var (full, told, asked): ([Int], [Int], [Int]) = ([], [], [])
+    for round in 1...15 {
+      bench.folder.logReads()
+      do throws(CairnError) {
+        let problems = try await b.exchange().problems
+        if problems.contains(where: { $0.name.hasSuffix(".snap") }) { told.append(round) }
+      } catch { if error.code == .diskSpace { full.append(round) } }
+      let isAsked = bench.folder.readLog.contains {
+        $0.verb == "read" && $0.path.hasSuffix(".snap")
+      }
+      if isAsked { asked.append(round) }
+      #expect(parts("b") == [], "round \(round)")
+    }
+    // There is nothing but the snapshot, so that it is what these rounds end with.
+    #expect(full == [1, 3, 7, 15] && asked == full)
+    #expect(told == [2, 4, 5, 6] + Array(8...14))
+    // More than the piece would have left.
+    try b.table("t").insert(["bytes": .bytes(sample(9, 90_000))], id: "mine")
+    try b.sync()
+    #expect(try b.ids() == ["mine"])
+    disk.capacity = nil
+    #expect(try await b.exchange().publishedDeltas == 1)
     try a.close()
     try b.close()
   }

@@ -1,4 +1,5 @@
 import Cairn
+import CairnDisk
 import TestSupport
 import Testing
 
@@ -50,5 +51,23 @@ struct VerifyMissingTests {
     #expect(problems.allSatisfy { $0.isDamage })
     let report = try await bench.manager("A").repairDatastore(bench.id)
     #expect(report.losses.map(\.file) == [last] && report.records == 4)
+  }
+
+  /// As a kill between the creation of a file and its first write leaves it.
+  @Test(arguments: [0, 30, 65536])
+  func `a segment that has no header yet is a warning of doctor, too`(length: Int) async throws {
+    let bench = try FolderWorkbench()
+    let datastore = try bench.open("A")
+    try datastore.add("x")
+    try datastore.compact()
+    try datastore.close()
+    let path = bench.root("A") + "/p-\(bench.id)/log/0000000000000002.seg"
+    let file = try PosixDisk().open(path, .create)
+    try file.write([UInt8](repeating: 0, count: length).span, at: 0)
+    file.close()
+    let found = await Doctor(root: bench.root("A")).examine().findings.filter { $0.file == path }
+    #expect(found.map(\.severity) == [.warning])
+    #expect(try await bench.manager("A").repairDatastore(bench.id).wasNeeded == false)
+    try bench.open("A").close()
   }
 }

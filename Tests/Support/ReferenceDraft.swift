@@ -73,15 +73,16 @@ package struct ReferenceDraft: Sendable {
     return edit.isEmpty ? nil : edit
   }
 
-  /// A move that leaves the same items in the same order as if it had not been is none. Of moves
-  /// that undo each other the one that was begun first is asked first.
+  /// A move that leaves the same items in the same order as if it had not been is none. They are
+  /// asked in the order of the old places, along the list and back until each that is left counts.
   private mutating func dropNullMoves() {
+    var old = list.order.compactMap(list.shown(at:))
     var again = true
     while again {
       again = false
-      let places = elements.filter { $0.isNew && isOld($0.item) }
-      for moved in places.sorted(by: { $0.node < $1.node }) {
-        guard let item = moved.item else { continue }
+      for item in old {
+        guard let moved = elements.first(where: { $0.isNew && $0.item == item })
+        else { continue }
         var without = self
         without.elements.removeAll { $0.node == moved.node }
         guard let home = without.elements.firstIndex(where: { list.shown(at: $0.node) == item })
@@ -92,6 +93,7 @@ package struct ReferenceDraft: Sendable {
           again = true
         }
       }
+      old.reverse()
     }
   }
 

@@ -36,6 +36,38 @@ import Testing
     #expect(try scratch.cairn("doctor", root: b).status == 0)
   }
 
+  /// Also one that is shorter than it was: nothing here says how long that is.
+  @Test(arguments: [false, true])
+  func `a damaged content that no record refers to is fetched`(isShort: Bool) throws {
+    try scratch.succeed("set", "t", "r", "--remove", "photo", root: b)
+    let name = try #require(try scratch.files(below: "b").first { $0.hasSuffix(".blob") })
+    let whole = try scratch.bytes("b/" + name)
+    let damaged: [UInt8] = isShort ? Array(whole.dropLast()) : whole.reversed()
+    _ = try scratch.write("b/" + name, damaged)
+    #expect(try scratch.cairn("verify", root: b).status == 3)
+    #expect(try scratch.succeed("blob", "fetch", root: b) == "fetched 1 attachment\n")
+    #expect(try scratch.bytes("b/" + name) == whole)
+    #expect(try scratch.cairn("verify", root: b).status == 0)
+    #expect(try scratch.succeed("blob", "fetch", root: b) == "fetched 0 attachments\n")
+  }
+
+  @Test func `one that nobody else has is put aside, and that is told`() throws {
+    let file = try scratch.write("loose.txt", "loose")
+    let id = try scratch.succeed("blob", "put", file, root: b)
+      .trimmingCharacters(in: .newlines)
+    let hash = String(id.prefix(64))
+    let name = try #require(try scratch.files(below: "b").first { $0.contains(hash) })
+    _ = try scratch.write("b/" + name, "moose")
+    #expect(try scratch.cairn("verify", root: b).status == 3)
+    let fetched = try json(scratch.succeed("blob", "fetch", "--json", root: b))
+    #expect(fetched["putAside"] as? [String] == [id])
+    #expect(fetched["fetched"] as? [String] == [] && fetched["problems"] as? [String] == [])
+    #expect(!scratch.exists("b/" + name))
+    let kept = try scratch.files(below: "b").filter { $0.hasSuffix(".bad") }
+    #expect(try kept.map { try scratch.text("b/" + $0) } == ["moose"])
+    #expect(try scratch.cairn("verify", root: b).status == 0)
+  }
+
   @Test func `a dash is standard output`() throws {
     let text = try scratch.text("in.txt")
     for output in ["-o", "--output"] {

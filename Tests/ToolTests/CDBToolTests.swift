@@ -161,4 +161,24 @@ import Testing
       #expect(!scratch.exists("root"))
     }
   }
+
+  /// As `cdb -c -0` leaves it of a record that it has replaced.
+  @Test func `zeros without a key, to which no table points, are no record`() throws {
+    let file = scratch.path("f.cdb")
+    let text = try scratch.write("text", "+0,3:->\0\0\0\n+1,2:a->{}\n\n")
+    _ = try succeed("make", file, text)
+    let refused = try scratch.cairn("cdb", "import", "t", file)
+    #expect(refused.status == 1 && refused.errors.contains("key \"\""), "\(refused)")
+    // The slot of the empty key, whose hash is 5381.
+    let bytes = try scratch.bytes("f.cdb")
+    let slot: [UInt8] = [5, 21, 0, 0, 0, 8, 0, 0]
+    let start = try #require(bytes.indices.first { bytes[$0...].starts(with: slot) })
+    var changed = bytes
+    changed.replaceSubrange(start..<(start + 8), with: [UInt8](repeating: 0, count: 8))
+    _ = try scratch.write("f.cdb", changed)
+    let report = try json(try succeed("stats", file, "--json"))
+    #expect(report["records"] as? Int == 1 && report["keyBytes"] as? Int == 1)
+    try scratch.succeed("cdb", "import", "t", file)
+    #expect(try scratch.succeed("export", "t") == "{\"$id\":\"a\"}\n")
+  }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -41,5 +42,126 @@ import Testing
     #expect(file.hasSuffix(name))
     #expect(damage.first?["offset"] is Int)
     #expect(try scratch.bytes("root/" + name) == bytes)
+  }
+
+  // MARK: closed segments
+
+  /// A linked root of which nothing is in the folder yet: closed segments wait for that.
+  private func waiting() throws -> String {
+    let root = scratch.path("waiting")
+    try scratch.succeed(
+      "set", "t", "r1", "n=1", "--insert", "--folder", scratch.path("folder"), root: root)
+    return root
+  }
+
+  private func cut(_ name: String, to length: Int) throws {
+    _ = try scratch.write(name, Array(try scratch.bytes(name).prefix(length)))
+  }
+
+  /// One place is damaged, and the command that says so mends it.
+  private func expectMended(_ name: String, _ root: String) throws {
+    let outcome = try scratch.cairn("verify", "--json", root: root)
+    #expect(outcome.status == 3, "\(outcome)")
+    let report = try json(outcome.output)
+    let damage = try #require(report["damage"] as? [[String: Any]])
+    try #require(damage.count == 1)
+    #expect((damage[0]["file"] as? String)?.hasSuffix(name) == true)
+    #expect(report["notes"] as? [String] == [])
+    let command = "cairn repair default --root \(root)"
+    #expect(report["mend"] as? [String] == ["to mend the datastore: " + command])
+    let health = try scratch.cairn("doctor", root: root)
+    #expect(health.status == 1 && health.output.contains("  -> \(command)\n"), "\(health)")
+    let mended = try scratch.succeed("repair", "default", root: root)
+    #expect(!mended.contains("nothing to repair"), "\(mended)")
+    #expect(try scratch.cairn("verify", root: root).status == 0)
+  }
+
+  @Test(arguments: [0, 63])
+  func `a closed segment that has lost everything is damage`(length: Int) throws {
+    let root = try waiting()
+    try scratch.succeed("compact", root: root)
+    try scratch.succeed("set", "t", "r1", "n=2", root: root)
+    try scratch.succeed("compact", root: root)
+    try scratch.succeed("set", "t", "r2", "n=3", "--insert", root: root)
+    let names = try scratch.files(below: "waiting").filter { $0.hasSuffix(".seg") }
+    try #require(names.count == 3)
+    try cut("waiting/" + names[0], to: length)
+    try expectMended(names[0], root)
+    #expect(try scratch.succeed("get", "t", "r1", root: root) == "n=2\n")
+    #expect(try scratch.succeed("get", "t", "r2", root: root) == "n=3\n")
+  }
+
+  /// It was closed, and durable, before the snapshot could have it. 64 bytes are its header, and
+  /// 150 are that, one frame and the beginning of another.
+  @Test(arguments: [0, 63, 64, 150])
+  func `so is the newest one if it is in the snapshot`(length: Int) throws {
+    let root = try waiting()
+    try scratch.succeed("set", "t", "r2", "n=2", "--insert", root: root)
+    try scratch.succeed("compact", root: root)
+    let names = try scratch.files(below: "waiting").filter { $0.hasSuffix(".seg") }
+    try #require(names.count == 1)
+    try cut("waiting/" + names[0], to: length)
+    try expectMended(names[0], root)
+    try scratch.succeed("sync", root: root)
+    let other = scratch.path("other")
+    try scratch.succeed("sync", "--folder", scratch.path("folder"), root: other)
+    #expect(try scratch.succeed("get", "t", "r1", root: other) == "n=1\n")
+    #expect(try scratch.succeed("get", "t", "r2", root: other) == "n=2\n")
+  }
+
+  // MARK: CURRENT
+
+  @Test func `a datastore that has lost its CURRENT is damaged, and not unknown`() throws {
+    let name = try #require(
+      try scratch.files(below: "root").first { $0.hasSuffix("/CURRENT") })
+    try FileManager.default.removeItem(atPath: scratch.path("root/" + name))
+    let verified = try scratch.cairn("verify")
+    #expect(verified.status == 3, "\(verified)")
+    #expect(verified.output.contains("\(name) is missing although there is a log or a snapshot"))
+    #expect(
+      verified.output.hasSuffix(
+        "to mend the datastore: cairn repair default --root \(scratch.root)\n"))
+    let opened = try scratch.cairn("get", "t", "1")
+    #expect(opened.status == 1 && opened.errors.contains("default has to be repaired first"))
+    try scratch.succeed("repair", "default")
+    #expect(try scratch.cairn("verify").status == 0)
+    #expect(try scratch.succeed("tables") == "t  500 records\n")
+  }
+
+  @Test func `the empty directory of one that was never finished is none`() throws {
+    for part in ["log", "snap"] {
+      try FileManager.default.createDirectory(
+        atPath: scratch.path("root/p-other/" + part), withIntermediateDirectories: true)
+    }
+    #expect(try scratch.cairn("verify", "--datastore", "other").status == 4)
+    #expect(try scratch.cairn("get", "t", "1", "--datastore", "other").status == 4)
+    try scratch.succeed("set", "t", "1", "n=1", "--insert", "--datastore", "other")
+    #expect(try scratch.succeed("get", "t", "1", "--datastore", "other") == "n=1\n")
+  }
+
+  // MARK: what is followed
+
+  @Test func `damage of what is followed is mended by following it anew`() throws {
+    let (member, copy, folder) = (
+      scratch.path("member"), scratch.path("copy"), scratch.path("folder")
+    )
+    try scratch.succeed("set", "t", "r", "n=1", "--insert", "--folder", folder, root: member)
+    try scratch.succeed("sync", root: member)
+    try scratch.succeed("follow", folder, root: copy)
+    let name = try #require(
+      try scratch.files(below: "copy").first { $0.hasSuffix("/CURRENT") })
+    var bytes = try scratch.bytes("copy/" + name)
+    bytes[40] ^= 0x04
+    _ = try scratch.write("copy/" + name, bytes)
+    let verified = try scratch.cairn("verify", root: copy)
+    let mend =
+      "to mend what is followed: cairn unfollow --root \(copy), then cairn follow \(folder) "
+      + "--root \(copy)\n"
+    #expect(verified.status == 3 && verified.output.hasSuffix(mend), "\(verified)")
+    #expect(!verified.output.contains("cairn repair"))
+    try scratch.succeed("unfollow", root: copy)
+    try scratch.succeed("follow", folder, root: copy)
+    #expect(try scratch.cairn("verify", root: copy).status == 0)
+    #expect(try scratch.succeed("get", "t", "r", root: copy) == "n=1\n")
   }
 }

@@ -166,28 +166,30 @@ extension BlobCommand {
     static let configuration = CommandConfiguration(
       commandName: "fetch", abstract: "Fetches the contents that are not on this device.",
       discussion: """
-        Those that are here are read to the last byte; one that is damaged goes into quarantine \
-        and is fetched anew. The exit status is 1 if one of them can't be had.
+        Those that are here are read to the last byte, also if no record refers to them; one that \
+        is damaged goes into quarantine and is fetched anew. The exit status is 1 if one of them \
+        can't be had, unless no record refers to it and the folder does not have it.
         """)
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var report: ReportOptions
 
+    private struct Result {
+      var fetched: [String] = []
+      /// Damaged ones that no record refers to, and that can't be had.
+      var putAside: [String] = []
+      var problems: [String] = []
+    }
+
     func run() async throws {
       let datastore = try store.open(.writing)
-      var fetched: [String] = []
-      var problems: [String] = []
+      var result = Result()
       do {
-        for id in Set(try datastore.attachments().map(\.id)).sorted(by: {
-          $0.description < $1.description
-        }) {
-          let attachment = datastore.attachment(id)
-          do throws(CairnError) {
-            if try isWhole(attachment) { continue }
-            try await attachment.fetch()
-            fetched.append(id.description)
-          } catch { problems.append(error.message) }
-        }
+        let found = try datastore.putAsideDamaged()
+        let used = Set(try datastore.attachments().map(\.id))
+        await fetch(used, found, datastore, &result)
+        let hashes = Set(used.map(\.sha256))
+        await mend(found.filter { !hashes.contains($0.id.sha256) }, datastore, &result)
       } catch {
         // The first error says more than what closing might add.
         do { try datastore.close() } catch {}
@@ -196,22 +198,52 @@ extension BlobCommand {
       try datastore.close()
       try report.print(
         [
-          "fetched": .array(fetched.map(JSON.string)),
-          "problems": .array(problems.map(JSON.string)),
+          "fetched": .array(result.fetched.map(JSON.string)),
+          "putAside": .array(result.putAside.map(JSON.string)),
+          "problems": .array(result.problems.map(JSON.string)),
         ],
-        text: ["fetched \(counted(fetched.count, "attachment"))"]
-          + problems.map { "problem: " + $0 })
-      if !problems.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
+        text: ["fetched \(counted(result.fetched.count, "attachment"))"]
+          + result.putAside.map { "put aside: \($0), which was damaged; no record refers to it" }
+          + result.problems.map { "problem: " + $0 })
+      if !result.problems.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
     }
 
-    /// Whether the content is here, and what it should be.
-    private func isWhole(_ attachment: Attachment) throws(CairnError) -> Bool {
-      guard try attachment.state == .here else { return false }
-      do { try attachment.read { _ in } } catch {
-        guard error.code == .corrupt || error.code == .notFound else { throw error }
-        return false
+    /// Those that records refer to.
+    private func fetch(
+      _ used: Set<AttachmentID>, _ found: [(id: AttachmentID, failure: CairnError?)],
+      _ datastore: Datastore, _ result: inout Result
+    ) async {
+      for id in used.sorted(by: { $0.description < $1.description }) {
+        let attachment = datastore.attachment(id)
+        do throws(CairnError) {
+          let unread = found.first { $0.id == id && $0.failure != nil }
+          if let failure = unread?.failure { throw failure }
+          if try attachment.state == .here { continue }
+          try await attachment.fetch()
+          result.fetched.append(id.description)
+        } catch { result.problems.append(error.message) }
       }
-      return true
+    }
+
+    /// Damaged ones that no record refers to: the trash may, or a record that is still to be set.
+    private func mend(
+      _ found: [(id: AttachmentID, failure: CairnError?)], _ datastore: Datastore,
+      _ result: inout Result
+    ) async {
+      var seen: Set<String> = []
+      for (id, failure) in found where seen.insert(id.sha256).inserted {
+        if let failure {
+          result.problems.append(failure.message)
+          continue
+        }
+        do throws(CairnError) {
+          if let whole = try await datastore.fetchAgain(id) {
+            result.fetched.append(whole.description)
+            continue
+          }
+        } catch { result.problems.append(error.message) }
+        result.putAside.append(id.description)
+      }
     }
   }
 

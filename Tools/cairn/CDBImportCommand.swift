@@ -63,11 +63,16 @@ struct CDBImportCommand: ParsableCommand {
 
   /// The first value of each key, and how many others there are.
   private func pairs() throws -> ([KeyedRows.Pair], skipped: Int) {
-    let records = try CDBFile(file).records()
+    let cdb = try CDBFile(file)
+    let records = try cdb.records()
     var pairs: [KeyedRows.Pair] = []
     var seen: Set<[UInt8]> = []
     var skipped = 0
     while let record = try records.next() {
+      // What tinycdb leaves of a record that was replaced: no search finds it.
+      if record.key.isEmpty, record.value.allSatisfy({ $0 == 0 }), try !cdb.contains([]) {
+        continue
+      }
       if seen.insert(record.key).inserted {
         pairs.append(KeyedRows.Pair(key: record.key, value: record.value))
       } else {

@@ -59,14 +59,28 @@ struct VerifyCommand: ParsableCommand {
   private func mend(_ file: String) -> String {
     let root = ["--root", store.rootPath]
     let which = ["--datastore", store.datastore] + root
+    // Neither a repair nor the trash is for what is followed: all of it is in the folder.
+    let isFollowed = FollowedRoot.isOne(store.rootPath)
     return switch file.split(separator: "/").dropLast().last.map(String.init) ?? "" {
-    case "trash":
+    case "trash" where !isFollowed:
       "to mend the trash: \(ShellLine.of(["cairn", "trash", "empty"] + which)), which removes what "
         + "is left of it, too"
     case "blobs":
       "to mend contents of attachments: " + ShellLine.of(["cairn", "blob", "fetch"] + which)
+    case _ where isFollowed: "to mend what is followed: " + followAgain(root)
     default: "to mend the datastore: " + ShellLine.of(["cairn", "repair", store.datastore] + root)
     }
+  }
+
+  private func followAgain(_ root: [String]) -> String {
+    var settings: Settings?
+    // Without them the user has to know the folder.
+    do { settings = try Settings(root: store.rootPath) } catch {}
+    var words = ["cairn", "follow", settings?.folder ?? "FOLDER"]
+    if let file = settings?.credentials { words += ["--credentials", file] }
+    if let file = settings?.certificates { words += ["--certificates", file] }
+    if store.datastore != "default" { words += ["--datastore", store.datastore] }
+    return ShellLine.of(["cairn", "unfollow"] + root) + ", then " + ShellLine.of(words + root)
   }
 
   private func finish(_ damage: [Damage], counts: JSON, text: [String]) throws {

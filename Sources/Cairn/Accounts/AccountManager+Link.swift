@@ -59,6 +59,8 @@ extension AccountManager {
       if let credentials {
         // Nothing is kept for what the list has no room for.
         _ = try encoded(file)
+        // So that whoever finds them without their account after a crash can tell.
+        if ownSecrets != nil { try beginList() }
         try credentialStore.setCredentials(credentials, for: FileName.hex(entry.id))
         if isNew { kept = entry.id }
       }

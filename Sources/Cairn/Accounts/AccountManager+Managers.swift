@@ -16,24 +16,42 @@ extension AccountManager {
         .illegalArgument, "the account of \(account.userId) was linked by another AccountManager",
         id: account.id)
     }
-    let id = account.number
     try refresh()
-    let manager = try state.withLock { state throws(CairnError) in
-      if let known = state.managers[id], !known.isShutDown { return known }
+    while true {
+      let known = state.withLock { $0.managers[account.number] }
+      if let known, !known.isShutDown {
+        startWatching()
+        return known
+      }
+      try makeManager(for: account, insteadOf: known)
+    }
+  }
+
+  /// What opens the folder is the app's, and may ask for accounts and managers: it is called with
+  /// nothing locked. So two may be made at once: the first one counts, and the other one, which has
+  /// touched no file, goes.
+  private func makeManager(
+    for account: LinkedAccount, insteadOf old: DatastoreManager?
+  ) throws(CairnError) {
+    let id = account.number
+    guard let entry = state.withLock({ $0.file.entry(id) }) else {
+      throw AccountManager.unlinkedError(account)
+    }
+    let new = DatastoreManager(
+      root: root(id), account: entry.account,
+      folder: try entry.account.folder.opener(
+        options.folderKinds, machine: machine, credentials: credentialSource(id)),
+      options: options, machine: machine)
+    // What is not used, and what it holds of the app's, goes at the end, not under the lock.
+    defer { withExtendedLifetime((new, old, entry)) {} }
+    try state.withLock { state throws(CairnError) in
+      guard state.managers[id] === old else { return }
       guard let entry = state.file.entry(id) else {
         throw AccountManager.unlinkedError(account)
       }
-      let manager = DatastoreManager(
-        root: root(id), account: entry.account,
-        folder: try entry.account.folder.opener(
-          options.folderKinds, machine: machine, credentials: credentialSource(id)),
-        options: options, machine: machine)
-      manager.setOrganization(entry.info?.orgName)
-      state.managers[id] = manager
-      return manager
+      new.setOrganization(entry.info?.orgName)
+      state.managers[id] = new
     }
-    startWatching()
-    return manager
   }
 
   /// Those that the account was linked with.

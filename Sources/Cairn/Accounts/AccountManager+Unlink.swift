@@ -174,12 +174,12 @@ extension AccountManager {
   }
 
   private func leftovers(_ file: AccountsFile) throws(CairnError) -> [String] {
+    let hasList = try hasList()
     do throws(DiskError) {
       guard try machine.disk.info(directory) != nil else { return [] }
       var paths = try machine.disk.list(directory).map(\.name).filter(FileName.isTemporary)
         .map { directory + "/" + $0 }
-      guard let files = credentialStore as? FileCredentialStore,
-        try machine.disk.info(files.directory) != nil
+      guard let files = ownSecrets, hasList, try machine.disk.info(files.directory) != nil
       else { return paths }
       let known = Set(file.entries.map(\.id) + file.leaving)
       for entry in try machine.disk.list(files.directory) {

@@ -14,6 +14,8 @@ public final class AccountManager: Sendable {
   public let options: Options
   let machine: Machine
   let credentialStore: any CredentialStore
+  /// The same, unless the app gave it: another manager may keep credentials there, too.
+  let ownSecrets: FileCredentialStore?
   /// What was last read of the list. Held over reading and writing it, never over a callback.
   private let turn = Lock(Known())
   /// Held while managers are told their organisation.
@@ -69,9 +71,10 @@ public final class AccountManager: Sendable {
     self.directory = directory
     self.options = options
     self.machine = machine
-    self.credentialStore =
-      credentialStore
-      ?? FileCredentialStore(directory: directory + "/" + FileName.secrets, machine: machine)
+    let files = FileCredentialStore(
+      directory: directory + "/" + FileName.secrets, machine: machine)
+    ownSecrets = credentialStore == nil ? files : nil
+    self.credentialStore = credentialStore ?? files
     let file = try turn.withLock { known throws(CairnError) in try read(&known) }
     state.withLock { $0.file = file }
     // Whatever can't be removed now is left for the next start.
@@ -197,6 +200,17 @@ public final class AccountManager: Sendable {
         file: path)
     }
     return bytes
+  }
+
+  /// Whether there is a list. Where there is none it may have been lost, and nothing says whose
+  /// secrets there are.
+  func hasList() throws(CairnError) -> Bool {
+    do { return try machine.disk.info(path) != nil } catch { throw CairnError(error) }
+  }
+
+  /// Makes an empty list where there is none; for a `body` of `edit`.
+  func beginList() throws(CairnError) {
+    if try !hasList() { try write(AccountsFile()) }
   }
 
   private func write(_ file: AccountsFile) throws(CairnError) {

@@ -182,13 +182,20 @@ struct BlobCollector {
     } catch {}
   }
 
+  /// Throws the first error when all have been tried: one that can't be removed keeps no others
+  /// here.
   func remove(
     _ files: [BlobStore.File], _ result: inout AttachmentCollection
   ) throws(CairnError) {
-    for file in files where try home.remove(file) {
-      result.removedHere += 1
-      result.bytesHere += file.info.size
+    var failure: CairnError?
+    for file in files {
+      do throws(CairnError) {
+        guard try home.remove(file) else { continue }
+        result.removedHere += 1
+        result.bytesHere += file.info.size
+      } catch { failure = failure ?? error }
     }
+    if let failure { throw failure }
   }
 
   /// For a datastore that has no folder.

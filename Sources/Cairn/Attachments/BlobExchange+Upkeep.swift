@@ -76,7 +76,7 @@ extension BlobExchange {
     if isCollecting { collection = try await collect(request, witnesses, &report) }
     let left = try await self.listing(&report)
     try await self.audit(left, &audit, &report)
-    try await giveBack(left, isScanned: isScanned, isUrgent: audit != nil, &report)
+    try await giveBack(left, isScanned: isScanned, &audit, &report)
     try await fetchWanted(left, here: try whatIsHere(&report), &report)
     return collection
   }
@@ -161,11 +161,13 @@ extension BlobExchange {
   /// Writes contents again that records refer to, that are here, and that the folder lacks: those
   /// attached here and not published yet under this device's name at once, others when they were
   /// missing for a while: a folder that is on its way lacks everything, and whoever has attached
-  /// them may be faster.
+  /// them may be faster. What the folder refuses of one of them is a problem, and keeps nobody from
+  /// the others.
   private func giveBack(
-    _ listing: [ContentHash: [Copy]], isScanned: Bool, isUrgent: Bool,
+    _ listing: [ContentHash: [Copy]], isScanned: Bool, _ audit: inout FolderRepair?,
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
+    let isUrgent = audit != nil
     let known = memory.withLock { $0.known }
     let files = Dictionary(
       try home.list().map { ($0.reference, $0) }, uniquingKeysWith: { first, _ in first })
@@ -187,15 +189,23 @@ extension BlobExchange {
     if urgent.isEmpty { return }
     // It may have gone because nothing refers to it any more.
     if !isScanned { try scan() }
+    var refusals = 0
     for item in urgent where memory.withLock({ $0.known[item.reference] != nil }) {
-      do throws(CairnError) { try await upload(item.reference, item.file, &report) } catch {
-        guard BlobExchange.isOfOne(error) || BlobExchange.saysFull(error) else { throw error }
-        report.problems.append(
-          ExchangeReport.Problem(
-            name: AttachmentID(item.reference).description, reason: error.message))
+      do throws(CairnError) {
+        try await upload(item.reference, item.file, &report)
+        refusals = 0
+      } catch {
+        let isFull = BlobExchange.saysFull(error)
+        if try await stopsOthers(error, &refusals, &report), !isFull { throw error }
+        let name = AttachmentID(item.reference).description
+        report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
+        // Else a thorough look would tell that all is there.
+        if !isFull, !BlobExchange.isOfOne(error) {
+          audit?.problems.append("attachment \(name) can't be written again: \(error.message)")
+        }
         memory.withLock { $0.mustLook = true }
         // There is no room for the others either.
-        if BlobExchange.saysFull(error) { return }
+        if isFull { return }
       }
     }
   }
@@ -254,10 +264,20 @@ extension BlobExchange {
     permission.mayGo = { isPublished || !$0.isOwn }
     let expired = try collector.expired(reach, permission, &result)
     memory.withLock { $0.asked = expired.asked }
-    try collector.remove(expired.here, &result)
+    // What one of them is refused for keeps nobody from the others.
+    var failure: CairnError?
+    do throws(CairnError) { try collector.remove(expired.here, &result) } catch { failure = error }
+    var refusals = 0
     for hash in expired.elsewhere {
-      try await remove(hash, elsewhere[hash] ?? [], &result, &report)
+      do throws(CairnError) {
+        try await remove(hash, elsewhere[hash] ?? [], &result, &report)
+        refusals = 0
+      } catch {
+        if try await stopsOthers(error, &refusals, &report) { throw error }
+        failure = failure ?? error
+      }
     }
+    if let failure { throw failure }
     let here = Set(expired.here.map(\.hash)).subtracting(permission.elsewhere)
     collector.forget(here.union(expired.elsewhere))
     return result

@@ -180,16 +180,31 @@ final class CatalogueExchange: Sendable {
 
   // MARK: writing
 
+  /// Longer than others read, it would be waited for by all of them, for ever.
+  private func checkSize(_ own: CatalogueFile) throws(CairnError) {
+    let count = own.encoded().count
+    guard count > CatalogueFile.bytesMax else { return }
+    throw CairnError(
+      .sizeLimit,
+      "what this device says of datastores has \(count) bytes, \(CatalogueFile.bytesMax) at most "
+        + "are read by others: what is in the folder stays as it was. Delete datastores or shorten "
+        + "their titles; where most were deleted already, begin with a new folder. If they are not "
+        + "yours, see which files in the folder's \(FileName.catalogue) belong there",
+      file: root + "/" + FileName.installation)
+  }
+
   private func publish(
     _ installation: Installation, _ identity: UInt128?, _ report: inout CatalogueReport
   ) async throws(CairnError) {
     let seen = memory.withLock { $0.own }
-    let own: CatalogueFile? = try installation.update { (file: inout InstallationFile) in
+    let own = try installation.update {
+      (file: inout InstallationFile) throws(CairnError) -> CatalogueFile? in
       if let identity, file.folder != identity {
         file.folder = identity
         if file.own.revision > 0 { file.isPublished = false }
       }
       if file.isPublished { return nil }
+      try checkSize(file.own)
       // Before it goes up, so that it is known again whatever happens on the way.
       // What could not be written is taken for never having been there, however often it was tried.
       if let seen { file.confirmedNonce = seen.nonce }

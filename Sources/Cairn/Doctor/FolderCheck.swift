@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 
 /// The shared folder: there, readable, and the one that everything was exchanged with.
 enum FolderCheck {
@@ -10,9 +11,10 @@ enum FolderCheck {
     guard let folder = root.folder else { return ([], false) }
     let file = FileName.folderIdentity
     let known = knownIdentities(root)
+    let untold = known.isEmpty ? exchanged(root) : []
     do throws(CairnError) {
       guard let bytes = try await folder.read(file, limit: FolderIdentity.bytesMax) else {
-        if known.isEmpty { return ([], true) }
+        if known.isEmpty, untold.isEmpty { return ([], true) }
         return (
           [
             finding(
@@ -27,7 +29,18 @@ enum FolderCheck {
         return ([finding(root, "\(error)")], false)
       }
       let others = known.filter { $0.identity != identity }
-      if others.isEmpty { return ([], true) }
+      if others.isEmpty {
+        let strangers = try await strange(untold, in: folder)
+        if strangers.isEmpty { return ([], true) }
+        return (
+          [
+            finding(
+              root, "it has no file of a device that \(strangers.joined(separator: ", ")) know: it "
+                + "is another one than that which they were exchanged with, or not all there yet. "
+                + "Choose the right folder, or wait for it")
+          ], strangers.count < untold.count
+        )
+      }
       return (
         [
           finding(
@@ -61,6 +74,38 @@ enum FolderCheck {
       let found = PublicationFile.readable(datastore.directory, disk: root.disk)
       guard let publication = found, publication.folder != 0 else { continue }
       result.append((datastore.id, publication.folder))
+    }
+    return result
+  }
+  /// Datastores that were exchanged with a folder of which nothing tells the identity any more.
+  private static func exchanged(_ root: ExaminedRoot) -> [ExaminedDatastore] {
+    var result: [ExaminedDatastore] = []
+    for datastore in root.datastores() where !datastore.isFollowed && !datastore.isOver {
+      do throws(LogError) {
+        if try StoredLinkage.hasExchanged(datastore.directory, disk: root.disk) {
+          result.append(datastore)
+        }
+      } catch {
+        // What can't be looked at is another check's.
+      }
+    }
+    return result
+  }
+
+  /// The ids of those of which the folder has no file of a device that they know.
+  private static func strange(
+    _ datastores: [ExaminedDatastore], in folder: any Folder
+  ) async throws(CairnError) -> [String] {
+    var result: [String] = []
+    for datastore in datastores {
+      var copy = datastore
+      _ = CurrentCheck.run(&copy)
+      let histories = Exchange.readHistories(datastore.directory, datastore.root.machine)
+      var devices = Set(histories.marks.keys)
+      if let current = copy.current { devices.insert(DeviceID(rawValue: current.device)) }
+      if devices.isEmpty { continue }
+      let isMet = try await StoredLinkage.hasFile(of: devices, in: folder, datastore.name)
+      if !isMet { result.append(datastore.id) }
     }
     return result
   }

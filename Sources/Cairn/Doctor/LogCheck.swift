@@ -37,9 +37,7 @@ enum LogCheck {
     of segment: StoreInspection.Segment, _ datastore: ExaminedDatastore
   ) -> [Finding] {
     guard let problem = segment.problem else { return [] }
-    let isLast = segment.number == datastore.segments.last?.number
-    let isTorn = isLast && isUnfinished(segment, problem)
-    guard isTorn else { return [datastore.finding(name, problem)] }
+    guard segment.isTorn else { return [datastore.finding(name, problem)] }
     // Its writer is at it.
     if datastore.holder != nil { return [] }
     return [
@@ -48,15 +46,5 @@ enum LogCheck {
           + "next opening cuts it off and keeps it in \(FileName.quarantine)", file: problem.path,
         offset: problem.offset, command: datastore.root.command("status", on: datastore.id))
     ]
-  }
-
-  /// What a crash leaves at the end of the newest segment.
-  private static func isUnfinished(
-    _ segment: StoreInspection.Segment, _ problem: LogError
-  ) -> Bool {
-    guard problem.reason == .truncated else { return false }
-    guard let scan = segment.scan else { return segment.bytes < UInt64(SegmentHeader.size) }
-    if case .torn = scan.ending { return true }
-    return false
   }
 }

@@ -16,19 +16,24 @@ extension BlobExchange {
       memory.isRebuilt = false
       return isRebuilt
     }
+    var failure: CairnError?
     do throws(CairnError) { try collect(all: isRebuilt) } catch {
       if isRebuilt { noteRebuilt() }
-      throw error
+      if ExchangeCondition.saysNothing(error) { throw error }
+      failure = error
     }
+    // What can't be removed keeps nothing from coming.
     try await fetchIfDue(owesLook: false, &report)
+    if let failure { throw failure }
   }
 
   /// Removes what nothing refers to: all of it, or, if it is time, what the grace is over for.
   private func collect(all: Bool) throws(CairnError) {
     guard all || isCollectionDue(), try !home.list().isEmpty else { return }
     let grace = all ? 0 : options.graceMilliseconds
-    _ = try BlobCollector(store: store, home: home, grace: grace).collectHere()
+    // First: what fails is tried again in a day, and not in each round.
     memory.withLock { $0.collected = home.machine.clock.now() }
+    _ = try BlobCollector(store: store, home: home, grace: grace).collectHere()
   }
 
   /// The copy has other tables now: what only the old ones needed may go.

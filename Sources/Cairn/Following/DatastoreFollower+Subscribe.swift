@@ -21,7 +21,9 @@ extension DatastoreFollower {
   ///     matter here.
   /// - Throws: `notFound` if there is no such folder, or no such datastore in it; `retryLater` if
   ///   the folder's cairn.json is only half there; errors of the folder (of a server, that it can't
-  ///   be reached or refuses), also of a file of its list of datastores, if no other one has it.
+  ///   be reached or refuses). Where no other file of the folder's list of datastores has it, also
+  ///   what is wrong with one that can't be read: `retryLater` if it is half there or damaged,
+  ///   `needsNewerVersion`.
   ///   `exists` if another datastore is followed in `root`, or if other datastores are there;
   ///   `alreadyOpen` if it is open here or in another process, or somebody subscribes there just
   ///   now; `parent` if root and folder lie inside one another;
@@ -79,8 +81,8 @@ extension DatastoreFollower {
     let file = FollowFile(
       id: id, generation: entry.generation, folder: identity, tables: tables)
     if entry.view != nil { return file }
-    // It may be in there, and of which generation it is.
-    if let error = found.withheld { throw error }
+    // It may be in there, and of which generation it is: that of a head may be over.
+    if let error = found.withheld ?? found.unread { throw error }
     // Devices of which no app has ever exchanged the list are there all the same.
     let directory = FileName.directory(datastore: id, generation: entry.generation)
     let names = try await folder.list(directory).map(\.name)

@@ -19,6 +19,8 @@ final class FollowedCatalogue: Sendable {
 
   private enum Verdict {
     case waiting(String)
+    /// Only a newer version can read it.
+    case newer(String)
     case problem(String)
     /// The folder lists it, and does not give it.
     case withheld(CairnError)
@@ -30,6 +32,8 @@ final class FollowedCatalogue: Sendable {
     /// Why one of them was not given, of which nothing is known from before either: what is not
     /// among the entries may be in it.
     var withheld: CairnError?
+    /// The same of one that was given, and is half there, damaged or a newer version's.
+    var unread: CairnError?
   }
 
   init(quarantine: Quarantine? = nil) { self.quarantine = quarantine }
@@ -52,22 +56,37 @@ final class FollowedCatalogue: Sendable {
       } else if let before {
         // What an installation said before still holds.
         files.append(before.file)
-      } else if found.withheld == nil {
-        found.withheld = refusal(of: entry)
+      } else {
+        note(entry, &found)
       }
     }
     found.entries = Catalogue.merged(files.filter { $0.folder == identity })
     return found
   }
 
-  /// What the folder says instead of giving a file.
-  private func refusal(of entry: FolderEntry) -> CairnError? {
-    memory.withLock { memory in
-      guard let known = memory.refused[entry.name], known.version == entry.version,
-        case .withheld(let error) = known.verdict
-      else { return nil }
-      return error
+  /// Why nothing is known of what a file says.
+  private func note(_ entry: FolderEntry, _ found: inout Found) {
+    let verdict = memory.withLock { memory in
+      memory.refused[entry.name].flatMap { $0.version == entry.version ? $0.verdict : nil }
     }
+    let what = "\(entry.name) of the folder's list of datastores"
+    let error: CairnError
+    switch verdict {
+    case .withheld(let refusal):
+      found.withheld = found.withheld ?? refusal
+      return
+    case .newer(let reason):
+      error = CairnError(.needsNewerVersion, "\(what): \(reason)", file: entry.name)
+    case .problem(let reason):
+      error = CairnError(
+        .retryLater,
+        "\(what) can't be read: \(reason). Its device writes it anew; if that is gone for good, "
+          + "remove the file", file: entry.name)
+    case .waiting, nil:
+      error = CairnError(
+        .retryLater, "\(what) is not whole here yet; try again when it is", file: entry.name)
+    }
+    found.unread = found.unread ?? error
   }
 
   private func read(
@@ -130,7 +149,7 @@ final class FollowedCatalogue: Sendable {
     _ verdict: Verdict, _ entry: FolderEntry, _ report: inout ExchangeReport
   ) {
     switch verdict {
-    case .waiting(let reason):
+    case .waiting(let reason), .newer(let reason):
       report.waiting.append(
         ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: reason))
     case .problem(let reason):
@@ -157,7 +176,8 @@ final class FollowedCatalogue: Sendable {
   private func judge(_ error: LogError, _ entry: FolderEntry, _ bytes: [UInt8]) -> Verdict {
     let verdict: Verdict
     switch error.reason {
-    case .truncated, .missing, .disk, .needsNewerVersion: verdict = .waiting(error.detail)
+    case .truncated, .missing, .disk: verdict = .waiting(error.detail)
+    case .needsNewerVersion: verdict = .newer(error.detail)
     case .corrupt, .foreign, .limit, .poisoned:
       quarantine?.keep(entry.name, bytes, reason: error.description)
       verdict = .problem(

@@ -156,12 +156,15 @@ extension ObjectStore {
     try save(shaped, key, table, shaped.route, &sets, changed: changed)
   }
 
-  /// Whether an object has a record that is there and could not be read.
+  /// Whether an object has a record that is there and could not be read, or that others have moved
+  /// to where it could not be read.
   private func hasUnread(_ key: RowKey, _ table: String) throws(CairnError) -> Bool {
     let record = book.place(key).record
     for route in try routes(of: key, table) {
       let place = RecordPlace(route: route, table: table, record: record)
-      if book.unread.contains(place), try self.record(route, table, record) != nil { return true }
+      guard book.unread.contains(place) else { continue }
+      if try self.record(route, table, record) != nil { return true }
+      if try otherPlace(key, but: place) != nil { return true }
     }
     return false
   }

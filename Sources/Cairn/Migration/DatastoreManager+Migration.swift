@@ -20,8 +20,9 @@ extension DatastoreManager {
   ///
   /// - Throws: `invalidOperation` if this manager is not local or the other has no account;
   ///   `alreadyOpen` if a datastore of either is open, `retryLater` if another process moves
-  ///   datastores of one of the roots or creates some there meanwhile: nothing is changed then;
-  ///   `shutdown` if either was shut down; errors of the disk.
+  ///   datastores of one of the roots or creates some there meanwhile, `corrupt` if a datastore has
+  ///   to be repaired first: nothing is changed then; `shutdown` if either was shut down; errors of
+  ///   the disk.
   @discardableResult
   public func migrate(to target: DatastoreManager) throws(CairnError) -> MigrationReport {
     guard isLocal, !target.isLocal else {
@@ -72,6 +73,10 @@ extension DatastoreManager {
   private func move(
     to target: DatastoreManager, _ held: inout MigrationLocks
   ) throws(CairnError) -> [MigrationReport.Moved] {
+    // It is no copy, and would be left behind without a word.
+    for place in try places() {
+      try LostCurrent.check(root + "/" + place.directory, id: place.id, disk: machine.disk)
+    }
     let copies = try copies().sorted { $0.id < $1.id }
     if copies.isEmpty { return [] }
     if let other = try target.unfinishedMigration()?.other {

@@ -17,7 +17,8 @@ struct MigrationStaging: Sendable {
   ) throws(CairnError) -> MigrationReport.Moved {
     let name = FileName.directory(datastore: id, generation: generation)
     let staging = root + "/" + FileName.staging(token, name)
-    try requireWhole(root + "/" + name, id: id)
+    // What is in it would go to the trash, and nobody would hear of it.
+    try LostCurrent.check(root + "/" + name, id: id, disk: machine.disk)
     do throws(DiskError) {
       try machine.disk.removeTree(staging)
       if try machine.disk.info(root + "/" + name + "/" + FileName.current) != nil {
@@ -42,30 +43,6 @@ struct MigrationStaging: Sendable {
     try copyBlobs(from: source.directory, to: staging)
     try describe(staging, summary)
     return moved
-  }
-
-  /// A copy that has lost its CURRENT is no place where nothing is: what is in it would go to the
-  /// trash, and nobody would hear of it.
-  private func requireWhole(_ place: String, id: String) throws(CairnError) {
-    let current = place + "/" + FileName.current
-    do throws(DiskError) {
-      guard try machine.disk.info(current) == nil, try hasContent(place) else { return }
-    } catch { throw CairnError(error) }
-    throw CairnError(
-      .corrupt, "\(current) is missing although there is a log or a snapshot; repair \(id) first",
-      file: current, id: id)
-  }
-
-  private func hasContent(_ place: String) throws(DiskError) -> Bool {
-    for part in [FileName.log, FileName.snapshots] {
-      guard try machine.disk.info(place + "/" + part)?.kind == .directory else { continue }
-      let names = try machine.disk.list(place + "/" + part).map(\.name)
-      let isOurs = names.contains {
-        FileName.segmentNumber($0) != nil || FileName.snapshotNumber($0) != nil
-      }
-      if isOurs { return true }
-    }
-    return false
   }
 
   /// Where what is not to become a part of a datastore may be put.

@@ -51,6 +51,8 @@ struct DatastoreRepair {
 
   /// Puts the new one together in the staging directory. Nothing else changes.
   mutating func prepare() async throws(CairnError) {
+    // One that can't be read may still be whole.
+    if !manager.isLocal { _ = try publication() }
     do throws(DiskError) { try machine.disk.createDirectory(scratch) } catch {
       throw CairnError(error)
     }
@@ -75,7 +77,7 @@ struct DatastoreRepair {
         machine: machine)
     }
     do throws(CairnError) {
-      if usesFolder { try await fetch(into: store) }
+      if usesFolder { try await fetch(into: store, known: devices(salvage)) }
       try merge(salvage, into: store)
       report.device = store.device.description
       report.records = store.totals.records
@@ -177,9 +179,11 @@ struct DatastoreRepair {
   // MARK: the folder
 
   /// Takes everything that the folder has, the damaged copy's own published deltas among it.
-  private mutating func fetch(into store: Store) async throws(CairnError) {
+  private mutating func fetch(
+    into store: Store, known devices: Set<DeviceID>
+  ) async throws(CairnError) {
     guard let folder = manager.folder?(), let account = manager.account else { return }
-    guard try await isRightFolder(folder) else { return }
+    guard try await isRightFolder(folder, devices) else { return }
     let exchange = try Exchange(
       store: store, datastoreID: id, directory: name, user: account.user, folder: folder,
       graceMilliseconds: .max, massDeleteLimit: nil, tuning: Tuning(), machine: machine)
@@ -195,11 +199,14 @@ struct DatastoreRepair {
 
   /// Whether there is anything in the folder. One that can't be read, or is another one than the
   /// datastore was exchanged with, is an error: half a repair would be no repair.
-  private func isRightFolder(_ folder: any Folder) async throws(CairnError) -> Bool {
+  private func isRightFolder(
+    _ folder: any Folder, _ devices: Set<DeviceID>
+  ) async throws(CairnError) -> Bool {
     let file = FileName.folderIdentity
     let known = try knownFolder()
+    let isUntold = known == 0 ? try hasExchanged() : false
     guard let bytes = try await folder.read(file, limit: FolderIdentity.bytesMax) else {
-      if known == 0 { return false }
+      if known == 0, !isUntold { return false }
       throw CairnError(
         .notFound,
         "the shared folder is empty, not there, or not the one that \(id) was exchanged with, and "
@@ -216,14 +223,51 @@ struct DatastoreRepair {
         "this is another shared folder than the one that \(id) was exchanged with; nothing was "
           + "changed. Choose the right folder and repeat the repair", file: file, id: id)
     }
+    if isUntold, try await !StoredLinkage.hasFile(of: devices, in: folder, name) {
+      throw CairnError(
+        .disallowed,
+        "this shared folder has no file of a device that \(id) knows: it is another one than the "
+          + "one that \(id) was exchanged with, or not all there yet; nothing was changed. Choose "
+          + "the right folder, or wait for it, and repeat the repair", file: file, id: id)
+    }
     return true
   }
 
   /// The identity of the folder that was exchanged with; 0 if nothing tells it.
   private func knownFolder() throws(CairnError) -> UInt128 {
-    let publication = PublicationFile.readable(place, disk: machine.disk)
-    if let publication, publication.folder != 0 { return publication.folder }
+    if let publication = try publication(), publication.folder != 0 { return publication.folder }
     return try manager.installation.read().folder
+  }
+
+  /// PUBLISHED; nil if it is not there, or damaged.
+  private func publication() throws(CairnError) -> PublicationFile? {
+    let path = place + "/" + FileName.publication
+    do throws(LogError) {
+      let limit = Head.bytesMax * 2
+      guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
+        return nil
+      }
+      return try PublicationFile(bytes, path: path)
+    } catch {
+      switch error.reason {
+      case .needsNewerVersion, .disk: throw CairnError(error)
+      default: return nil
+      }
+    }
+  }
+
+  private func hasExchanged() throws(CairnError) -> Bool {
+    do throws(LogError) {
+      return try StoredLinkage.hasExchanged(place, disk: machine.disk)
+    } catch { throw CairnError(error) }
+  }
+
+  /// All devices that the damaged copy is known to have something of, itself among them.
+  private func devices(_ salvage: StoreSalvage) -> Set<DeviceID> {
+    var devices = Set(Exchange.readHistories(place, machine).marks.keys)
+    for dot in salvage.store.vector.entries { devices.insert(dot.device) }
+    if let own = salvage.device { devices.insert(own) }
+    return devices
   }
 
   // MARK: the end

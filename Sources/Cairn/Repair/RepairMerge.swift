@@ -32,7 +32,7 @@ struct RepairMerge {
   }
 
   mutating func run() throws(StoreError) {
-    for record in unpublished() { try put(record) }
+    for record in try unpublished() { try put(record) }
     _ = try target.sync()
     // Content that is only in the copy's snapshot, of deltas that the folder has lost.
     guard !known.covers(source.vector) else { return }
@@ -53,11 +53,16 @@ struct RepairMerge {
   }
 
   /// What own deltas changed that the folder does not have, each record once, in their order.
-  private func unpublished() -> [TouchedRecord] {
+  private func unpublished() throws(StoreError) -> [TouchedRecord] {
+    var touched = salvage.touched
+    if salvage.isSnapshotWhole, !salvage.isLogWhole, let device = salvage.device {
+      // What the log has lost of it may be in there.
+      touched = try source.written(by: device, beyond: known) + touched
+    }
     var places: [TouchedRecord.Key: Int] = [:]
     var result: [TouchedRecord] = []
     // Cuts are about the deltas that they were made with: whoever wants one has to ask anew.
-    for record in salvage.touched
+    for record in touched
     where record.table != Cut.table && !known.contains(record.dot) {
       guard let place = places[record.key] else {
         places[record.key] = result.count
@@ -76,7 +81,7 @@ struct RepairMerge {
       ? target.isTaken(byDeleteThatKnows: source.vector, table: table, id: id)
       : false
     guard let fields = try source.fields(table: table, id: id) else {
-      if goes { try target.delete(table: table, id: id) }
+      if goes { try target.delete(table: table, id: id) } else { try noteLost(record) }
       return
     }
     // Deleted and inserted again: nothing is left of what the folder has.
@@ -121,6 +126,27 @@ struct RepairMerge {
       return !(salvage.isSnapshotWhole && record.folded.contains(field))
     }
     return old != nil && record.folded.contains(field) && salvage.givenBack.contains(record.key)
+  }
+
+  /// Whatever was done to a record that the damaged part of the snapshot had: it had all of it.
+  private mutating func noteLost(_ record: TouchedRecord) throws(StoreError) {
+    let (table, id) = (record.table, record.id)
+    // One that is known was deleted, and where all is read one that is not known has been, too.
+    if salvage.isSnapshotWhole { return }
+    if try source.knows(table: table, id: id) { return }
+    guard let there = try target.fields(table: table, id: id) else { return }
+    if record.isDeleted {
+      losses.append(
+        SalvageLoss(
+          path: path, offset: nil,
+          message: "\(table)/\(id.text): that it was deleted here is lost where it was not "
+            + "published; what the others have stays"))
+    }
+    for field in record.fields {
+      let old = there.first { $0.0 == field }?.1
+      if record.removed.contains(field), record.isDeleted || old == nil { continue }
+      noteLost(record, field, own: nil, old: old)
+    }
   }
 
   private mutating func noteLost(

@@ -1,5 +1,6 @@
 internal import CairnDisk
 internal import CairnLog
+internal import CairnMerge
 
 /// Whether a datastore belongs to an account, as its own files have it. Whoever looks at them may
 /// take it for something else: a command that was given no folder, or one too many.
@@ -23,24 +24,35 @@ enum StoredLinkage {
       default: break
       }
     }
-    return try hasExchanged(directory, disk: disk)
-  }
-
-  private static func hasExchanged(
-    _ directory: String, disk: any Disk
-  ) throws(LogError) -> Bool {
-    do throws(DiskError) {
-      for name in [FileName.publication, FileName.chains, FileName.inbox]
-      where try disk.info(directory + "/" + name) != nil {
-        return true
-      }
-    } catch { throw LogError(error) }
+    if try hasExchanged(directory, disk: disk) { return true }
     do throws(CairnError) {
       // A new one is in the account's list before its first exchange.
       return try InfoFile.read(directory, disk: disk)?.published != nil
     } catch {
       // Lists only need it, and what else there is has told already.
       return false
+    }
+  }
+
+  /// Whether there is anything that only an exchange with a folder leaves behind.
+  static func hasExchanged(_ directory: String, disk: any Disk) throws(LogError) -> Bool {
+    do throws(DiskError) {
+      for name in [FileName.publication, FileName.chains, FileName.inbox]
+      where try disk.info(directory + "/" + name) != nil {
+        return true
+      }
+      return false
+    } catch { throw LogError(error) }
+  }
+
+  /// Whether the datastore's directory in a folder has a file of one of these devices. Ids of
+  /// devices are drawn by lot: another folder has none of them.
+  static func hasFile(
+    of devices: Set<DeviceID>, in folder: any Folder, _ directory: String
+  ) async throws(CairnError) -> Bool {
+    try await folder.list(directory).contains { entry in
+      let device = FileName.headDevice(entry.name) ?? FileName.published(entry.name)?.device
+      return device.map { devices.contains(DeviceID(rawValue: $0)) } ?? false
     }
   }
 }

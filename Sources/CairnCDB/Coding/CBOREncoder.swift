@@ -25,6 +25,16 @@ final class CBOREncoder: Encoder {
       case nil: .map([:])
       }
     }
+
+    /// Whether anything lies as many levels below it.
+    func reaches(_ levels: Int) -> Bool {
+      if levels == 0 { return true }
+      return switch content {
+      case .array(let items): items.contains { $0.reaches(levels - 1) }
+      case .map(let members): members.values.contains { $0.reaches(levels - 1) }
+      case .value, nil: false
+      }
+    }
   }
 
   fileprivate init(_ path: [any CodingKey], _ place: Place) {
@@ -39,6 +49,12 @@ final class CBOREncoder: Encoder {
     } catch {
       throw CairnError(
         .illegalArgument, "a \(type(of: value)) can't be encoded: \(error); mend its encode(to:)")
+    }
+    // Nobody would read it. `put` sees no containers that a value nests, and no nils.
+    if place.reaches(CBOR.deepest) {
+      throw CairnError(
+        .illegalArgument, "a \(type(of: value)) can't be encoded: it has more than "
+          + "\(CBOR.deepest) levels; mend its encode(to:)")
     }
     var bytes: [UInt8] = []
     place.cbor.append(to: &bytes)

@@ -147,6 +147,22 @@ struct CDBProbe {
 }
 
 extension CDBFile {
+  /// Whether a record is what tinycdb leaves of one that was replaced (`cdb -c -0`): no key, zeros,
+  /// and no table points to it.
+  func isErased(_ record: CDBRecord, _ walk: inout CDBWalk) throws(CairnError) -> Bool {
+    guard record.keyLength == 0 else { return false }
+    var offset = record.valueStart
+    while offset < record.end {
+      let length = min(256 << 10, record.end - offset)
+      let isZero = try walk.withBytes(offset, length) { bytes, range in
+        bytes[range].allSatisfy { $0 == 0 }
+      }
+      if !isZero { return false }
+      offset += length
+    }
+    return try distance(of: record, []) == nil
+  }
+
   /// How many slots lie before the one that points to a record, and whether it is the first of its
   /// key; nil if none points to it.
   func distance(

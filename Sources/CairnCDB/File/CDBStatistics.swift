@@ -31,6 +31,7 @@ extension CDBFile {
       distances: [Int](repeating: 0, count: 11))
     var walk = CDBWalk(self)
     while let record = try walk.next() {
+      if try isErased(record, &walk) { continue }
       let key = try walk.copy(record.keyStart, record.keyLength)
       guard let (distance, isFirst) = try distance(of: record, key) else {
         throw .damaged(path, record.position, "no table points to this record")

@@ -75,6 +75,8 @@ struct CDBSave {
     try old.checkWalkIsWhole()
     var walk = CDBWalk(old)
     while let record = try walk.next() {
+      // With a slot it would be the value of the empty key.
+      if try old.isErased(record, &walk) { continue }
       let (hash, index) = try walk.withBytes(record.keyStart, record.keyLength) { bytes, range in
         let hash = CDBHash.full(bytes, range)
         return (hash, place(hash, bytes, range))

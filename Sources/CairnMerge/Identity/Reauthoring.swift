@@ -175,8 +175,7 @@ package struct Reauthoring: Sendable {
     }
     // The addition itself is among them.
     let first = runs[name]?.first { $0.since == addition.since }?.last ?? last
-    return Delta.Addition(
-      since: moved(first), total: addition.total.subtracting(begun.total))
+    return Delta.Addition(since: moved(first), total: rest(addition.total, begun.total))
   }
 
   private func split(
@@ -190,8 +189,17 @@ package struct Reauthoring: Sendable {
     return [
       RunningTotal(device: common.device, last: begun.last, total: begun.total),
       RunningTotal(
-        device: author, last: moved(running.last), total: running.total.subtracting(begun.total)),
+        device: author, last: moved(running.last), total: rest(running.total, begun.total)),
     ]
+  }
+
+  /// What of a total came after it had been `begun`. Two that doubles can hold may lie further
+  /// apart than one can, and nobody reads a total that is infinite.
+  private func rest(_ total: Number, _ begun: Number) -> Number {
+    let rest = total.subtracting(begun)
+    guard case .double(let value) = rest, !value.isFinite else { return rest }
+    let most = Double.greatestFiniteMagnitude
+    return .double(value < 0 ? -most : most)
   }
 }
 

@@ -64,24 +64,32 @@ extension ListState {
   }
 
   /// An item that was moved has not moved if nothing to be seen lies between its old place and its
-  /// new one. The moves are asked in their order, since of some either one may be dropped.
+  /// new one. The moves are asked in the order of the old places, since of some either one may be
+  /// dropped.
+  ///
+  /// Once along the list and once back are enough. What lies between can make way only for a move
+  /// in its own direction: a move towards the end waits for those of items before it, one towards
+  /// the start for those of items behind it.
   mutating func dropNullMoves() {
     if pending.moved.isEmpty { return }
-    let moved = zip(pending.moved.slots, pending.moved.values).sorted { $0.1 < $1.1 }
-    var hasDropped = true
-    while hasDropped {
-      hasDropped = false
-      for (item, node) in moved where pending.moved.contains(item) {
-        guard let before = currentNode(item) else { continue }
-        let distance = rope.visibleIndex(of: before) - rope.visibleIndex(of: node)
-        // The new place itself counts if it comes first.
-        guard distance == 0 || distance == 1 else { continue }
-        rope.remove(node)
-        rope.setVisible(before..<before + 1, true)
-        pending.moved[item] = nil
-        hasDropped = true
-      }
+    var moved: [(place: Int, item: UInt32)] = []
+    moved.reserveCapacity(pending.moved.count)
+    for item in pending.moved.slots {
+      if let before = currentNode(item) { moved.append((rope.position(of: before), item)) }
     }
+    moved.sort { $0.place < $1.place }
+    for (_, item) in moved { dropIfNull(item) }
+    for (_, item) in moved.reversed() { dropIfNull(item) }
+  }
+
+  private mutating func dropIfNull(_ item: UInt32) {
+    guard let node = pending.moved[item], let before = currentNode(item) else { return }
+    let distance = rope.visibleIndex(of: before) - rope.visibleIndex(of: node)
+    // The new place itself counts if it comes first.
+    guard distance == 0 || distance == 1 else { return }
+    rope.remove(node)
+    rope.setVisible(before..<before + 1, true)
+    pending.moved[item] = nil
   }
 
   // MARK: new nodes

@@ -8,6 +8,11 @@ import CairnMerge
 /// its names are used for those behind it and nothing else of it is; if not, those behind it are
 /// read as far as they need no name that it may have given.
 struct SegmentLoot {
+  /// What becomes of content that the snapshot has, too: what of it is not published is found there
+  /// unless something has covered it since.
+  static let folded =
+    "was folded into the snapshot, and only own deltas that were not published yet may be lost"
+
   let salvage: SegmentSalvage
   let path: String
   /// Its content is in the snapshot already.
@@ -63,7 +68,7 @@ struct SegmentLoot {
 
   private mutating func skip(_ region: Range<Int>) {
     guard !decoder.hasSkipped, let payload = salvage.suspect(region) else {
-      let rest = isFolded ? "was folded into the snapshot" : "is lost"
+      let rest = isFolded ? SegmentLoot.folded : "is lost"
       lose(region, "\(region.count) bytes are damaged; what was in them \(rest)")
       decoder.skipDamage()
       return
@@ -72,7 +77,7 @@ struct SegmentLoot {
     var reader = ByteReader(payload)
     let dot = Dot(
       device: DeviceID(rawValue: 0), sequence: salvage.suspectSequence(region))
-    let rest = isFolded ? "damaged; it was folded into the snapshot" : "damaged and lost"
+    let rest = isFolded ? "damaged; it \(SegmentLoot.folded)" : "damaged and lost"
     do throws(DecodeError) {
       try copy.decode(&reader, dot: dot, into: &delta)
       guard reader.isAtEnd else { throw .malformed("bytes after a delta's end") }

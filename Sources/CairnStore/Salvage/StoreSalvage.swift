@@ -24,6 +24,8 @@ package struct StoreSalvage {
   package private(set) var givenBack: Set<TouchedRecord.Key> = []
   /// Nothing of the snapshot is lost: a field that has no value there has none.
   package private(set) var isSnapshotWhole = false
+  /// Nothing of the log is lost, nor of own deltas that lie outside of it.
+  package private(set) var isLogWhole = false
   /// Tables that got a name because their own is lost.
   package private(set) var unnamed: Set<String> = []
   /// The device that wrote here; nil if nothing tells it.
@@ -54,6 +56,7 @@ package struct StoreSalvage {
       machine: machine, indexRecords: indexRecords)
     do throws(LogError) {
       let current = try work.readCurrent()
+      let ofCurrent = work.losses.count
       let segments = try work.readSegments(current)
       let device = current?.device ?? segments.lazy.compactMap(\.device).first
       self.device = device.map(DeviceID.init(rawValue:))
@@ -76,7 +79,8 @@ package struct StoreSalvage {
       }
       let told = work.losses.count
       rows = try work.loadSnapshot(current, tables.sorted(), into: &state)
-      isSnapshotWhole = work.losses.count == told
+      let ofSnapshot = work.losses.count - told
+      isSnapshotWhole = ofSnapshot == 0
       if !isSnapshotWhole { givenBack = work.giveBack(segments, current, to: &state) }
       for index in loot.indices {
         do throws(StoreError) { try loot[index].run(into: &state) } catch {
@@ -94,6 +98,7 @@ package struct StoreSalvage {
           before += try SegmentLoot.takeOutbox(pack, into: &state)
         } catch { throw StoreSalvage.log(error) }
       }
+      isLogWhole = work.losses.count == ofCurrent + ofSnapshot
       touched = before + touched
       losses = work.losses
       mendedBits = work.mendedBits
@@ -256,9 +261,7 @@ extension StoreSalvage.Work {
         + (file.isFolded ? Self.folded : "its deltas are lost"))
   }
 
-  private static let folded =
-    "what was there was folded into the snapshot, and only own deltas that were not published yet "
-    + "may be lost"
+  private static let folded = "what was there " + SegmentLoot.folded
 
   private func tornTail(_ salvage: SegmentSalvage, _ file: SegmentFile) -> Int? {
     // One with a damaged header, or at another place, is not cut off but refused.
@@ -296,7 +299,7 @@ extension StoreSalvage.Work {
     if !numbers.contains(wanted) {
       lose(
         directory + "/" + FileName.snapshot(wanted), nil,
-        "the snapshot is missing; what is in it and not in the log is lost here")
+        "the snapshot is missing; what is in it and not in the log behind it is lost here")
     }
     // Others were left by a crash; older or newer, they are better than nothing.
     let others = numbers.filter { $0 != wanted }.sorted(by: >)
@@ -308,7 +311,7 @@ extension StoreSalvage.Work {
       lose(
         path, 16,
         "the snapshot belongs to another datastore and is left out; what was in the one that "
-          + "should be here and is not in the log is lost here")
+          + "should be here and is not in the log behind it is lost here")
     }
     return 0
   }

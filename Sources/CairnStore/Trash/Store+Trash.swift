@@ -37,14 +37,15 @@ extension Store {
   /// The same for what a snapshot deletes that is about to be joined: it does not tell which of its
   /// deltas does that, so it is one of those that were not here.
   func keepDeleted(
-    _ changed: [SyncOutcome.Changed], of theirs: VersionVector, _ here: VersionVector
+    _ changed: [SyncOutcome.Changed], of theirs: VersionVector, _ here: VersionVector,
+    _ guarded: inout Guarded
   ) throws(StoreError) -> String? {
     let new = theirs.entries.first { !here.contains($0) }
     guard let dot = new, changed.contains(where: \.isDeleted) else { return nil }
     let deletes = changed.filter { $0.isDeleted && !Identifier.isReserved($0.table) }.map {
       PlannedDelete(dot: dot, table: $0.table, id: $0.id)
     }
-    return try withState { guarded throws(StoreError) in try keepDeleted(deletes, &guarded) }
+    return try keepDeleted(deletes, &guarded)
   }
 
   /// The same for what is not in the state that this store is about to become. Whose deltas say so

@@ -1,9 +1,10 @@
 import CairnDisk
 import CairnMerge
-import CairnStore
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import CairnStore
 
 #if canImport(Darwin)
   import Darwin
@@ -52,5 +53,36 @@ struct SealConcurrencyTests {
     #expect(syncs.load(ordering: .acquiring) >= 3)
     #expect(refusals.withLock { $0 } == [.syncFailed, .syncFailed])
     #expect(refusal { try store.flush() } == .syncFailed)
+    // No other segment is behind it, so what it lost is written once more.
+    #expect(refusal { try store.close() } == .syncFailed)
+    try device.open()
+    try device.store.insert("after")
+    try device.store.sync()
+    try device.crash(.nothingUnsynced)
+    let ids = try device.store.query(table: "t", []).map(\.text).sorted()
+    #expect(ids == ["after", "before", "of-thread-0"] && device.store.recovery.isEmpty)
+  }
+
+  /// As by a commit that has asked whether a sync had failed, and then had to wait for the state
+  /// while a seal's did.
+  @Test func `nothing is written behind a seal whose sync has failed`() throws {
+    let device = try StoreDevice(1, isLinked: false) { $0.durability = .none }
+    let store = device.store
+    try store.insert("before")
+    try store.sync()
+    device.disk.intercept { operation in
+      operation.verb == "sync" && operation.path.hasSuffix("01.seg") ? .io(errno: 5) : nil
+    }
+    #expect(refusal { _ = try store.compact() } == .syncFailed)
+    device.disk.heal()
+    try store.insert("behind")
+    let kind = refusal {
+      _ = try store.withState { guarded throws(StoreError) in try store.commit(&guarded) }
+    }
+    #expect(kind == .syncFailed)
+    try store.close()
+    try device.open()
+    #expect(device.store.recovery.isEmpty)
+    #expect(try device.store.get("before") != nil && device.store.get("behind") == nil)
   }
 }

@@ -1,10 +1,11 @@
 import CairnDisk
 
-/// The system's disk, but for what it says of its room and of who may write.
+/// The system's disk, but for what it says of its room and of who may write, and what it removes.
 struct ProbedDisk: Disk {
   private let base = PosixDisk()
   var free: UInt64?
   var mayWrite: @Sendable (_ path: String) -> Bool = { _ in true }
+  var mayRemove: @Sendable (_ path: String) -> Bool = { _ in true }
   /// Before a directory is listed, and before it is asked who has a lock.
   var willLook: @Sendable (_ path: String) -> Void = { _ in }
   var willOpen: @Sendable (_ path: String) -> Void = { _ in }
@@ -29,7 +30,13 @@ struct ProbedDisk: Disk {
   }
 
   func rename(_ from: String, to: String) throws(DiskError) { try base.rename(from, to: to) }
-  func remove(_ path: String) throws(DiskError) { try base.remove(path) }
+  func remove(_ path: String) throws(DiskError) {
+    guard mayRemove(path) else {
+      throw DiskError(reason: .denied, operation: "remove", path: path)
+    }
+    try base.remove(path)
+  }
+
   func removeTree(_ path: String) throws(DiskError) { try base.removeTree(path) }
   func syncDirectory(_ path: String) throws(DiskError) { try base.syncDirectory(path) }
   func lock(_ path: String) throws(DiskError) -> any DiskLock { try base.lock(path) }

@@ -35,12 +35,13 @@ struct TodoExample {
 
   private func writeDown() throws -> RecordID {
     let shed = try laptop.todos.insert(
-      Todo(title: "Paint the shed", priority: 1, steps: ["Sand the wood", "Two coats"]))
+      Todo(title: "Paint the shed", priority: 1, steps: ["Sand the wood", "Two coats"])
+    ).id
     try laptop.todos.insert(Todo(title: "Call Bela", priority: 2), id: "bela")
     try laptop.todos.update("bela") { $0.postponed += 1 }
     try laptop.datastore.sync()
     try laptop.show("Written down")
-    return shed.id
+    return shed
   }
 
   private func meetFirst() async throws {

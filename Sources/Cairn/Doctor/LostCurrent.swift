@@ -1,0 +1,37 @@
+internal import CairnDisk
+internal import CairnLog
+
+/// A datastore's directory that has lost its CURRENT is no place where nothing is.
+///
+/// What a crash leaves of one that was being created has no log and no snapshot yet, and one that
+/// is removed gets another name before anything of it goes: neither is taken for damage.
+enum LostCurrent {
+  /// Throws `corrupt` where CURRENT is missing although there is a log or a snapshot.
+  static func check(_ directory: String, id: String, disk: any Disk) throws(CairnError) {
+    let current = directory + "/" + FileName.current
+    do throws(DiskError) {
+      guard try disk.info(current) == nil, try hasContent(directory, disk),
+        // Another process may have created it, or removed it, since that was looked at.
+        try disk.info(current) == nil, try disk.info(directory) != nil
+      else { return }
+    } catch { throw CairnError(error) }
+    throw CairnError(
+      .corrupt,
+      "\(current) is missing although there is a log or a snapshot; \(id) has to be repaired first",
+      file: current, id: id)
+  }
+
+  private static func hasContent(
+    _ directory: String, _ disk: any Disk
+  ) throws(DiskError) -> Bool {
+    for part in [FileName.log, FileName.snapshots] {
+      guard try disk.info(directory + "/" + part)?.kind == .directory else { continue }
+      let names = try disk.list(directory + "/" + part).map(\.name)
+      let isOurs = names.contains {
+        FileName.segmentNumber($0) != nil || FileName.snapshotNumber($0) != nil
+      }
+      if isOurs { return true }
+    }
+    return false
+  }
+}
