@@ -109,10 +109,13 @@ extension CairnError {
     switch error.reason {
     case .notFound: code = .notFound
     case .exists: code = .exists
-    case .noSpace: code = .diskSpace
+    // EFBIG: there is no room for a file as large.
+    case .noSpace, .io(errno: 27): code = .diskSpace
     case .readOnly, .denied: code = .readOnly
     case .exposed: code = .disallowed
     case .locked: code = .alreadyOpen
+    // ENOMEM.
+    case .io(errno: 12): code = .memory
     case .notRegular, .io: code = .fileIO
     case .tooManyOpen: code = .system
     }

@@ -41,8 +41,11 @@ public final class Datastore: Sendable {
   private let idleGauge = TransferGauge()
   var gauge: TransferGauge { exchanger?.transfers.gauge ?? idleGauge }
 
+  /// - Parameter folder: The account's, made before: this is called with the manager locked, and
+  ///   what makes it may ask for that.
   init(
-    id: String, generation: UInt32, manager: DatastoreManager, directory: String
+    id: String, generation: UInt32, manager: DatastoreManager, directory: String,
+    folder: (any Folder)?
   ) throws(CairnError) {
     self.id = id
     self.generation = generation
@@ -69,11 +72,11 @@ public final class Datastore: Sendable {
       isShared ? RoleNote(directory: directory, machine: machine, store: store) : nil
     do throws(CairnError) {
       info = try InfoKeeper(store, machine: machine)
-      if let account = manager.account, let folder = manager.folder {
+      if let account = manager.account, let folder {
         exchanger = try Exchange(
           store: store, datastoreID: id,
           directory: FileName.directory(datastore: id, generation: generation),
-          user: account.user, folder: folder(),
+          user: account.user, folder: folder,
           graceMilliseconds: Int64(max(0, min(options.graceSeconds, 1e9)) * 1000),
           massDeleteLimit: options.massDeleteLimit, tuning: options.tuning, machine: machine,
           blobs: (

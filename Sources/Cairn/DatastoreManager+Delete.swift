@@ -116,7 +116,17 @@ extension DatastoreManager {
 
   /// Ends the use of datastores that were deleted, and moves copies that are closed to the trash.
   /// Returns the ids that it is about.
+  ///
+  /// - Throws: the first error after all had their turn.
   func sweep() throws(CairnError) -> [String] {
+    var failure: CairnError?
+    let result = try sweep(&failure)
+    if let failure { throw failure }
+    return result
+  }
+
+  /// The same. `failure`: why the first of those that could not be moved could not.
+  func sweep(_ failure: inout CairnError?) throws(CairnError) -> [String] {
     guard !isLocal, !isShutDown, following == nil else { return [] }
     var result: Set<String> = []
     // Nothing moves any more where only another root has still to be told.
@@ -131,7 +141,9 @@ extension DatastoreManager {
         continue
       }
       if isMoving { continue }
-      if try clear(copy, known, generation) { result.insert(copy.id) }
+      do throws(CairnError) {
+        if try clear(copy, known, generation) { result.insert(copy.id) }
+      } catch { failure = failure ?? error }
     }
     trash.purge()
     return result.sorted()

@@ -82,17 +82,25 @@ extension DatastoreManager {
 
   /// Opens the copy of what is followed here.
   func openFollowed(_ source: FollowedSource) throws(CairnError) -> Datastore {
-    try locked { (state: inout State) throws(CairnError) in
+    // As below.
+    let made = folder?()
+    defer { withExtendedLifetime(made) {} }
+    return try locked { (state: inout State) throws(CairnError) in
       let file = source.file
       let datastore = try Datastore(
-        id: file.id, generation: file.generation, manager: self, directory: source.directory)
+        id: file.id, generation: file.generation, manager: self, directory: source.directory,
+        folder: made)
       state.open[file.id] = datastore
       return datastore
     }
   }
 
   private func openOnce(_ id: String, creates: Bool) throws(CairnError) -> Datastore {
-    try locked { (state: inout State) throws(CairnError) in
+    // What opens it is the app's, and may ask for accounts and managers: it is called with nothing
+    // locked. What it has made and nobody uses goes at the end, not under the lock.
+    let made = folder?()
+    defer { withExtendedLifetime(made) {} }
+    return try locked { (state: inout State) throws(CairnError) in
       if let open = state.open[id], open.isOpen {
         throw CairnError(
           .alreadyOpen, "the datastore \(id) is open already; use the one that is", id: id)
@@ -107,7 +115,7 @@ extension DatastoreManager {
           .notFound, "there is no datastore \(id) in \(root)", file: directory, id: id)
       }
       let datastore = try Datastore(
-        id: id, generation: generation, manager: self, directory: directory)
+        id: id, generation: generation, manager: self, directory: directory, folder: made)
       state.open[id] = datastore
       return datastore
     }

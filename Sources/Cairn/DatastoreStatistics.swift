@@ -102,8 +102,9 @@ extension Datastore {
   ///     merged stays out, unless the device comes back.
   /// - Throws: `invalidOperation` in a local datastore; `illegalArgument` if it is no device's id,
   ///   or this device's; `notFound` if nothing is known of such a device here; `retryLater` if its
-  ///   head, as it was last read by `exchange()` or `devices()`, names more than is merged here;
-  ///   `disallowed` if the user may not write, `readOnly` if it is followed.
+  ///   head, as it was last read by `exchange()` or `devices()`, names more than is merged here, or
+  ///   could not be read just now; `disallowed` if the user may not write, `readOnly` if it is
+  ///   followed.
   public func retireDevice(_ device: String, givingUp: Bool = false) throws(CairnError) {
     guard let exchanger else {
       throw CairnError(

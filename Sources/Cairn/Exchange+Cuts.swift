@@ -90,6 +90,12 @@ extension Exchange {
   /// Refuses to leave a device out that nobody here has heard of, or of which there is more in the
   /// folder than is merged here, as far as its head was read.
   func checkRetirement(of device: DeviceID, givingUp: Bool) throws(CairnError) {
+    let name = FileName.head(device: device.rawValue)
+    if !givingUp, let problem = memory.withLock({ $0.withheld[name]?.problem }) {
+      throw CairnError(
+        .retryLater, "what device \(device) has published can't be told just now: \(problem)",
+        file: name, id: datastoreID)
+    }
     let head = memory.withLock { $0.heads[device] }
     let merged = store.vector[device]
     let fetched = inbox.withLock { inbox in
@@ -137,7 +143,7 @@ extension Exchange {
         taken.append(item)
         bytes += segment.pack.count
       } catch {
-        if case .disk(let disk) = error.reason, disk.reason != .notFound { throw CairnError(disk) }
+        if case .disk(let disk) = error.reason, Inbox.isPassing(disk) { throw CairnError(disk) }
         // Damaged since it was fetched: the next sync finds that, too.
       }
       if bytes > Exchange.judgedBytes { return }

@@ -105,6 +105,7 @@ extension Exchange {
     }
     planFetch(of: nil, listing)
     let left = store.cuts
+    let problem = problemWithKeeping()
     // One that was held before may be so again: what it has must not keep deltas away.
     let pending = inbox.withLock { inbox in
       inbox.incoming.flatMap { inbox.heldBefore.contains($0.content) ? nil : $0.vector }
@@ -120,11 +121,20 @@ extension Exchange {
       let waiting = report.waiting.count
       for segment in head.segments where segment.last > have {
         try checkAborted()
+        if let problem {
+          report.waiting.append(
+            ExchangeReport.Waiting(
+              name: segment.name(head.device), bytes: segment.size, reason: problem))
+          break
+        }
         guard try await fetch(segment, head, have, listing, &report) else { break }
         have = segment.last
       }
       waitForSnapshot(head, have, &report)
       if left.hasLeft(head.device, with: have) { report.waiting.removeSubrange(waiting...) }
+    }
+    if problem == nil {
+      memory.withLock { ($0.arrivals, $0.arrivalProblem) = (Retry(version: ""), nil) }
     }
   }
 
@@ -167,7 +177,8 @@ extension Exchange {
     report.requests += 1
     let found: [UInt8]?
     do throws(CairnError) {
-      found = try await readFile(entry, PublishedSegment.fileBytesMax, &report)
+      found = try await readFile(
+        entry, PublishedSegment.fileBytesMax, mayBreak: true, &report)
     } catch {
       // What is smaller, and what is to be heard of this device, need not wait with it.
       guard error.code == .quota else { throw error }
@@ -177,18 +188,25 @@ extension Exchange {
     try checkOpen()
     do throws(LogError) {
       let (published, chains, deletes) = try opened(bytes, segment, name, have)
-      try inbox.withLock { inbox throws(LogError) in
-        try inbox.add(
-          Inbox.Item(
-            name: name, device: head.device, first: segment.first, last: segment.last,
-            deletes: deletes, mayHaveCuts: published.floor >= FormatVersion.cuts), bytes)
+      let item = Inbox.Item(
+        name: name, device: head.device, first: segment.first, last: segment.last,
+        deletes: deletes, mayHaveCuts: published.floor >= FormatVersion.cuts)
+      // It was closed meanwhile.
+      guard try inbox.withLock({ inbox throws(LogError) in try inbox.add(item, bytes) }) else {
+        return false
       }
       memory.withLock {
         $0.histories.note(
           head.device, first: segment.first, chains, after: published.chainBefore)
       }
     } catch {
-      if case .disk(let disk) = error.reason { throw CairnError(disk) }
+      if case .disk(let disk) = error.reason {
+        let failure = CairnError(disk)
+        if failure.code == .diskSpace {
+          noteFull(failure, hasFetched: report.fetchedFiles > 0)
+        }
+        throw failure
+      }
       judge(error, entry, bytes, &report)
       return false
     }
@@ -417,12 +435,29 @@ extension Exchange {
     for item in items {
       guard let pack = try packOrForget(item) else { continue }
       if !batch.hasRoom(for: pack.count) {
-        try incorporate(batch, &parts)
+        try incorporateAsRoomIs(batch, &parts)
         batch = PackBatch()
       }
       batch.add(pack, item)
     }
-    if !batch.packs.isEmpty { try incorporate(batch, &parts) }
+    if !batch.packs.isEmpty { try incorporateAsRoomIs(batch, &parts) }
+  }
+
+  /// In the log there may be no room for all of it as long as the files lie here, too: then for one
+  /// after the other, each of which gives back what it has taken here.
+  private func incorporateAsRoomIs(
+    _ batch: PackBatch, _ parts: inout SyncParts
+  ) throws(CairnError) {
+    do throws(CairnError) { return try incorporate(batch, &parts) } catch {
+      guard error.code == .diskSpace, batch.items.count > 1 else { throw error }
+    }
+    dropSeen()
+    for (item, pack) in zip(batch.items, batch.packs) {
+      var one = PackBatch()
+      one.add(pack, item)
+      try incorporate(one, &parts)
+      dropSeen()
+    }
   }
 
   private func packOrForget(_ item: Inbox.Item) throws(CairnError) -> [UInt8]? {
@@ -431,7 +466,11 @@ extension Exchange {
         try inbox.read(item, datastore: store.datastore)
       }.pack
     } catch {
-      if case .disk(let disk) = error.reason { throw CairnError(disk) }
+      if case .disk(let disk) = error.reason {
+        // Who puts a store together is told what it lacks, for whatever reason.
+        let isTold = blobs == nil || disk.reason == .notFound
+        if isTold || Inbox.isPassing(disk) { throw CairnError(disk) }
+      }
       // Damaged since it was verified: gone from here, it is fetched anew.
       inbox.withLock { $0.remove(item) }
       return nil

@@ -25,6 +25,39 @@ extension Exchange {
     }
   }
 
+  /// Reads the heads in the folder, and nothing else.
+  func look() async throws(CairnError) -> [DeviceInfo] {
+    try checkOpen()
+    var report = ExchangeReport()
+    beginAsking()
+    try await readHeads(try await folder.list(directory), &report)
+    try checkOpen()
+    learnWords()
+    let devices = devices()
+    try checkOpen()
+    return devices
+  }
+
+  /// Devices that have a head in the folder, as far as it was read.
+  private func devices() -> [DeviceInfo] {
+    let (heads, own) = memory.withLock { ($0.heads, $0.own) }
+    let (vector, retired, awaited) = (store.vector, store.retired, store.silentMembers)
+    var all = heads.values.sorted { $0.device < $1.device }
+    if own.generation > 0 { all.append(own) }
+    return all.map { head in
+      DeviceInfo(
+        id: head.device.description, user: head.user,
+        isThisDevice: head.device == store.device, publishedDeltas: head.last,
+        incorporatedDeltas: min(vector[head.device], head.last), files: head.segments.count,
+        bytes: head.segments.reduce(0) { $0 + $1.size },
+        isRetired: retired.contains(head.device), isAwaited: awaited.contains(head.device),
+        acknowledged: Dictionary(
+          uniqueKeysWithValues: head.acknowledged.entries.map {
+            ($0.device.description, $0.sequence)
+          }))
+    }.sorted { $0.id < $1.id }
+  }
+
   private func readHead(
     _ device: DeviceID, _ entry: FolderEntry, _ report: inout ExchangeReport
   ) async throws(CairnError) {
@@ -37,7 +70,9 @@ extension Exchange {
       return
     }
     report.requests += 1
-    guard let bytes = try await readFile(entry, Head.bytesMax, &report) else { return }
+    guard let bytes = try await readFile(entry, Head.bytesMax, mayBreak: true, &report) else {
+      return
+    }
     do throws(LogError) {
       let head = try Head(bytes, name: entry.name, datastore: store.datastore)
       guard head.device == device else {
@@ -92,10 +127,15 @@ extension Exchange {
   }
 
   /// A file of the datastore's directory; nil, and a note in the report, if it is not to be had.
-  /// `isVital`: nothing can go on without it, so that a server which does not give it ends the
-  /// round.
+  ///
+  /// - Parameters:
+  ///   - isVital: Nothing can go on without it, so that a server which does not give it ends the
+  ///     round.
+  ///   - mayBreak: The others can be had without it, so that a connection which breaks at this one
+  ///     alone does not end the round.
   func readFile(
-    _ entry: FolderEntry, _ limit: Int, isVital: Bool = false, _ report: inout ExchangeReport
+    _ entry: FolderEntry, _ limit: Int, isVital: Bool = false, mayBreak: Bool = false,
+    _ report: inout ExchangeReport
   ) async throws(CairnError) -> [UInt8]? {
     let bytes: [UInt8]?
     do throws(CairnError) {
@@ -106,7 +146,7 @@ extension Exchange {
         report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
         return nil
       }
-      try await noteUnread(entry, error, isVital: isVital, &report)
+      try await noteUnread(entry, error, isVital: isVital, mayBreak: mayBreak, &report)
       return nil
     }
     noteGiven(entry.name)
@@ -116,14 +156,14 @@ extension Exchange {
 
   /// The bytes of one from a place on, in the same way; false if it is not to be had, or no more.
   func readFile(
-    _ entry: FolderEntry, from start: UInt64, _ report: inout ExchangeReport,
-    _ body: ([UInt8]) throws(CairnError) -> Void
+    _ entry: FolderEntry, from start: UInt64, mayBreak: Bool = false,
+    _ report: inout ExchangeReport, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
     let isThere: Bool
     do throws(CairnError) {
       isThere = try await folder.read(directory + "/" + entry.name, from: start, body)
     } catch {
-      try await noteUnread(entry, error, &report)
+      try await noteUnread(entry, error, mayBreak: mayBreak, &report)
       return false
     }
     noteGiven(entry.name)
@@ -138,11 +178,16 @@ extension Exchange {
 
   /// What is wrong with one file is a problem in the report; everything else ends the round.
   private func noteUnread(
-    _ entry: FolderEntry, _ error: CairnError, isVital: Bool = false,
+    _ entry: FolderEntry, _ error: CairnError, isVital: Bool = false, mayBreak: Bool = false,
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     switch error.code {
     case .fileIO, .notFound, .corrupt, .readOnly: break
+    case _ where Exchange.isOfConnection(error) && mayBreak:
+      // If there is none any more this one says so.
+      report.requests += 1
+      _ = try await folder.list(directory)
+      withhold(entry, error)
     case _ where Exchange.mayBeOfOne(error) && !isVital:
       try await checkAnswering(after: error, &report)
       withhold(entry, error)
@@ -227,7 +272,8 @@ extension Exchange {
     var bytes: [UInt8] = []
     var isOther = false
     do throws(CairnError) {
-      let isThere = try await readFile(entry, from: 0, &report) { piece throws(CairnError) in
+      let isThere = try await readFile(entry, from: 0, mayBreak: true, &report) {
+        piece throws(CairnError) in
         bytes += piece
         let magic = Array(bytes.prefix(8))
         isOther =

@@ -20,9 +20,9 @@ extension Exchange {
   @discardableResult
   func judgeDeletes(allowing: Bool) throws(CairnError) -> Set<String> {
     dropSeen()
-    let items = inbox.withLock { $0.items }
+    let items = inbox.withLock { $0.beginJudging() }
     try judgeDeletes(of: items, allowing: allowing)
-    return Set(items.map(\.name))
+    return Set(items.map(\.name)).subtracting(inbox.withLock { $0.unread })
   }
 
   private func judgeDeletes(of items: [Inbox.Item], allowing: Bool) throws(CairnError) {
@@ -54,6 +54,7 @@ extension Exchange {
       free.removeAll { $0.device == worst.key }
     }
     let names = Set(items.map(\.name)).subtracting(free.map(\.name))
+      .subtracting(inbox.withLock { $0.unread })
     hold(
       names,
       names.isEmpty
@@ -91,9 +92,7 @@ extension Exchange {
         inbox.withLock { $0.note(deletes: deletes, of: item) }
         sum += deletes
       } catch {
-        if case .disk(let disk) = error.reason, disk.reason != .notFound {
-          throw CairnError(disk)
-        }
+        if case .disk(let disk) = error.reason, Inbox.isPassing(disk) { throw CairnError(disk) }
         // Damaged since it was verified: nothing of it is going to be applied.
       }
     }
@@ -133,7 +132,7 @@ extension Exchange {
         try inbox.read(item, datastore: store.datastore)
       }.pack
     } catch {
-      if case .disk(let disk) = error.reason, disk.reason != .notFound { throw CairnError(disk) }
+      if case .disk(let disk) = error.reason, Inbox.isPassing(disk) { throw CairnError(disk) }
       return nil
     }
   }

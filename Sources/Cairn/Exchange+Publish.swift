@@ -104,7 +104,9 @@ extension Exchange {
   func resumed(_ own: Head) -> Head {
     guard var failed = lastWritten, failed.last > own.last else { return own }
     // Those whose grace was over are still to be removed.
-    failed.superseded += own.superseded.filter { !failed.superseded.contains($0) }
+    failed.superseded += own.superseded.filter { old in
+      !failed.superseded.contains { $0.name == old.name }
+    }
     return failed
   }
 
@@ -174,7 +176,8 @@ extension Exchange {
     do throws(CairnError) {
       try await publishSegments(&head, listing, through: last, &report)
     } catch {
-      let mayLast = BlobExchange.saysFull(error) || [.corrupt, .fileIO].contains(error.code)
+      let mayLast =
+        BlobExchange.saysFull(error) || [.corrupt, .fileIO, .sizeLimit].contains(error.code)
       guard head.last > before, mayLast else { throw error }
       head.user = user
       // All else in it stays as it was, for the round that comes to its end.
@@ -220,7 +223,9 @@ extension Exchange {
       switch await tryPut(segment, need, there: listing, &report) {
       case .success(let new): head.segments.append(new)
       case .failure(let error):
-        guard error.code == .quota, isFirst, isDivisible else { throw error }
+        // Too large for what is left of an hour, or for the server.
+        let isTooLarge = error.code == .quota || error.code == .sizeLimit
+        guard isTooLarge, isFirst, isDivisible else { throw error }
         (limit, roomiest) = (smaller, smaller)
         next = try nextPack(after: before, through: last, limit)
         continue
@@ -323,6 +328,10 @@ extension Exchange {
     }
     let known = Set(before.superseded.map(\.name))
     var expired: [String] = []
+    // By a clock that was put back since it counts from now on.
+    for index in head.superseded.indices {
+      head.superseded[index].time = min(head.superseded[index].time, now)
+    }
     head.superseded.removeAll { old in
       // Not the difference: the head lies in a folder that others can write to.
       guard old.time <= now - graceMilliseconds else { return false }

@@ -38,6 +38,16 @@ struct Retry: Equatable {
   /// Somebody else's file may be as it is for ever.
   var isGivenUp: Bool { failures > 4 }
 
+  /// Whether it is to be read in the next round.
+  var isNext: Bool { skip == 0 }
+
+  /// A round in which nobody asks goes by; whether it is to be read in the next one.
+  mutating func pass() -> Bool {
+    if skip == 0 { return false }
+    skip -= 1
+    return skip == 0
+  }
+
   /// Asked once a round: whether it is to be read in this one.
   mutating func isDue() -> Bool {
     if skip == 0 { return true }

@@ -161,8 +161,10 @@ extension Exchange {
               name: entry.name, reason: error.message + "; all deltas are fetched instead"))
           return false
         }
-        // What has come is gone on with by whoever comes next.
-        if arrival.isEnded { throw failure }
+        // What has come is gone on with by whoever comes next. What this process lacks just now
+        // says nothing of it.
+        let isOfProcess = failure.code == .system || failure.code == .memory
+        if arrival.isEnded || isOfProcess { throw failure }
         // What was here is gone, whoever took it: from the beginning, and not for ever.
         let isGone = failure.code == .notFound && arrival.count > 0
         noteReceived(0)

@@ -76,6 +76,9 @@ final class Exchange: Sendable {
     /// there may be no room here for what comes of it.
     var takeIns = Retry(version: "")
     var takeInProblem: String?
+    /// The same of deltas, for which there was no room here as they came.
+    var arrivals = Retry(version: "")
+    var arrivalProblem: String?
     /// Files that heads name and that no listing has had since, by name: how many listings.
     var unseen: [String: Int] = [:]
     /// No listing of this process was looked at for that yet.
@@ -184,12 +187,14 @@ final class Exchange: Sendable {
     self.tuning = tuning
     self.massDeleteLimit = massDeleteLimit
     self.machine = machine
-    self.quarantine =
+    let kept =
       quarantine
       ?? Quarantine(directory: store.directory + "/" + FileName.quarantine, machine: machine)
+    self.quarantine = kept.beside(store)
     do throws(LogError) {
-      inbox = Lock(
-        try Inbox(directory: store.directory + "/" + FileName.inbox, machine: machine))
+      var inbox = try Inbox(directory: store.directory + "/" + FileName.inbox, machine: machine)
+      inbox.whileHeld = { [store] make throws(LogError) in try store.whileHeld(make) }
+      self.inbox = Lock(inbox)
       var memory = Memory(own: Head(datastore: store.datastore, device: store.device))
       let path = store.directory + "/" + FileName.publication
       if let bytes = try DurableFile.read(path, limit: Head.bytesMax * 2, disk: machine.disk) {
@@ -201,7 +206,7 @@ final class Exchange: Sendable {
         if own.device == store.device { (memory.publication, memory.own) = (publication, own) }
       }
       let saved = Exchange.readHistories(store.directory, machine)
-      memory.take(saved, as: inbox.withLock { $0.histories(saved, of: store) })
+      memory.take(saved, as: self.inbox.withLock { $0.histories(saved, of: store) })
       Exchange.disownIfShorter(&memory, store)
       self.memory = Lock(memory)
     } catch { throw CairnError(error) }
@@ -303,8 +308,9 @@ final class Exchange: Sendable {
       throw error
     }
     defer { if report.isRejoining { resumeRejoining() } }
+    if let failure = found.failure { await makeRoom(failure, request, nil, &report) }
     try checkOpen()
-    condition.noteFetched(isWaiting: !report.waiting.isEmpty)
+    noteFetched(found.failure, report)
     noteUnseen(found.listing)
     noteCuts(&report)
     if following != nil {
@@ -336,12 +342,20 @@ final class Exchange: Sendable {
       throw error
     }
     condition.notePublished()
+    if let failure = found.failure { throw failure }
     var collection: AttachmentCollection?
     if found.publishing == .all {
       collection = try await settleBlobs(request, found.listing, &audit, &report)
     }
     complete(&report, since: before)
     return (report, collection)
+  }
+
+  private func noteFetched(_ failure: CairnError?, _ report: ExchangeReport) {
+    guard let failure else {
+      return condition.noteFetched(isWaiting: !report.waiting.isEmpty)
+    }
+    condition.update { $0.downloadError = failure }
   }
 
   private func noteBegun(publishes: Bool, isThorough: Bool) {
@@ -366,8 +380,9 @@ final class Exchange: Sendable {
     transfers.begin()
     defer { transfers.end() }
     var report = ExchangeReport()
-    _ = try await fetch(&report)
+    let found = try await fetch(&report)
     if report.isRejoining { resumeRejoining() }
+    if let failure = found.failure { throw failure }
     return report
   }
 
@@ -376,6 +391,8 @@ final class Exchange: Sendable {
     enum Publishing { case all, mends, nothing }
     var listing: FolderListing
     var publishing = Publishing.all
+    /// Why not all was fetched, if the round is to end with that.
+    var failure: CairnError?
   }
 
   /// Looks at everything in the datastore's directory, and fetches what is new.
@@ -410,7 +427,10 @@ final class Exchange: Sendable {
     if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
       if memory.withLock({ $0.cutOff == nil }) { stopRejoining() }
       try await fetchSnapshot(listing, &report)
-      try await fetchSegments(listing, &report)
+      do throws(CairnError) { try await fetchSegments(listing, &report) } catch {
+        guard case .ours = own, maySend(despite: error) else { throw error }
+        return Found(listing: sorted, failure: error)
+      }
     }
     if memory.withLock({ $0.forked.isEmpty }), !mustRebuild {
       if case .unseen = own { return Found(listing: sorted, publishing: .nothing) }
@@ -461,38 +481,5 @@ final class Exchange: Sendable {
       }
     }
     condition.tell()
-  }
-
-  /// Reads the heads in the folder, and nothing else.
-  func look() async throws(CairnError) -> [DeviceInfo] {
-    try checkOpen()
-    var report = ExchangeReport()
-    beginAsking()
-    try await readHeads(try await folder.list(directory), &report)
-    try checkOpen()
-    learnWords()
-    let devices = devices()
-    try checkOpen()
-    return devices
-  }
-
-  /// Devices that have a head in the folder, as far as it was read.
-  private func devices() -> [DeviceInfo] {
-    let (heads, own) = memory.withLock { ($0.heads, $0.own) }
-    let (vector, retired, awaited) = (store.vector, store.retired, store.silentMembers)
-    var all = heads.values.sorted { $0.device < $1.device }
-    if own.generation > 0 { all.append(own) }
-    return all.map { head in
-      DeviceInfo(
-        id: head.device.description, user: head.user,
-        isThisDevice: head.device == store.device, publishedDeltas: head.last,
-        incorporatedDeltas: min(vector[head.device], head.last), files: head.segments.count,
-        bytes: head.segments.reduce(0) { $0 + $1.size },
-        isRetired: retired.contains(head.device), isAwaited: awaited.contains(head.device),
-        acknowledged: Dictionary(
-          uniqueKeysWithValues: head.acknowledged.entries.map {
-            ($0.device.description, $0.sequence)
-          }))
-    }.sorted { $0.id < $1.id }
   }
 }

@@ -79,14 +79,19 @@ struct IdentityAttempt {
   private var begun: UInt128?
   private var half: [UInt8]?
   private var rounds = 0
-  /// When these rounds began, by a clock that may be put back.
-  private var since: Int64 = 0
+  /// How long these rounds have waited.
+  private var waited: Int64 = 0
+  /// When the last of them was, by a clock that may be put back.
+  private var last: Int64 = 0
 
   /// So many rounds a beginning stays as it is before it counts as nobody's.
   static let patience = 3
   /// One that is missing in a folder in use is waited for as long as that as well: whoever has just
   /// begun to fetch a folder gets its files in any order.
   static let patienceMilliseconds: Int64 = 600_000
+  /// A pause between two rounds counts for no more: a device may have slept, while nothing could
+  /// arrive, or its clock have been put right.
+  private static let pauseMilliseconds = patienceMilliseconds / Int64(patience)
 
   /// The identity of a folder that has none: the same again if writing it has failed before.
   mutating func begin(_ random: any RandomSource) -> UInt128 {
@@ -105,12 +110,14 @@ struct IdentityAttempt {
   /// The same for one that is not there at all, in a folder that is in use.
   mutating func isGivenUp(at now: Int64) -> Bool {
     let isLeft = isAbandoned([])
-    since = rounds == 1 ? now : min(since, now)
-    return isLeft && now.elapsed(since: since) >= IdentityAttempt.patienceMilliseconds
+    let pause = min(max(0, now.elapsed(since: last)), IdentityAttempt.pauseMilliseconds)
+    waited = rounds == 1 ? 0 : waited + pause
+    last = now
+    return isLeft && waited >= IdentityAttempt.patienceMilliseconds
   }
 
   /// A whole one was found: what is missing later is waited for anew.
-  mutating func forget() { (half, rounds, since) = (nil, 0, 0) }
+  mutating func forget() { (half, rounds) = (nil, 0) }
 
   /// The same again, if it is this process that began to write these bytes.
   func own(_ bytes: [UInt8]) -> UInt128? {

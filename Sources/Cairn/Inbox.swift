@@ -60,6 +60,17 @@ struct Inbox: Sendable {
   private(set) var heldBefore: Set<UInt128> = []
   /// Records that snapshots have deleted since anything is held: they count with what is judged.
   var joinedDeletes = 0
+  /// Items that went since the last sync has begun to judge what is here, by name, as the disk does
+  /// not give them any more. What takes their place was not judged.
+  private(set) var unread: Set<String> = []
+
+  typealias Making = () throws(LogError) -> Void
+  /// Makes files, unless the store has given its own back: the directory may be gone by then, and
+  /// nobody would remove it a second time. Returns whether it did.
+  var whileHeld: @Sendable (Making) throws(LogError) -> Bool = { make throws(LogError) in
+    try make()
+    return true
+  }
 
   /// A snapshot that need not be fetched.
   var incoming: Snapshot? { snapshot ?? taking }
@@ -89,7 +100,12 @@ struct Inbox: Sendable {
   }
 
   private func saveHeld() {
-    HeldFile(heldContents.union(heldBefore)).save(in: directory, machine)
+    // Best effort, as the file is.
+    do throws(LogError) {
+      _ = try whileHeld { () throws(LogError) in
+        HeldFile(heldContents.union(heldBefore)).save(in: directory, machine)
+      }
+    } catch {}
   }
 
   /// Whether there is anything that a sync may be able to use.
@@ -120,7 +136,8 @@ struct Inbox: Sendable {
               name: entry.name, device: DeviceID(rawValue: name.device), first: name.first,
               last: name.last))
         } else if FileName.isTemporary(entry.name) {
-          try machine.disk.remove(directory + "/" + entry.name)
+          // What stays is nobody's, and tried again by the next opening.
+          do { try machine.disk.remove(directory + "/" + entry.name) } catch {}
         }
       }
       items.sort { ($0.device, $0.first) < ($1.device, $1.first) }
@@ -128,19 +145,52 @@ struct Inbox: Sendable {
     } catch { throw LogError(error) }
   }
 
-  mutating func add(_ item: Item, _ bytes: [UInt8]) throws(LogError) {
-    do throws(DiskError) {
-      if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
-    } catch { throw LogError(error) }
-    try DurableFile.replace(
-      directory: directory, name: item.name, bytes: bytes, machine: machine, durable: false)
+  /// False, and nothing is there, once the store has given its files back.
+  @discardableResult
+  mutating func add(_ item: Item, _ bytes: [UInt8]) throws(LogError) -> Bool {
+    let (directory, machine) = (self.directory, self.machine)
+    let isKept = try whileHeld { () throws(LogError) in
+      do throws(DiskError) {
+        if try machine.disk.info(directory) == nil { try machine.disk.createDirectory(directory) }
+      } catch { throw LogError(error) }
+      try DurableFile.replace(
+        directory: directory, name: item.name, bytes: bytes, machine: machine, durable: false)
+    }
+    guard isKept else { return false }
     items.removeAll { $0.name == item.name }
     items.append(item)
     // Here anew: what kept it back may have been its bytes.
     blocked.remove(item.name)
+    return true
   }
 
-  func read(_ item: Item, datastore: UInt128) throws(LogError) -> PublishedSegment {
+  /// A sync begins to judge all that is here.
+  mutating func beginJudging() -> [Item] {
+    unread = []
+    return items
+  }
+
+  /// Says nothing of the file: this process lacks something just now.
+  static func isPassing(_ error: DiskError) -> Bool {
+    // ENOMEM, on every system.
+    error.reason == .tooManyOpen || error.reason == .io(errno: 12)
+  }
+
+  /// One that the disk does not give goes at once, so that it is fetched anew: as long as it counts
+  /// as here it never would be, and nothing behind it could be used.
+  mutating func read(_ item: Item, datastore: UInt128) throws(LogError) -> PublishedSegment {
+    do throws(LogError) { return try segment(of: item, datastore) } catch {
+      if case .disk(let disk) = error.reason, disk.reason != .notFound, !Inbox.isPassing(disk) {
+        remove(item)
+        unread.insert(item.name)
+      }
+      throw error
+    }
+  }
+
+  private func segment(
+    of item: Item, _ datastore: UInt128
+  ) throws(LogError) -> PublishedSegment {
     let path = directory + "/" + item.name
     let limit = PublishedSegment.fileBytesMax
     guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {

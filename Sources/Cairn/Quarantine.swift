@@ -1,6 +1,7 @@
 internal import CairnBytes
 internal import CairnDisk
 internal import CairnLog
+internal import CairnStore
 
 /// Files that failed a check, kept with the reason beside them for whoever wants to look.
 struct Quarantine: Sendable {
@@ -9,6 +10,17 @@ struct Quarantine: Sendable {
   /// As much as anybody may want to look at, and more than the largest file has. A folder has what
   /// others put there: each round may find other bad bytes in it.
   var bytesMax: UInt64 = 80 << 20
+  /// Makes files, unless the store that it belongs to has given its own back: the directory may be
+  /// gone by then, and nobody would remove it a second time. nil: it belongs to none.
+  var whileHeld: (@Sendable (() -> Void) -> Void)?
+
+  /// The same in the directory of a store. That of one which is put together inside of another one
+  /// stays the other one's.
+  func beside(_ store: Store) -> Quarantine {
+    var copy = self
+    if whileHeld == nil { copy.whileHeld = { make in _ = store.whileHeld(make) } }
+    return copy
+  }
 
   private static let suffix = ".bad"
   private static let reasonSuffix = ".reason"
@@ -33,23 +45,31 @@ struct Quarantine: Sendable {
 
   private func keep(_ stem: String, _ name: String, _ bytes: [UInt8], _ reason: String) {
     let target = stem + Quarantine.suffix
-    do {
-      try machine.disk.createDirectory(directory)
-      if try machine.disk.info(directory + "/" + target) != nil { return }
-      try DurableFile.replace(
-        directory: directory, name: target, bytes: bytes, machine: machine, durable: false)
-      try write(stem, name, reason)
-    } catch {}
+    make {
+      do {
+        try machine.disk.createDirectory(directory)
+        if try machine.disk.info(directory + "/" + target) != nil { return }
+        try DurableFile.replace(
+          directory: directory, name: target, bytes: bytes, machine: machine, durable: false)
+        try write(stem, name, reason)
+      } catch {}
+    }
+  }
+
+  private func make(_ body: () -> Void) {
+    if let whileHeld { whileHeld(body) } else { body() }
   }
 
   /// The same without the file, of which nothing may be kept.
   func note(_ name: String, _ bytes: [UInt8], reason: String) {
     let hash = FileName.hex(XXH3.hash64(bytes))
-    do {
-      try machine.disk.createDirectory(directory)
-      let path = directory + "/" + hash + Quarantine.reasonSuffix
-      if try machine.disk.info(path) == nil { try write(hash, name, reason) }
-    } catch {}
+    make {
+      do {
+        try machine.disk.createDirectory(directory)
+        let path = directory + "/" + hash + Quarantine.reasonSuffix
+        if try machine.disk.info(path) == nil { try write(hash, name, reason) }
+      } catch {}
+    }
     prune()
   }
 

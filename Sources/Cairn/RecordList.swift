@@ -45,7 +45,8 @@ public struct RecordList: Sendable {
     }
   }
 
-  /// The item at an index.
+  /// The item at an index. Cost: O(log n) while the list's edits are in the log; O(n) after a
+  /// compaction, or for a list that was set whole. To walk over a list use `values`.
   ///
   /// - Throws: `badIndex` if there is none.
   public func value(at index: Int) throws(CairnError) -> Value {
@@ -158,7 +159,7 @@ extension RecordList: Sequence {
   /// Whether there are no items: `count` is 0.
   public var isEmpty: Bool { count == 0 }
 
-  /// The first item; nil if there is none, or where `values` would throw.
+  /// The first item; nil if there is none, or where `values` would throw. Cost: as `value(at:)`.
   public var first: Value? {
     do throws(CairnError) { return try value(at: 0) } catch { return nil }
   }
@@ -171,7 +172,8 @@ extension RecordList: Sequence {
 
   /// The item at an index that is known to be there, as in an array: one that is not there ends the
   /// process. So it is for lists that no other thread edits and no sync changes meanwhile;
-  /// `value(at:)` throws instead.
+  /// `value(at:)` throws instead. Cost: as `value(at:)`, which is O(n) after a compaction or for a
+  /// list that was set whole: use `values`, or `for item in list`, for more than a few items.
   public subscript(index: Int) -> Value {
     do throws(CairnError) { return try value(at: index) } catch {
       // As an array of these items would.

@@ -67,6 +67,10 @@ extension DiskError.Reason {
     case .exposed: "replace the secrets, and let nobody but its owner read it (chmod 600)"
     case .notRegular: "move away what is there and try again"
     case .tooManyOpen: "close some, or raise the limit (ulimit -n)"
+    // EFBIG.
+    case .io(errno: 27):
+      "the file would be larger than the file system or a limit (ulimit -f) allows: raise that, or "
+        + "choose another place"
     case .io: "check the disk and the system's log"
     }
   }

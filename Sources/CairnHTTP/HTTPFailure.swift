@@ -105,6 +105,11 @@ extension CairnError {
     case 401, 407: return (.auth, "check the credentials")
     case 403: return (.auth, "the credentials don't allow this; check them and the rights")
     case 404, 410: return (.notFound, "check the address")
+    case 413 where failure.request.hasPrefix("PUT "):
+      return (
+        .sizeLimit, "the server takes no file that large; raise its limit, in nginx "
+          + "client_max_body_size"
+      )
     case 413, 507: return (.quota, "there is no room on the server; make some")
     case 405, 501: return (.server, "the server can't do that; is the address one of a folder?")
     case 408, 425, 429, 503:

@@ -173,10 +173,10 @@ struct Recommit {
     if let addition = delta.totals[index] {
       let before = totals[name].flatMap { $0.since == addition.since ? $0.total : nil }
       totals[name] = addition
-      let amount = addition.total.subtracting(before ?? .zero)
+      let amount = Recommit.held(addition.total.subtracting(before ?? .zero))
       if rule == .sum {
         let visible = register.visible(rule).flatMap { Number($0) } ?? .zero
-        value = visible.adding(amount).value
+        value = Recommit.held(visible.adding(amount)).value
         cell = Cell(value, heap: &heap)
       }
     }
@@ -188,6 +188,14 @@ struct Recommit {
     case .put(_, let covered), .create(_, let covered): return .put(covered)
     case .edit: return .put([])
     }
+  }
+
+  /// The most that a double holds stands for what is beyond it: an infinite number would be no sum
+  /// any more, and nothing could be taken from it or added to it.
+  private static func held(_ number: Number) -> Number {
+    guard case .double(let value) = number, !value.isFinite else { return number }
+    let most = Double.greatestFiniteMagnitude
+    return .double(value < 0 ? -most : most)
   }
 
   // MARK: what is left out

@@ -20,6 +20,10 @@ struct SegmentReplay {
 
   mutating func run(into state: inout StoreState) throws(LogError) {
     hasRun = true
+    // What deltas do to records does not go by rules: only what shows of these does, and what that
+    // counts with, and the rules at the end decide all of it anew.
+    state.defersRules = true
+    defer { state.defersRules = false }
     for frame in scan.frames {
       let offset = UInt64(frame.offset)
       do throws(DecodeError) {
@@ -34,6 +38,9 @@ struct SegmentReplay {
         if let cause { throw cause }
         throw LogError(error, path, at: offset, "a frame of \(frame.stored.count) bytes")
       }
+    }
+    do throws(StoreError) { try state.readDeferredRules() } catch {
+      throw error.log ?? LogError(.corrupt, path, error.message)
     }
   }
 

@@ -17,7 +17,9 @@ extension Store {
   /// In an account's datastore the next commit asks the others for a fence, if the options say so
   /// and it is worth while.
   package func compact() throws(StoreError) -> CompactionOutcome {
-    let outcome = try inTurn { () throws(StoreError) in try runCompaction() }
+    let outcome = try tellingOfItsEnd { () throws(StoreError) in
+      try inTurn { () throws(StoreError) in try runCompaction() }
+    }
     if options.cutsAutomatically { requestCut(from: options.cutFrom) }
     keep(nil)
     return outcome
@@ -153,7 +155,7 @@ extension Store {
     let old: [UInt64]
     if isAdopted {
       // In one go: nothing may be written here between the question and the switch.
-      old = try withState { guarded throws(StoreError) in
+      old = try withState(tells: false) { guarded throws(StoreError) in
         try orRemove(path) { () throws(StoreError) in try requireBlank(guarded) }
         let next = self.next(number, firstSegment, guarded)
         try writeAnother(next, path)
@@ -164,7 +166,7 @@ extension Store {
         try withState { self.next(number, firstSegment, $0) }
       }
       try write(next, path)
-      old = try withState { guarded throws(StoreError) in
+      old = try withState(tells: false) { guarded throws(StoreError) in
         try switchOver(to: prepared, places, next, &guarded, isAdopted: false)
       }
     }
@@ -440,7 +442,7 @@ extension Store {
       keep(nil)
     } catch {
       // Of a store that has ended everything says so.
-      if ending == nil { keep(error) }
+      if ending == nil { keep(error) } else { tellOfCompaction() }
     }
   }
 
@@ -452,7 +454,10 @@ extension Store {
       defer { state.end(failure, length: length, step: options.compactFrom) }
       return failure != nil || state.failure != nil
     }
-    if !isNews { return }
+    if isNews { tellOfCompaction() }
+  }
+
+  private func tellOfCompaction() {
     let tell = onCompaction.withLock { $0.call }
     tell?()
   }

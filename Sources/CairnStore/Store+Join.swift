@@ -152,7 +152,7 @@ extension Store {
   ) throws(StoreError) -> Bool {
     let allowed = deletes
     var gone: [UInt64] = []
-    var kept: String?
+    var kept: [String]?
     var late: StoreError?
     let target: LogPosition?
     do throws(StoreError) {

@@ -135,30 +135,34 @@ extension Store {
     try checkProcess()
     // Nothing is there any more if it has got its own name.
     defer { remove(temporary) }
-    try withTurn { () throws(StoreError) in
-      _ = try SnapshotCheck.run(
-        temporary, datastore: datastore, disk: machine.disk, isOthers: true
-      ) { _, _ in }
-      try makeDirectoriesDurable()
-      let (number, first) = try withState { guarded throws(StoreError) in
-        try requireBlank(guarded)
-        let first = guarded.tail.segment?.header.number ?? guarded.tail.nextNumber
-        return (nextSnapshot(guarded.current), first)
-      }
-      let path =
-        directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
-      do throws(DiskError) {
-        let file = try machine.disk.open(temporary, .readWrite)
-        defer { file.close() }
-        try file.sync()
-        try machine.disk.rename(temporary, to: path)
-        try machine.disk.syncDirectory(directory + "/" + FileName.snapshots)
-      } catch {
-        remove(path)
-        throw StoreError(LogError(error))
-      }
-      try install(number: number, path: path, firstSegment: first, isAdopted: true)
+    try tellingOfItsEnd { () throws(StoreError) in
+      try withTurn { () throws(StoreError) in try adoptInTurn(temporary) }
     }
+  }
+
+  private func adoptInTurn(_ temporary: String) throws(StoreError) {
+    _ = try SnapshotCheck.run(
+      temporary, datastore: datastore, disk: machine.disk, isOthers: true
+    ) { _, _ in }
+    try makeDirectoriesDurable()
+    let (number, first) = try withState { guarded throws(StoreError) in
+      try requireBlank(guarded)
+      let first = guarded.tail.segment?.header.number ?? guarded.tail.nextNumber
+      return (nextSnapshot(guarded.current), first)
+    }
+    let path =
+      directory + "/" + FileName.snapshots + "/" + FileName.snapshot(number)
+    do throws(DiskError) {
+      let file = try machine.disk.open(temporary, .readWrite)
+      defer { file.close() }
+      try file.sync()
+      try machine.disk.rename(temporary, to: path)
+      try machine.disk.syncDirectory(directory + "/" + FileName.snapshots)
+    } catch {
+      remove(path)
+      throw StoreError(LogError(error))
+    }
+    try install(number: number, path: path, firstSegment: first, isAdopted: true)
   }
 
   /// Where a snapshot that is being fetched is to be written. No compaction removes it until

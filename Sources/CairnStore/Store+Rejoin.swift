@@ -148,7 +148,7 @@ extension Store {
     next.lastOwnTime = lastOwnTime
     var new = StoreState(device: plan.device, isAlone: false)
     var outcome = SyncOutcome()
-    var kept: String?
+    var kept: [String]?
     do throws(StoreError) {
       (new.access, new.journal) = (guarded.store.access, guarded.store.journal)
       new.indexNames = guarded.store.indexNames

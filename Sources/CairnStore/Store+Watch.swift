@@ -47,6 +47,17 @@ extension Store {
     tell?()
   }
 
+  /// For what may end the store in the turn. Whoever is told of that may close it: not in there.
+  func tellingOfItsEnd<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    // A forked child may have no lock that another thread had then.
+    try checkProcess()
+    let wasOpen = isOpen
+    do throws(StoreError) { return try body() } catch {
+      if wasOpen, !isOpen { tell() }
+      throw error
+    }
+  }
+
   /// Whether another device has deleted it.
   package var isDeleted: Bool { state.withLock { $0.isDeleted } }
 }

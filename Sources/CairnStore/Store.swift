@@ -307,6 +307,18 @@ package final class Store: Sendable {
     if isOver { throw ending ?? Store.closedError }
   }
 
+  /// Makes files in `directory`; false, and nothing is done, once `close` has given the files back:
+  /// it waits for what is under way. `body` takes no lock of the store, as others take this one
+  /// while they hold the state's.
+  package func whileHeld<E: Error>(_ body: () throws(E) -> Void) throws(E) -> Bool {
+    // A forked child has a copy of that lock, and none of the files.
+    guard lock.isOwn else { return false }
+    return try replacing.withLock { isGivenBack throws(E) -> Bool in
+      if !isGivenBack { try body() }
+      return !isGivenBack
+    }
+  }
+
   func whileNothingElseIsReplaced<E: Error>(_ body: () throws(E) -> Void) throws(E) {
     try replacing.withLock { _ throws(E) in try body() }
   }

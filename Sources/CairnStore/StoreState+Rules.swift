@@ -22,6 +22,13 @@ extension StoreState {
   /// Reads the rules from the reserved table, and settles the records that they change.
   mutating func readRules() throws(StoreError) { adopt(try change(to: try writtenRules())) }
 
+  /// Reads those that deltas of a log have changed while it was read.
+  mutating func readDeferredRules() throws(StoreError) {
+    if !hasDeferredRules { return }
+    try readRules()
+    hasDeferredRules = false
+  }
+
   /// Reads, and changes nothing: a disk that fails leaves the rules as they are.
   mutating func change(to next: RuleBook) throws(StoreError) -> RuleChange {
     var change = RuleChange(rules: next)

@@ -27,6 +27,10 @@ struct StoreState {
     var cell: Cell
   }
   var rules = RuleBook()
+  /// While a segment of the log is read its rules wait for its end: each time that rules are read,
+  /// all of the base is looked through for what they decide anew.
+  var defersRules = false
+  var hasDeferredRules = false
   var access = Access()
   /// The cuts that were applied.
   var cuts = CutBook()
@@ -189,7 +193,11 @@ struct StoreState {
       if section.table == StoreSummary.infoTable { knownTitle = nil }
     }
     finish(dot, time: delta.time)
-    if changesRules { try readRules() }
+    if changesRules, defersRules {
+      hasDeferredRules = true
+    } else if changesRules {
+      try readRules()
+    }
     if changesAccess { try readAccess() }
     if changesCuts { try readCuts() }
   }

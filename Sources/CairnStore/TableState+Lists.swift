@@ -172,16 +172,15 @@ extension TableState {
   private mutating func makePendingComplex(
     _ slot: Int, _ ground: inout Ground, _ rules: RuleBook
   ) throws(StoreError) {
+    let own = undoIndexes(of: slot)
     var old: [Int: Undo] = [:]
-    for entry in undo.reversed() where Int(entry.slot) == slot {
-      // Of two notes of a cell the first one counts.
-      old[Int(entry.column)] = entry
-    }
+    // Of two notes of a cell the first one counts.
+    for index in own.reversed() { old[Int(undo[index].column)] = undo[index] }
     try makeComplex(slot, beforePending: old, &ground, rules)
     // It stays so when the changes are taken back.
     pendingRecords[Int(pendingMarks[slot]) - 1].flagsBefore |= Flag.complex | Flag.hidesBase
     // What was in the base is not looked for there any more.
-    for index in undo.indices where Int(undo[index].slot) == slot && undo[index].cell.isNone {
+    for index in own where undo[index].cell.isNone {
       let column = Int(undo[index].column)
       let register = complex[slot]?.fields[fieldNames[column]]
       let rule = columns[column].rule

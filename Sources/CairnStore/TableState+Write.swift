@@ -87,6 +87,7 @@ extension TableState {
 
   mutating func forgetPending() {
     undo.clear()
+    undoLinks.clear()
     pendingRecords.clear()
     pendingLists.clear()
     collectedLists.clear()

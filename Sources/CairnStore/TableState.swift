@@ -58,6 +58,7 @@ struct TableState {
 
   var pendingRecords: [PendingRecord] = []
   var undo: [Undo] = []
+  var undoLinks = UndoLinks()
 
   enum Flag {
     static let exists: UInt8 = 1

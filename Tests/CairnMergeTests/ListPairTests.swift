@@ -1,4 +1,5 @@
 import CairnMerge
+import TestSupport
 import Testing
 
 /// Two devices that do one thing each to the same list.
@@ -71,6 +72,61 @@ import Testing
       sizes.insert(met.size(at: 1, rule))
     }
     #expect(sizes.count > 1, "a rule that shows the other one")
+  }
+
+  private func checkSizes(_ list: ListState, _ when: String) {
+    for rule in Rule.allCases {
+      let shown = list.values(rule).reduce(0) { $0 + 20 + $1.size }
+      #expect(list.size(rule) == shown, "\(rule) \(when)")
+    }
+  }
+
+  @Test func `a list whose items both replaced has the size of what shows by each rule`() throws {
+    var pair = ListPair((0..<8).map { FieldValue.int(Int64($0)) })
+    for index in 0..<8 {
+      let remote = FieldValue.string(String(repeating: "b", count: index + 1))
+      let local = FieldValue.string(String(repeating: "a", count: 16 - 2 * index))
+      pair.onRemote { $0.replace(at: index, with: remote) }
+      pair.onLocal { $0.replace(at: index, with: local) }
+    }
+    let both = pair.meet()
+    var met = try #require(both)
+    func sizes() -> [Int] { [Rule.remote, .sum, .max, .local, .min].map { met.size($0) } }
+    #expect(sizes() == [196, 196, 196, 232, 232])
+    met.remove(at: 0)
+    #expect(sizes() == [175, 175, 175, 196, 196])
+    met.replace(at: 0, with: .string("other"))
+    #expect(sizes() == [178, 178, 178, 187, 187])
+    met.insert(.string("new"), at: 3)
+    met.move(from: 0, to: 5)
+    #expect(sizes() == [201, 201, 201, 210, 210])
+    checkSizes(met, "with pending edits")
+    met.rollBack()
+    #expect(sizes() == [196, 196, 196, 232, 232])
+  }
+
+  @Test(arguments: 0..<60 as Range<UInt64>)
+  func `whatever both do, a list has the size of what shows by each rule`(seed: UInt64) throws {
+    let random = SeededRandom(seed)
+    func edit(_ list: inout ListState) {
+      for _ in 0..<6 where list.count > 0 {
+        let steps = ListStep.all(list.count)
+        let step =
+          random.below(3) == 0
+          ? steps[random.below(steps.count)] : .replace(random.below(list.count))
+        step.apply(to: &list, .string(random.text(random.below(9))))
+      }
+    }
+    var pair = ListPair((0..<6).map { _ in FieldValue.string(random.text(random.below(9))) })
+    pair.onRemote(edit)
+    pair.onLocal(edit)
+    let both = pair.meet()
+    var met = try #require(both)
+    checkSizes(met, "after they met")
+    edit(&met)
+    checkSizes(met, "with pending edits")
+    met.rollBack()
+    checkSizes(met, "without them again")
   }
 
   // MARK: examples

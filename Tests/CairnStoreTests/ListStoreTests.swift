@@ -233,6 +233,44 @@ import Testing
     #expect(try StoreContent(run.devices[0].store) == shown)
   }
 
+  /// A list that is opened asks what was noted of its record's fields: right after these were set,
+  /// or after those of all others.
+  @Test(arguments: [false, true])
+  func `many records get fields and an item of a list each in one commit`(isApart: Bool) throws {
+    let device = try StoreDevice(9)
+    let ids = (0..<300).map { "r\($0)" }
+    for id in ids { try device.store.insert(id, ["n": 1, "l": .list(["x"])]) }
+    try device.store.sync()
+    _ = try device.store.compact()
+    try device.reopen()
+    let before = try StoreContent(device.store)
+    func append(_ id: String) throws {
+      try device.store.edit(table: "t", id: RecordName(id), field: "l", .append("y"))
+    }
+    func change() throws {
+      for id in ids {
+        try device.store.set(id, ["n": 2, "new": "z"])
+        if !isApart { try append(id) }
+      }
+      if isApart { for id in ids { try append(id) } }
+    }
+    try change()
+    // A delta, and for each a change, two fields, one byte, a field, an item of one byte.
+    #expect(device.store.totals.pending == 100 + 300 * (100 + 200 + 1 + 100 + 20 + 1))
+    try device.store.rollBack()
+    #expect(try StoreContent(device.store) == before && device.store.totals.size == before.size)
+    try change()
+    try device.store.sync()
+    for isReopened in [false, true] {
+      if isReopened { try device.reopen() }
+      let content = try StoreContent(device.store)
+      #expect(device.store.totals.size == content.size && content.recordCount == 300)
+      for id in ids {
+        #expect(try device.store.get(id) == ["n": 2, "new": "z", "l": .list(["x", "y"])])
+      }
+    }
+  }
+
   @Test(arguments: 0..<20)
   func `a store that nobody else writes to keeps its lists`(seed: UInt64) throws {
     let run = try Run(seed: seed + 1000, devices: 1, isLinked: false)

@@ -65,4 +65,14 @@ struct QueryWalkTests {
     #expect(try device.store.advance(&walk, table: "none").isEmpty)
     #expect(walk.hasEnded)
   }
+
+  @Test func `a walk over a snapshot goes on in the middle of a block`() throws {
+    let device = try device(1000)
+    _ = try device.store.compact()
+    try device.reopen()
+    var walk = QueryWalk(RecordQuery())
+    var seen: [RecordName] = []
+    while !walk.hasEnded { seen += try device.store.advance(&walk, table: "t") }
+    #expect(seen == (0..<1000).map { RecordName("r\($0)") }.sorted())
+  }
 }

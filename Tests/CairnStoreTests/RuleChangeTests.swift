@@ -193,6 +193,58 @@ struct RuleChangeTests {
     try checkTotals(a.store)
   }
 
+  // MARK: reopening
+
+  /// What is read of the disk when a device is opened that has set these rules, one after the
+  /// other, since its snapshot with a conflict.
+  private func readsOfOpening(_ rules: [Rule]) throws -> Int {
+    let a = try changed(false)
+    for rule in rules {
+      try a.store.setRule(rule, table: "t", field: "a")
+      try a.store.sync()
+    }
+    try a.store.close()
+    let before = a.disk.reads
+    try a.open()
+    let reads = a.disk.reads - before
+    #expect(a.store.rule(table: "t", field: "a") == rules.last)
+    try checkTotals(a.store)
+    return reads
+  }
+
+  @Test func `an opening reads the snapshot once, however many rules the log has`() throws {
+    let once = try readsOfOpening([.local])
+    #expect(try readsOfOpening([.local, .max, .min, .local, .max, .min]) == once)
+  }
+
+  @Test(arguments: [false, true])
+  func `an opening comes to what the last rules make of all that was written`(
+    isFolded: Bool
+  ) throws {
+    let (a, _) = try conflict(isFolded: isFolded)
+    for (number, rule) in [Rule.local, .max, .remote, .sum, .min].enumerated() {
+      if number == 3 {
+        try a.store.setDefaultRule(rule)
+      } else {
+        try a.store.setRule(rule, table: "t", field: "a")
+      }
+      try a.store.sync()
+      // From now on the record is in memory, and not in the snapshot only.
+      if number > 0 { try a.store.set("r", ["n": .int(Int64(number))]) }
+      try a.store.insert("s\(number)", ["a": "x"])
+      try a.store.sync()
+    }
+    let (content, size) = (try StoreContent(a.store), a.store.totals.size)
+    try a.reopen()
+    #expect(try a.store.get("r") == ["a": "b", "n": 4])
+    #expect(try StoreContent(a.store) == content && a.store.totals.size == size)
+    try checkTotals(a.store)
+    // What is in the log decides by these rules, too.
+    try a.store.setRule(.max, table: "t", field: "a")
+    #expect(try a.store.get("r")?["a"] == "long long")
+    try checkTotals(a.store)
+  }
+
   /// A device with a conflict in its snapshot, nothing of which was read yet.
   private func changed(_ isChanged: Bool) throws -> StoreDevice {
     let (a, _) = try conflict()

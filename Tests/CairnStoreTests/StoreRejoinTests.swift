@@ -239,6 +239,28 @@ import Testing
     #expect(content["put"]?["n"] == 6)
   }
 
+  @Test(arguments: [1.0, -1.0])
+  func `additions beyond all doubles come to the most that one holds, and go on from there`(
+    sign: Double
+  ) throws {
+    let (content, _) = try result(mine: [
+      {
+        try $0.set("r", ["n": .double(0x1p1023 * sign)])
+        try $0.set("further", ["n": .double(0x1p1023 * sign)])
+      }, { try $0.set("further", ["n": .double(0x1p1022 * sign)]) },
+    ]) {
+      try $0.setRule(.sum, table: "t", field: "n")
+      try $0.insert("r", ["n": .double(0)])
+      try $0.insert("further", ["n": .double(0)])
+    } theirs: {
+      try $0.set("r", ["n": .double(0x1p1023 * sign)])
+      try $0.set("further", ["n": .double(0x1p1023 * sign)])
+    }
+    let most = Double.greatestFiniteMagnitude
+    #expect(content["r"]?["n"] == .double(most * sign))
+    #expect(content["further"]?["n"] == .double((most - 0x1p1022) * sign))
+  }
+
   /// The folder has lost the files of the deltas that the others have, and what these had added to
   /// the sum has gone with the record: simulation seed 4620.
   ///

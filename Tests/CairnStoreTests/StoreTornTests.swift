@@ -1,6 +1,7 @@
 import CairnDisk
 import CairnMerge
 import CairnStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -186,5 +187,34 @@ struct StoreTornTests {
       #expect(try StoreContent(device.store) == before, "read \(number)")
     }
     Issue.record("the compaction never came through")
+  }
+
+  @Test func `who is told of a compaction that was torn may close the store`() throws {
+    let peer = try author()
+    let before = try StoreContent(peer.store)
+    let device = try cold(try peer.store.pack())
+    let (store, disk) = (device.store, device.disk)
+    let told = Lock(0)
+    store.watch(true, records: false)
+    store.onChange {
+      if store.isOpen { return }
+      told.withLock { $0 += 1 }
+      do { try store.close() } catch { Issue.record(error) }
+    }
+    for id in Self.chosen { try store.set(id, ["n": 3]) }
+    let isLate = Flag()
+    disk.intercept { operation in
+      if operation.target?.hasSuffix("/CURRENT") == true, isLate.raise() {
+        do { try store.set("r60", ["n": 4]) } catch { Issue.record(error) }
+        // It has to be looked for in the new snapshot.
+        disk.failAt(read: disk.reads + 1, reason: .io(errno: 5), forever: true)
+      }
+      return nil
+    }
+    #expect(refusal { _ = try store.compact() } == .syncFailed)
+    #expect(isLate.isUp && told.withLock { $0 } == 1 && store.isClosed)
+    disk.heal()
+    try device.open()
+    #expect(try StoreContent(device.store) == before)
   }
 }

@@ -66,7 +66,40 @@ import Testing
     trash().purge()
     #expect(try ids(trash()) == ["later"])
     try trash().keep([record("earlier")], durable: true)
-    #expect(try ids(trash()) == ["earlier", "later"])
+    // In the order in which they went.
+    #expect(try ids(trash()) == ["later", "earlier"])
+    clock.advance(by: 1_000_001)
+    trash().purge()
+    #expect(try ids(trash()) == ["later", "earlier"])
+  }
+
+  @Test func `what comes after a clock that was ahead goes after its own time`() throws {
+    clock.advance(by: 1_000_000)
+    try trash().keep([record("ahead")], durable: true)
+    clock.advance(by: -1_000_000)
+    for id in ["a", "b"] {
+      try trash().keep([record(id)], durable: true)
+      clock.advance(by: 500)
+    }
+    #expect(try ids(trash()) == ["ahead", "a", "b"])
+    clock.advance(by: 1)
+    #expect(try ids(trash()) == ["ahead", "b"])
+    #expect(disk.paths().count == 3)
+    trash().purge()
+    #expect(disk.paths().count == 2)
+    // The first that goes where there are too many bytes is the one that came first.
+    let size = disk.usedBytes / 2
+    let small = trash(bytes: size + 1)
+    small.purge()
+    #expect(try ids(small) == ["b"])
+  }
+
+  @Test(arguments: [UInt64.max, UInt64(Int64.max)])
+  func `a file with the last number there is keeps no other from coming`(number: UInt64) throws {
+    try disk.setBytes("/s/trash/" + FileName.deleted(number), [1])
+    for id in ["a", "b"] { try trash().keep([record(id)], durable: true) }
+    let (files, problems) = try trash().contents()
+    #expect(files.flatMap { $0.records.map(\.id.text) } == ["a", "b"] && problems.count == 1)
   }
 
   @Test func `a record that is too large is counted, and the others are kept`() throws {
@@ -87,7 +120,8 @@ import Testing
     var records = trash.room()
     for number in 0..<1000 {
       records.add(record("\(1000 + number)"))
-      #expect(records.content.count == min(number + 1, 10) * one.count)
+      #expect(records.bytes == 64 + min(number + 1, 10) * one.count)
+      #expect(records.parts.map(\.content.count) == [min(number + 1, 10) * one.count])
     }
     #expect(records.count == 10)
     #expect(records.notKept == 990)
@@ -104,7 +138,7 @@ import Testing
     var records = trash.room()
     #expect(records.isEmpty)
     records.add(record("large", bytes: 300))
-    #expect(!records.isEmpty && records.content.isEmpty)
+    #expect(!records.isEmpty && records.parts.isEmpty)
     try trash.keep(records, durable: true)
     #expect(try trash.contents().files.map(\.notKept) == [1])
   }
@@ -145,6 +179,73 @@ import Testing
     clock.advance(by: 1)
     try trash.keep([record("e")], durable: true)
     #expect(try ids(trash) == ["c", "d", "e"])
+  }
+
+  /// Records of which none shares its file with another one.
+  private func large(_ numbers: Range<Int>) -> [KeptRecord] {
+    numbers.map { record("\($0)", bytes: 60_000) }
+  }
+
+  @Test func `one delete more takes the place of the oldest records, not of all, and counts them`()
+    throws
+  {
+    var one: [UInt8] = []
+    for record in large(10..<11) { DeletedFile.put(record, into: &one) }
+    let trash = trash(bytes: 20 * (64 + one.count))
+    try trash.keep(large(10..<30), durable: true)
+    #expect(try ids(trash) == (10..<30).map(String.init))
+    #expect(try trash.contents().files.allSatisfy { $0.notKept == 0 })
+    for last in 30..<33 {
+      clock.advance(by: 1)
+      try trash.keep(large(last..<(last + 1)), durable: true)
+      #expect(try ids(trash) == ((last - 19)...last).map(String.init))
+      #expect(try trash.contents().files.last?.notKept == 1)
+    }
+    #expect(try trash.contents().files.reduce(0) { $0 + $1.notKept } == 3)
+    // What was told is told on when what says so goes as well.
+    clock.advance(by: 1)
+    try trash.keep(large(40..<60), durable: true)
+    #expect(try ids(trash) == (40..<60).map(String.init))
+    #expect(try trash.contents().files.reduce(0) { $0 + $1.notKept } == 23)
+    #expect(disk.usedBytes <= 20 * (64 + one.count))
+  }
+
+  @Test func `what was too old when it made room is not counted`() throws {
+    var one: [UInt8] = []
+    for record in large(10..<11) { DeletedFile.put(record, into: &one) }
+    let trash = trash(bytes: 20 * (64 + one.count))
+    try trash.keep(large(10..<30), durable: true)
+    clock.advance(by: 2000)
+    try trash.keep(large(30..<31), durable: true)
+    #expect(try ids(trash) == ["30"])
+    #expect(try trash.contents().files.map(\.notKept) == [0])
+  }
+
+  @Test func `of what goes together all files go again if one can't be written`() throws {
+    let names = Lock(0)
+    disk.intercept { operation in
+      guard operation.verb == "sync", operation.path == "/s/trash" else { return nil }
+      let count = names.withLock { count in
+        count += 1
+        return count
+      }
+      return count == 2 ? .io(errno: 5) : nil
+    }
+    #expect(throws: StoreError.self) { try trash().keep(large(10..<13), durable: true) }
+    #expect(names.withLock { $0 } == 2)
+    disk.heal()
+    #expect(disk.paths().isEmpty)
+    #expect(try trash().keep(large(10..<13), durable: true).count == 3)
+    #expect(try ids(trash()) == ["10", "11", "12"])
+  }
+
+  @Test func `what went together is removed together up to its time`() throws {
+    try trash().keep(large(10..<13), durable: true)
+    let time = clock.now()
+    clock.advance(by: 1)
+    try trash().keep([record("later")], durable: true)
+    try trash().empty(through: time)
+    #expect(try ids(trash()) == ["later"])
   }
 
   /// What was to be deleted stays: each new try would leave one more.
@@ -211,9 +312,10 @@ import Testing
 
 extension RecordTrash {
   /// Keeps records that go together.
-  fileprivate func keep(_ records: [KeptRecord], durable: Bool) throws {
+  @discardableResult
+  fileprivate func keep(_ records: [KeptRecord], durable: Bool) throws -> [String] {
     var all = room()
     for record in records { all.add(record) }
-    try keep(all, durable: durable)
+    return try keep(all, durable: durable)
   }
 }

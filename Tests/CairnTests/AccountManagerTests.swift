@@ -208,6 +208,50 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(20)))
+  func `what opens a folder may ask for the manager whose datastore is opened`() throws {
+    let accounts = try manager()
+    let asked = Told<String>()
+    let made = Told<DatastoreManager>()
+    let account = looking(asked) { [weak accounts] () throws(CairnError) in
+      guard let manager = made.all.first, let accounts else { return "not made yet" }
+      // As if another process had given the user an organisation: that is told to the manager.
+      let info = AccountInfo(userName: "Ann", orgName: "Quarry")
+      try accounts.linkedAccount?.setInfo(info)
+      let name = try accounts.linkedAccount?.info?.displayName ?? "nobody"
+      let ids = try manager.listDatastores().map(\.id).joined(separator: " ")
+      return "\(name): \(ids), \(manager.isShutDown)"
+    }
+    let linked = try accounts.link(account, info: AccountInfo(userName: "Ann"))
+    let manager = try accounts.manager(for: linked)
+    made.add(manager)
+    let before = [String](repeating: "not made yet", count: 3)
+    #expect(asked.all == before)
+    try manager.openOrCreateDatastore("notes").close()
+    #expect(asked.all == before + ["Ann (Quarry): , false"])
+    let datastore = try manager.openDatastore("notes")
+    #expect(asked.all == before + ["Ann (Quarry): , false", "Ann (Quarry): notes, false"])
+    #expect(datastore.isOpen)
+    try manager.shutDown()
+  }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `an account that is unlinked while its datastore is opened has none`() throws {
+    let accounts = try manager()
+    let asked = Told<String>()
+    let account = looking(asked) { [weak accounts] () throws(CairnError) in
+      if asked.all.count == 3 { try accounts?.linkedAccount?.unlink() }
+      return "asked"
+    }
+    let linked = try accounts.link(account)
+    let manager = try accounts.manager(for: linked)
+    #expect(linked.isLinked && asked.all.count == 3)
+    #expect(code { _ = try manager.openDefaultDatastore() } == .shutdown)
+    #expect(asked.all.count == 4)
+    #expect(!linked.isLinked && manager.isShutDown)
+    #expect(try PosixDisk().info(linked.root) == nil)
+  }
+
+  @Test(.timeLimit(.minutes(20)))
   func `of two managers that are made at once the first one is everybody's`() throws {
     let accounts = try manager()
     let asked = Told<String>()

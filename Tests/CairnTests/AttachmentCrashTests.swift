@@ -115,6 +115,51 @@ import Testing
     }
   }
 
+  @Test func `a power cut at any step of the sync that brings the first contents forgets none`()
+    async throws
+  {
+    let scene = IdentityBench()
+    let (a, b) = (try scene.open("a"), try scene.open("b"))
+    try a.add("first")
+    #expect(try await scene.settle([a, b]))
+    try a.addPhoto("r", bytes(1))
+    try await a.exchange()
+    try a.close()
+    try b.close()
+    try await everyCut(of: "b", from: scene) { device in
+      try await device.exchange()
+      try device.sync()
+    } _: { bench, comment in
+      let b = try bench.open("b")
+      for _ in 0..<6 { try await b.pull() }
+      #expect(try b.ids() == ["first", "r"], comment)
+      #expect(try b.content(of: "r") == self.bytes(1), comment)
+    }
+  }
+
+  @Test func `a sync that can't note that the first contents are wanted is tried again`()
+    async throws
+  {
+    let bench = IdentityBench(seed: 9)
+    let a = try bench.open("a")
+    try a.addPhoto("r", bytes(1))
+    try await a.exchange()
+    var b = try bench.open("b")
+    try await b.exchange()
+    let disk = bench.disk("b")
+    let path = b.blobs.directory
+    disk.intercept { $0.path == path ? .noSpace : nil }
+    let error = #expect(throws: CairnError.self) { try b.sync() }
+    #expect(error?.code == .diskSpace)
+    disk.intercept(nil)
+    try b.close()
+    b = try bench.open("b")
+    for _ in 0..<2 { try await b.pull() }
+    try await b.exchange()
+    #expect(try b.content(of: "r") == bytes(1))
+    try b.close()
+  }
+
   @Test func `a power cut at any step of removing takes nothing that is in use`() async throws {
     let scene = IdentityBench()
     let (a, b) = (try scene.open("a"), try scene.open("b"))

@@ -261,7 +261,7 @@ import Testing
     // What came back has nothing more to be counted.
     let device = try bench.open("b")
     try await device.exchange()
-    #expect(BlobLedger.read(device.blobs).lost.isEmpty)
+    #expect(try BlobLedger.read(device.blobs).lost.isEmpty)
   }
 
   @Test func `a round that failed at a content is made up for by the next`() async throws {

@@ -117,6 +117,56 @@ import Testing
     try a.close()
   }
 
+  /// One that is read as empty for once would be as it is for the next process.
+  @Test(arguments: [DiskError.Reason.tooManyOpen, .io(errno: 5)], [false, true])
+  func `a list of unused contents that can't be read for once ends no grace`(
+    reason: DiskError.Reason, stays: Bool
+  ) async throws {
+    let (disk, clock, random) = (bench.disk("a"), bench.clock, bench.random("a"))
+    let faults = Shared(0)
+    let deaf = DeafDisk(base: disk) { path in
+      guard path.hasSuffix("/" + FileName.unusedBlobs) else { return nil }
+      let isNow = faults.withLock { count in
+        count -= 1
+        return count >= 0
+      }
+      return isNow ? reason : nil
+    }
+    func local() throws -> Datastore {
+      try DatastoreManager(
+        root: "/root", account: nil, folder: nil, options: bench.options,
+        machine: Machine(disk: deaf, clock: clock, random: random)
+      ).openOrCreateDatastore("notes")
+    }
+    var a = try local()
+    _ = try a.attach(sample(1))
+    try a.close()
+    a = try local()
+    #expect(try await a.collectAttachments().waiting == 1)
+    try a.close()
+    bench.clock.advance(by: 31 * day)
+
+    a = try local()
+    let list = a.blobs.directory + "/" + FileName.unusedBlobs
+    if stays { disk.intercept { $0.verb == "remove" && $0.path == list ? .denied : nil } }
+    _ = faults.exchange(1)
+    if stays {
+      let error = #expect(throws: CairnError.self) { _ = try a.attach(sample(1)) }
+      #expect(error?.code == CairnError(DiskError(reason: reason, operation: "", path: "")).code)
+      #expect(a.blobs.pinned.isEmpty)
+      disk.intercept(nil)
+    }
+    try a.addPhoto("r", sample(1))
+    try a.table("t").record("r")?.delete()
+    try a.sync()
+    try a.close()
+    a = try local()
+    let result = try await a.collectAttachments()
+    #expect(result.removedHere == 0 && result.waiting == 1)
+    #expect(a.blobs.ledger.unused[hash]?.since == bench.clock.now())
+    try a.close()
+  }
+
   @Test func `attaching that failed pins nothing`() throws {
     let a = try bench.open("a")
     try a.add("first")
@@ -169,7 +219,7 @@ import Testing
     bench.clock.advance(by: 1000)
     try await a.exchange()
     #expect(a.blobs.ledger.unused[hash]?.known == bench.clock.now())
-    #expect(BlobLedger.read(a.blobs) == a.blobs.ledger)
+    #expect(try BlobLedger.read(a.blobs) == a.blobs.ledger)
     try a.close()
     try b.close()
   }
@@ -291,7 +341,7 @@ import Testing
     let disk = bench.disk("a")
     disk.capacity = disk.usedBytes
     #expect(try await a.collectAttachments().removedHere == 1)
-    #expect(BlobLedger.read(a.blobs).looked == bench.clock.now())
+    #expect(try BlobLedger.read(a.blobs).looked == bench.clock.now())
     disk.capacity = nil
     try a.close()
   }

@@ -56,4 +56,27 @@ import Testing
     #expect(fetched == 1)
     try b.close()
   }
+
+  /// EFBIG, as the file system or `ulimit -f` says it.
+  @Test func `a content that is too large for any file here leaves nothing, and comes later`()
+    async throws
+  {
+    let script = ScriptedFolder.Script()
+    bench.scripts["b"] = script
+    let b = try await open()
+    let disk = bench.disk("b")
+    disk.intercept { $0.verb == "write" && $0.path.hasSuffix(".part") ? .io(errno: 27) : nil }
+    for _ in 0..<15 { #expect(try await b.exchange().fetchedAttachments == 0) }
+    // In the rounds 1, 2, 4 and 8.
+    #expect(script.reads.count { $0.hasSuffix(".blob") } == 4)
+    let photo = try b.photo("r")
+    let error = await #expect(throws: CairnError.self) { try await photo.fetch() }
+    #expect(error?.code == .diskSpace && error?.message.contains("ulimit -f") == true)
+    #expect(disk.paths().filter { $0.hasSuffix(".part") } == [])
+    disk.intercept(nil)
+    var fetched = 0
+    for _ in 0..<24 { fetched += try await b.exchange().fetchedAttachments }
+    #expect(fetched == 1)
+    try b.close()
+  }
 }

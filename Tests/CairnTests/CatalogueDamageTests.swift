@@ -1,5 +1,6 @@
 import Cairn
 import CairnBytes
+import CairnDisk
 import TestSupport
 import Testing
 
@@ -98,5 +99,26 @@ import Testing
       #expect(refused > good.count * 2)
       bench.use(killed)
     }
+  }
+
+  @Test(arguments: [DiskError.Reason.io(errno: 5), .denied, .notRegular])
+  func `an INFO that can't be read is as good as none`(reason: DiskError.Reason) async throws {
+    let bench = CatalogueBench()
+    for (id, title) in [("one", "first"), ("two", "second")] {
+      try await bench.manager("b").with(id) { try $0.setTitle(title) }
+    }
+    let disk = DeafDisk(base: bench.disk) { $0 == "/b/p-one/INFO" ? reason : nil }
+    let b = bench.manager("b", on: disk)
+    #expect(try b.listDatastores().map(\.title) == [nil, "second"])
+    try await b.refresh()
+    let other = bench.manager("c")
+    try await other.refresh()
+    #expect(try other.datastoreInfos()["two"]?.title == "second")
+    let one = try b.openDatastore("one")
+    #expect(try one.title == "first")
+    try one.setTitle("third")
+    try one.sync()
+    try one.close()
+    #expect(try bench.manager("b").datastoreInfos()["one"]?.title == "third")
   }
 }

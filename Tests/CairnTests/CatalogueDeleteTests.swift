@@ -432,4 +432,28 @@ import Testing
     #expect(try clone.ids() == ["d6", "d7"])
     #expect(try await clone.refresh().heldDeletes == [])
   }
+
+  @Test func `a deleted copy that can't be moved keeps nothing else from being heard or told`()
+    async throws
+  {
+    let b = bench.manager("b")
+    for id in ["x", "y"] { try await bench.manager("a").with(id) }
+    for manager in [bench.manager("a"), b] { try await manager.refresh() }
+    for id in ["x", "y"] { try b.deleteDatastore(id) }
+    try await b.refresh()
+    let isWell = Flag()
+    let disk = DeafDisk(base: bench.disk) { path in
+      path == "/a/p-x/CURRENT" && !isWell.isUp ? .io(errno: 5) : nil
+    }
+    let a = bench.manager("a", on: disk)
+    let open = try a.openDatastore("y")
+    try await a.with("z")
+    #expect(await a.refreshError()?.code == .fileIO)
+    #expect(code { try open.sync() } == .deleted)
+    try await b.refresh()
+    #expect(try b.ids() == ["z"])
+    isWell.raise()
+    try open.close()
+    #expect(bench.files("/a/p-x") == [] && bench.files("/a/p-y") == [])
+  }
 }

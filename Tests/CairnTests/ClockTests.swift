@@ -174,6 +174,40 @@ import Testing
     #expect(try content(late) == content(a))
   }
 
+  @Test func `a snapshot that was replaced while the clock was ahead goes after its grace`()
+    async throws
+  {
+    let bench = Bench()
+    bench.options.graceSeconds = 3600
+    // Due whenever as much has come as the last one has.
+    bench.options.tuning.smallFileBytes = 0
+    let a = try bench.open("a")
+    let clock = try #require(bench.clocks["a"])
+    func snapshots() -> [String] { bench.folder.paths().filter { $0.hasSuffix(".snap") } }
+    try a.add("a")
+    try a.sync()
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    let first = try #require(snapshots().first)
+    clock.advance(by: 10 * Self.year)
+    try a.table("t").insert(["bytes": .bytes(sample(1, 100_000))], id: "bulk")
+    try a.sync()
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    #expect(snapshots().count == 2)
+    // It counts from the first round after the clock was put right.
+    clock.advance(by: -10 * Self.year)
+    try await a.exchange()
+    clock.advance(by: 3_599_999)
+    try await a.exchange()
+    #expect(snapshots().count == 2)
+    clock.advance(by: 1)
+    try await a.exchange()
+    #expect(snapshots().count == 1 && !snapshots().contains(first))
+    try await a.exchange()
+    #expect(try await a.exchange().isIdle)
+  }
+
   /// Days are those of the own clock, counted when the next file of the trash is written.
   @Test func `what is in the trash goes after its days by the own clock`() async throws {
     let bench = Bench()
@@ -190,6 +224,30 @@ import Testing
       left.append(try b.trash.list().map(\.id.description))
     }
     #expect(left == [["r0"], ["r0", "r1"], ["r1", "r2"]])
+  }
+
+  /// The clock of the device that keeps it was ahead when it was deleted for the first time.
+  @Test(arguments: [86_400_000, 10 * 365 * 86_400_000] as [Int64])
+  func `of what was deleted twice the trash has what was there last`(ahead: Int64) async throws {
+    let bench = Bench()
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    let clock = try #require(bench.clocks["b"])
+    try a.table("t").insert(["text": "OLD"], id: "r")
+    try a.sync()
+    try await bench.settle([a, b])
+    for (time, text) in [(ahead, "OLD"), (-ahead, "NEW")] {
+      clock.advance(by: time)
+      try a.table("t").record("r")?.delete()
+      try a.sync()
+      try await bench.settle([a, b])
+      let found = try b.trash.list()
+      #expect(found.count == 1 && found.first?.fields["text"] == .string(text))
+      #expect(try b.trash.restoreAll() == 1)
+      #expect(try b.table("t")["r"].string("text") == text)
+      try b.table("t")["r"].set("text", "NEW")
+      try b.sync()
+      try await bench.settle([b, a])
+    }
   }
 
   @Test func `what was deleted up to a time goes from the trash, and nothing that went later`()

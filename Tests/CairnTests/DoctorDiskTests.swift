@@ -46,22 +46,33 @@ import Testing
     #expect(found.datastore == (name.isEmpty ? nil : "notes"))
   }
 
-  @Test func `a datastore that is folded while it is looked at is looked at again`() async throws {
+  @Test(arguments: [false, true])
+  func `a datastore that is folded while it is looked at is looked at again`(
+    goesOn: Bool
+  ) async throws {
     let datastore = try bench.local().openOrCreateDatastore("notes")
     try bench.fill(datastore, compacts: false)
-    let (isBegun, isFolded) = (Flag(), Flag())
+    let (isBegun, isFolded, looks) = (Flag(), Flag(), Shared(0))
     var disk = ProbedDisk()
     disk.willLook = { path in
-      if path.hasSuffix("/p-notes/LOCK") { isBegun.raise() }
+      if path.hasSuffix("/p-notes/LOCK") {
+        isBegun.raise()
+        looks.withLock { $0 += 1 }
+      }
       // CURRENT was read, and the segments that it names go.
       guard path.hasSuffix("/p-notes/log"), isBegun.isUp, isFolded.raise() else { return }
-      do { try datastore.compact() } catch { Issue.record("\(error)") }
+      do {
+        try datastore.compact()
+        // Into a segment that the first look does not expect.
+        if goesOn { try datastore.add("later") }
+      } catch { Issue.record("\(error)") }
     }
     var machine = Machine.real
     machine.disk = disk
     let report = await Doctor(root: bench.localRoot, account: nil, folder: nil, machine: machine)
       .examine()
     #expect(isFolded.isUp && report.findings.map(\.check) == ["lock"], "\(report.findings)")
+    #expect(looks.withLock { $0 } == 2)
     try datastore.close()
   }
 }

@@ -79,6 +79,16 @@ import Testing
     #expect(damage.command?.hasPrefix("cairn sync --datastore notes") == true)
   }
 
+  @Test func `a directory in the place of an INFO has to be moved away by hand`() async throws {
+    _ = try await makeWaiting()
+    let path = bench.directory(rootA) + "/INFO"
+    try bench.disk.remove(path)
+    try bench.disk.createDirectory(path)
+    let found = try #require(await examine("files", rootA).last)
+    #expect(found.severity == .warning && found.file == path && found.command == nil)
+    #expect(found.message.hasSuffix("lists show less as long as it is there"))
+  }
+
   @Test(arguments: ["placeholder", "gone"])
   func `another device's head that has not come yet is told, and not asked for`(
     kind: String

@@ -11,6 +11,8 @@ import Testing
     (.notFound, .notFound), (.exists, .exists), (.noSpace, .diskSpace), (.readOnly, .readOnly),
     (.denied, .readOnly), (.locked, .alreadyOpen), (.exposed, .disallowed),
     (.notRegular, .fileIO), (.tooManyOpen, .system), (.io(errno: 5), .fileIO),
+    // ENOMEM and EFBIG.
+    (.io(errno: 12), .memory), (.io(errno: 27), .diskSpace),
   ]
 
   private static let log: [(LogError.Reason, CairnError.Code)] = [

@@ -56,8 +56,30 @@ import Testing
     for _ in 0..<2 { #expect(await b.refreshError()?.code == .retryLater) }
     bench.clock.advance(by: -2 * 86_400_000)
     for _ in 0..<3 { #expect(await b.refreshError()?.code == .retryLater) }
-    bench.clock.advance(by: 600_000)
+    bench.clock.advance(by: 200_000)
+    #expect(await b.refreshError()?.code == .retryLater)
+    bench.clock.advance(by: 200_000)
     #expect(await b.refreshError() == nil)
+  }
+
+  /// What sleeps fetches nothing: the sync engine has had no time for it either.
+  @Test func `a device that slept has not waited, and takes what comes after it woke`()
+    async throws
+  {
+    let bench = CatalogueBench()
+    try await bench.manager("a").with("x")
+    #expect(await bench.manager("a").refreshError() == nil)
+    let identity = try #require(bench.disk.bytes(Self.file))
+    try bench.disk.remove(Self.file)
+    let b = bench.manager("b")
+    for _ in 0..<4 { #expect(await b.refreshError()?.code == .retryLater) }
+    bench.clock.advance(by: 86_400_000)
+    for _ in 0..<4 { #expect(await b.refreshError()?.code == .retryLater) }
+    #expect(bench.disk.bytes(Self.file) == nil)
+    try bench.disk.setBytes(Self.file, identity)
+    #expect(await b.refreshError() == nil)
+    #expect(try b.ids() == ["x"])
+    #expect(bench.disk.bytes(Self.file) == identity)
   }
 
   @Test func `a datastore's exchange waits as long`() async throws {
@@ -72,8 +94,12 @@ import Testing
       let error = await b.exchangeError()
       #expect(error?.code == .retryLater && error?.file == "cairn.json")
     }
+    for _ in 0..<2 {
+      bench.clock.advance(by: 200_000)
+      #expect(await b.exchangeError()?.code == .retryLater)
+    }
     #expect(bench.folder.bytes(Self.file) == nil)
-    bench.clock.advance(by: 600_000)
+    bench.clock.advance(by: 200_000)
     #expect(await b.exchangeError() == nil)
     #expect(bench.folder.bytes(Self.file) != nil)
     #expect(try await bench.settle([a, b]))

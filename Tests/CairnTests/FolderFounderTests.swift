@@ -161,6 +161,23 @@ import Testing
     #expect(try bench.names(bench.folder + "/catalogue", ".cat").count == 1)
   }
 
+  /// One that was left for another one, and has its files still.
+  @Test func `a list is not put into a folder in which a head is older than it was`()
+    async throws
+  {
+    let a = try await bench.publisher("a")
+    let head = bench.shared + "/" + bench.head(a)
+    let old = try bench.read(head)
+    try a.add("more")
+    try await a.exchange()
+    try a.close()
+    try bench.write(head, old)
+    try win()
+    #expect(try await bench.manager("a").refreshError()?.code == .disallowed)
+    #expect(try bench.names(bench.folder + "/catalogue", ".cat") == [])
+    #expect(try bench.read(head) == old)
+  }
+
   @Test func `a list that says nothing yet belongs to no folder`() async throws {
     #expect(try await bench.manager("a").refreshError() == nil)
     try win()

@@ -35,12 +35,13 @@ import Testing
     return a
   }
 
-  /// Reads of files of deltas, of which the last one that is given fails.
+  /// Reads of files of deltas, of which the last one that is given fails, and all that is asked for
+  /// after it.
   private func note(_ reads: Told<String>, _ hook: HookedFolder.Switch, failsAt last: Int? = nil) {
     hook.set { request, path throws(CairnError) in
-      guard request == .read, path.hasSuffix(".seg") else { return }
-      reads.add(path)
-      if reads.all.count == last { throw CairnError(.noConnection, "the connection broke") }
+      if request == .read, path.hasSuffix(".seg") { reads.add(path) }
+      guard let last, reads.all.count >= last else { return }
+      throw CairnError(.noConnection, "the connection broke")
     }
   }
 

@@ -94,4 +94,19 @@ import Testing
     #expect(try await folder.list("d").map(\.name) == ["other", "third"])
     #expect(disk.bytes("/f/d/" + name) == nil)
   }
+
+  @Test func `one in the inbox that can't be removed keeps no datastore from being opened`()
+    async throws
+  {
+    try await bench.manager("a").with("x") { try $0.add("r") }
+    try plant("/a/p-x/inbox")
+    let path = "/a/p-x/inbox/" + name
+    bench.disk.intercept { $0.verb == "remove" && $0.path == path ? .io(errno: 5) : nil }
+    let datastore = try bench.manager("a").openDatastore("x")
+    #expect(try datastore.ids() == ["r"] && isThere("/a/p-x/inbox"))
+    try datastore.close()
+    bench.disk.heal()
+    try bench.manager("a").openDatastore("x").close()
+    #expect(try !isThere("/a/p-x/inbox"))
+  }
 }

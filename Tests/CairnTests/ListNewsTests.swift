@@ -44,6 +44,26 @@ import Testing
     #expect(after.published?.title == "title" && after.published == after.view)
   }
 
+  @Test func `what was taken in before a crash is in the list as soon as it is open again`()
+    async throws
+  {
+    let a = try bench.manager("a").openOrCreateDatastore("n")
+    let b = try bench.manager("b").openOrCreateDatastore("n")
+    try a.add("of-a")
+    try await a.exchange()
+    try b.add("of-b")
+    try await b.exchange()
+    try await a.pull()
+    #expect(try a.ids() == ["of-a", "of-b"])
+    let before = try #require(try InfoFile.read("/a/p-n", disk: bench.disk))
+    #expect(before.view.records == 1, "it is written when something is published")
+    bench.crash(.everything)
+    let manager = bench.manager("a")
+    let again = try manager.openDatastore("n")
+    #expect(try manager.listDatastores().map(\.recordCount) == [2])
+    try again.close()
+  }
+
   /// They are for simulations, in which a few records are to reach them.
   @Test func `all sizes that are tuned reach the store`() {
     var tuning = Tuning()

@@ -37,4 +37,29 @@ import Testing
     let records = try a.main.table("chores").query().map(\.id.description)
     #expect(records.sorted() == ["before", "meanwhile"])
   }
+
+  /// Whose record nobody can delete there would come back with it.
+  @Test func `an object whose record's route is not there can move, and can't be deleted`()
+    async throws
+  {
+    typealias Note = MappingBench.Note
+    let bench = MappingBench()
+    let before = try await bench.open("a", [MappingTests.routed], routes: ["main", "work"])
+    for id in ["d", "m"] as [RecordID] {
+      try await before.insert(Note(text: "office", place: "work"), id)
+    }
+    try await bench.settle([before])
+    try await before.close()
+    let a = try await bench.open("a", [MappingTests.routed])
+    let error = await #expect(throws: CairnError.self) { try await a.delete("d") }
+    #expect(error?.code == .illegalArgument && error?.id == "work")
+    #expect(try a.note("d") == Note(text: "office", place: "work"))
+    #expect(a.store.outbox == OutboxStatus())
+    try await a.update("m") { $0.place = nil }
+    #expect(try await a.queue() == [["+m"]])
+    _ = try await a.exchange()
+    #expect(try a.record("m")?["text"] == "office")
+    #expect(try a.note("m") == Note(text: "office"))
+    #expect(a.store.outbox == OutboxStatus())
+  }
 }

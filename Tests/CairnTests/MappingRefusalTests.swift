@@ -80,4 +80,19 @@ import Testing
     status.queued = 1
     #expect(device.store.outbox == status)
   }
+
+  @Test func `objects of one route follow though the datastore of another can't be used`()
+    async throws
+  {
+    let (bench, routes) = (MappingBench(), ["main", "work"])
+    let a = try await bench.open("a", [MappingTests.routed], routes: routes)
+    let b = try await bench.open("b", [MappingTests.routed], routes: routes)
+    try await a.insert(Note(text: "office", place: "work"), "w")
+    _ = try await a.exchange()
+    try await #require(b.remotes["work"]).exchange()
+    try b.main.close()
+    let error = await #expect(throws: CairnError.self) { try await b.store.sync() }
+    #expect(error?.code == .closed)
+    #expect(try b.note("w")?.text == "office")
+  }
 }

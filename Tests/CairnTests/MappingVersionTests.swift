@@ -265,4 +265,28 @@ import Testing
     _ = try await device.exchange()
     #expect(try device.record("m") == ["text": "changed", "stars": 5])
   }
+
+  @Test func `what a new version says otherwise of a field goes up, and no object changes`()
+    async throws
+  {
+    let loud = ObjectMapping(
+      Note.self, as: SharedNote.self,
+      map: { note, _ in MappedRecord(SharedNote(text: note.text.uppercased())) },
+      update: { note, shared, _ in
+        note = note ?? Note(text: "")
+        note?.text = shared.text.lowercased()
+      })
+    let bench = MappingBench()
+    var device = try await bench.open("a", [loud])
+    try await device.insert(Note(text: "of n"), "n")
+    _ = try await device.exchange()
+    #expect(try device.record("n") == ["text": "OF N"])
+    try await device.close()
+    device = try await bench.open("a", [mapping(1)], version: MappingVersion("2"))
+    #expect(try await device.queue() == [["n.text"]])
+    #expect(try device.note("n") == Note(text: "of n"))
+    _ = try await device.exchange()
+    #expect(try device.record("n") == ["text": "of n"])
+    #expect(try device.note("n") == Note(text: "of n"))
+  }
 }

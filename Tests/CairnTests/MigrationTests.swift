@@ -1,7 +1,9 @@
-import Cairn
 import CairnDisk
+import CairnLog
 import TestSupport
 import Testing
+
+@testable import Cairn
 
 /// Local datastores become an account's, whole, once, and with everything that is in them.
 @Suite struct MigrationTests {
@@ -254,6 +256,50 @@ import Testing
     #expect(code { _ = try local.openDatastore("n") } == .notFound)
     try await local.with("n") { try $0.add("r") }
     #expect(try local.migrate(to: a).datastores.map(\.id) == ["m", "n"])
+  }
+
+  /// Does something once, when the first two of three local datastores are staged in the account's
+  /// root.
+  private func whileMoving(_ body: @escaping @Sendable (Machine) throws -> Void) async throws {
+    for id in ["x", "y", "z"] { try await bench.local("l").with(id) { try $0.add("of-" + id) } }
+    let (machine, isOver) = (bench.machine, Flag())
+    bench.disk.intercept { operation in
+      guard operation.path.hasPrefix("/a/m"), operation.path.contains("-p-z"), isOver.raise()
+      else { return nil }
+      do { try body(machine) } catch { Issue.record(error) }
+      return nil
+    }
+  }
+
+  /// A device that sleeps, or a clock that is put right: to who clears up all of it looks old.
+  @Test func `a clock that jumps in the middle of a move costs no datastore`() async throws {
+    let clock = bench.clock
+    try await whileMoving { machine in
+      clock.advance(by: 8 * 86_400_000)
+      Trash(root: "/a", machine: machine).purge()
+    }
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    #expect(try local.migrate(to: a).datastores.map(\.id) == ["x", "y", "z"])
+    bench.disk.intercept(nil)
+    #expect(try bench.local("l").ids() == [])
+    #expect(try a.ids() == ["x", "y", "z"])
+    for id in ["x", "y", "z"] { #expect(try await a.content(id) == ["of-" + id]) }
+  }
+
+  /// An earlier version clears up without asking.
+  @Test func `if what is staged is not there any more, nothing is moved`() async throws {
+    try await whileMoving { machine in
+      for entry in try machine.disk.list("/a") where FileName.stagingToken(entry.name) != nil {
+        if entry.name.hasSuffix("-p-x") { try machine.disk.removeTree("/a/" + entry.name) }
+      }
+    }
+    let (local, a) = (bench.local("l"), bench.manager("a"))
+    #expect(code { try local.migrate(to: a) } == .retryLater)
+    bench.disk.intercept(nil)
+    #expect(try local.ids() == ["x", "y", "z"] && a.ids() == [])
+    #expect(!bench.files("/a").contains { $0.hasPrefix("m") })
+    #expect(try local.migrate(to: a).datastores.map(\.id) == ["x", "y", "z"])
+    for id in ["x", "y", "z"] { #expect(try await a.content(id) == ["of-" + id]) }
   }
 
   // MARK: crashes

@@ -120,4 +120,28 @@ import Testing
       #expect(try await a.content("one") == ["of-one"])
     }
   }
+
+  /// Everything is in its place, and there is no room to note that.
+  @Test func `a disk that is full then does not shut the account's root`() async throws {
+    let bench = try await MigrationEarlierTests.killed(when: "/a/MIGRATION") { bench in
+      try await bench.manager("a").with("three") { try $0.add("of-a") }
+    }
+    bench.disk.intercept { step in
+      let isOfRoot = step.path.hasPrefix("/a/") && !step.path.dropFirst(3).contains("/")
+      return step.verb == "write" && isOfRoot ? .noSpace : nil
+    }
+    for _ in 0..<3 {
+      let a = bench.manager("a")
+      #expect(try a.ids() == ["one", "three", "two"])
+      let three = try a.openDatastore("three")
+      #expect(try three.ids() == ["of-a"])
+      try three.close()
+      #expect(bench.files("/a/trash") == [])
+    }
+    bench.disk.heal()
+    // Noted now; the other root is told, and takes nothing back.
+    #expect(try bench.manager("a").ids() == ["one", "three", "two"])
+    #expect(try bench.local("l").ids() == [])
+    #expect(!bench.files("/a").contains("MIGRATION") && !bench.files("/l").contains("MIGRATION"))
+  }
 }

@@ -313,4 +313,27 @@ import Testing
     #expect(try third.note("n")?.text == "x")
     #expect(third.store.outbox.pending == 0)
   }
+
+  @Test func `what is pending of an attached object goes with its record, not to its id elsewhere`()
+    async throws
+  {
+    let device = try await MappingBench().open("a", routes: ["main", "work"])
+    try device.main.table("notes").insert(["text": "old data", "stars": 2], id: "r")
+    try device.main.sync()
+    try await attach(device, "z", to: "r", uploads: false)
+    let work = try #require(device.remotes["work"])
+    try work.table("notes").insert(["text": "another thing", "stars": 5], id: "z")
+    try work.sync()
+    try await device.store.sync()
+    #expect(try device.notes() == ["z": Note(text: "old data", stars: 2)])
+    device.store.suspend()
+    try await device.update("z") { $0.text = "edited" }
+    try device.main.table("notes")["r"].delete()
+    try device.main.sync()
+    try await device.store.sync()
+    // The one on the other route is no longer hidden.
+    #expect(try device.notes() == ["z": Note(text: "another thing", stars: 5)])
+    #expect(try await device.queue() == [])
+    #expect(try device.record("z", "work") == ["text": "another thing", "stars": 5])
+  }
 }

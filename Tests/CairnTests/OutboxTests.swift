@@ -226,6 +226,79 @@ import Testing
     #expect(device.store.outbox == OutboxStatus())
   }
 
+  // MARK: many at once
+
+  /// More than one delta of 8000 bytes can note of.
+  private static let many = (10..<50).map { RecordID("n\($0)") }
+
+  private func narrow() -> MappingBench {
+    let bench = MappingBench()
+    bench.options.limits.deltaBytes = 8000
+    return bench
+  }
+
+  private func insertMany(_ device: MappingDevice) async throws {
+    for id in Self.many { try await device.insert(Note(text: "x"), id) }
+  }
+
+  @Test func `any number of sets may arrive at once`() async throws {
+    let bench = narrow()
+    let device = try await bench.open("a", suspendCount: 1)
+    try await insertMany(device)
+    let sets = try await device.store.pendingChangeSets().map(\.id)
+    #expect(sets.count == 40)
+    device.store.resume()
+    #expect(try await device.exchange().arrived == sets)
+    #expect(device.store.outbox == OutboxStatus())
+    #expect(try await device.exchange().arrived == [])
+    try await device.close()
+    let again = try await bench.open("a")
+    #expect(again.store.outbox == OutboxStatus())
+    #expect(try again.notes().count == 40)
+  }
+
+  @Test func `an opening finds any number of sets that have arrived since`() async throws {
+    let bench = narrow()
+    let device = try await suspended(bench)
+    try await insertMany(device)
+    bench.hook.fail([.write], .noConnection)
+    device.store.resume()
+    await #expect(throws: CairnError.self) { _ = try await device.exchange() }
+    #expect(device.store.outbox.inFlight == 40)
+    bench.hook.set(nil)
+    // Nobody tells the objects of this.
+    _ = try await device.main.exchange()
+    #expect(device.store.outbox.inFlight == 40)
+    try await device.store.close()
+    let again = try await ObjectStore.open(
+      in: bench.local("a"), remotes: device.remotes,
+      mappings: [MappingBench.note, MappingBench.draft], version: MappingVersion("1"))
+    #expect(again.outbox == OutboxStatus())
+    #expect(try Self.many.allSatisfy { try device.record($0)?["text"] == "x" })
+  }
+
+  @Test func `an old copy finds out of any number of sets that they were sent`() async throws {
+    let bench = narrow()
+    let b = try await bench.open("b")
+    var a = try await bench.open("a")
+    try await a.insert(Note(text: "first"), "m")
+    #expect(try await bench.settle([a, b]))
+    try await insertMany(a)
+    try await a.close()
+    let copy = bench.disk("a").snapshot()
+    a = try await bench.open("a")
+    #expect(try await a.exchange().arrived.count == 40)
+    #expect(try await bench.settle([a, b]))
+    try await a.close()
+    bench.use(copy, for: "a")
+    a = try await bench.open("a")
+    #expect(a.store.outbox.queued == 40)
+    #expect(try await bench.settle([a, b]))
+    #expect(a.store.outbox == OutboxStatus())
+    #expect(try a.notes().count == 41)
+    #expect(try a.notes() == b.notes())
+  }
+
   // MARK: in the background
 
   /// Nothing watches these folders, and the next look at them is an hour away.

@@ -1,5 +1,7 @@
+import CairnDisk
 import CairnLog
 import CairnMerge
+import TestSupport
 import Testing
 
 @testable import Cairn
@@ -24,5 +26,29 @@ import Testing
     let lengths = 10 + 4096 * 20
     #expect(
       max(PublishedSegment.rawBytesMax, Exchange.batchBytes) + lengths < FrameFormat.rawBytesMax)
+  }
+
+  /// One of each of the other devices.
+  @Test(arguments: [1, 3])
+  func `packs that go into one batch are made durable together`(count: Int) async throws {
+    let bench = IdentityBench()
+    let a = try bench.open("a")
+    try a.add("of-a")
+    try await a.exchange()
+    for number in 0..<count {
+      let other = try bench.open("b\(number)")
+      try other.add("of-b\(number)")
+      try await other.exchange()
+    }
+    try await a.exchange()
+    let (disk, syncs) = (bench.disk("a"), Shared(0))
+    disk.intercept { step in
+      if step.verb == "sync", step.path.contains("/log/") { syncs.withLock { $0 += 1 } }
+      return nil
+    }
+    let result = try a.sync()
+    disk.intercept(nil)
+    #expect(result.incorporated == count)
+    #expect(syncs.withLock { $0 } == 1)
   }
 }

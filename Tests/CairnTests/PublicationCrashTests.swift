@@ -95,4 +95,26 @@ import Testing
     #expect(compactions.all == [true] && troubles.all == [])
     #expect(bench.folder.bytes(path) != nil && again.device == name)
   }
+
+  @Test func `a file that a round has written that did not come to its head is not written again`()
+    async throws
+  {
+    let (bench, script) = (IdentityBench(), ScriptedFolder.Script())
+    bench.scripts[Self.home] = script
+    let device = try bench.open(Self.home)
+    try device.add("first")
+    script.write { path, _ in path.hasSuffix(".head") ? .lost : .whole }
+    #expect(await device.exchangeError()?.code == .timeout)
+    #expect(bench.folder.paths().count { $0.hasSuffix(".seg") } == 1)
+    let written = Told<String>()
+    script.write { path, _ in
+      if path.hasSuffix(".seg") { written.add(path) }
+      return .whole
+    }
+    #expect(try await device.exchange().publishedDeltas == 1)
+    #expect(written.all == [])
+    let other = try bench.open("b")
+    try await other.pull()
+    #expect(try other.ids() == ["first"])
+  }
 }

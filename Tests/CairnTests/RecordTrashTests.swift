@@ -125,6 +125,35 @@ import Testing
     #expect(try bench.names(bench.root("b") + "/p-notes/trash") == [])
   }
 
+  @Test func `a record that is larger than one may be keeps no others in the trash`() async throws {
+    let (a, b) = try await pair()
+    for (field, device) in [("x", a), ("y", b)] {
+      let bytes = [UInt8](repeating: 1, count: 60_000)
+      try device.table("t").record("r3")?.set(field, .bytes(bytes))
+      try device.sync()
+    }
+    // Merged it is larger than a record may be.
+    try await bench.meet(a, b)
+    for number in 0..<10 { try a.table("t").record(RecordID("r\(number)"))?.delete() }
+    try a.sync()
+    try await a.exchange()
+    try await b.pull()
+    try b.sync(allowingMassDelete: true)
+    #expect(try b.trash.list().count == 10 && b.ids() == [])
+    for _ in 0..<2 {
+      let error = #expect(throws: CairnError.self) { try b.trash.restoreAll() }
+      #expect(error?.code == .sizeLimit && error?.id == "r3")
+      #expect(error?.message.contains("Limits.recordBytes") == true)
+      try b.sync()
+      #expect(try b.ids() == Set((0..<10).filter { $0 != 3 }.map { "r\($0)" }))
+      #expect(try b.trash.list().map(\.id.description) == ["r3"])
+    }
+    try b.close()
+    bench.options.limits.recordBytes = 200_000
+    let again = try bench.open("b")
+    #expect(try again.trash.restoreAll() == 1)
+  }
+
   @Test func `every flipped bit of a file is noticed and named, and stops nothing`() async throws {
     let (a, b) = try await pair()
     try a.table("t").record("r3")?.delete()

@@ -129,4 +129,66 @@ import Testing
     }
     #expect(undone > 0 && decided > 0)
   }
+
+  // MARK: a disk that fills up
+
+  /// A damaged datastore beside a whole one.
+  private func pair() throws -> MemoryDisk {
+    let disk = try sample()
+    let manager = manager(disk, seed: 8)
+    let other = try manager.openOrCreateDatastore("other")
+    try other.table("t").insert(["n": 1], id: "r")
+    try other.sync()
+    try other.close()
+    try manager.shutDown()
+    let left = disk.crash(keep: .everything)
+    let path = try #require(left.paths().first { $0.contains("/p-notes/snap/") })
+    var bytes = try #require(left.bytes(path))
+    for place in 150..<190 { bytes[place] ^= 0x5A }
+    try left.setBytes(path, bytes)
+    return left
+  }
+
+  private func checkOther(_ manager: DatastoreManager) throws {
+    let other = try manager.openDatastore("other")
+    #expect(try other.table("t").record("r")?.fields == ["n": 1])
+    try other.close()
+  }
+
+  @Test(arguments: [false, true])
+  func `a disk that is full once all is decided does not end a repair nor shut the root`(
+    isInterrupted: Bool
+  ) async throws {
+    let disk = try pair()
+    if isInterrupted {
+      disk.intercept { step in
+        step.verb == "rename" && step.path == "/r/p-notes" ? .io(errno: 5) : nil
+      }
+      let manager = manager(disk, seed: 2)
+      await #expect(throws: CairnError.self) { try await manager.repairDatastore("notes") }
+      try manager.shutDown()
+      disk.heal()
+      #expect(disk.bytes("/r/MIGRATION") != nil)
+    }
+    disk.intercept { step in
+      step.verb == "write" && disk.bytes("/r/MIGRATION") != nil ? .noSpace : nil
+    }
+    if !isInterrupted {
+      let manager = manager(disk, seed: 2)
+      let report = try await manager.repairDatastore("notes")
+      #expect(report.original?.hasPrefix("/r/trash/") == true)
+      try manager.shutDown()
+    }
+    for seed: UInt64 in 3..<6 {
+      let manager = manager(disk, seed: seed)
+      try checkOther(manager)
+      let copies = try manager.trashedDatastores()
+      #expect(copies.map(\.id) == ["notes"])
+      #expect(copies.allSatisfy { $0.reason?.contains("was repaired") == true })
+      #expect(try disk.list("/r/trash").count == 1)
+      try manager.shutDown()
+    }
+    disk.heal()
+    #expect(try content(disk, seed: 6).count >= 10)
+  }
 }

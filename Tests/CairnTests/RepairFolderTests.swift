@@ -75,6 +75,7 @@ import Testing
     #expect(try await finding() == nil)
     let report = try await manager.repairDatastore("notes")
     #expect(report.wasNeeded && report.reinserted == 0)
+    #expect(try await finding() == nil)
     let repaired = try manager.openDatastore("notes")
     try await bench.bench.meet(repaired, a)
     for datastore in [repaired, a] {

@@ -68,6 +68,19 @@ import Testing
     #expect(await findings() == [])
   }
 
+  /// Then nothing but these deltas tells the name under which they were to be published.
+  @Test func `without CURRENT a repair does not wait for what was never published`() async throws {
+    let (a, b, _) = try await renamed()
+    try bench.disk("a").remove(place + "CURRENT")
+    #expect(try await a.repairDatastore("notes").wasNeeded)
+    let repaired = try a.openDatastore("notes")
+    #expect(try repaired.ids() == ["common", "of-a", "of-b"])
+    try await repaired.exchange()
+    try await b.pull()
+    #expect(try b.ids() == ["common", "of-a", "of-b"])
+    try repaired.close()
+  }
+
   /// What a check of every byte says of the files as they are: looked at where they are real.
   private func problems() throws -> [DatastoreInspector.VerifyReport.Problem] {
     let real = try TemporaryDirectory()

@@ -59,10 +59,14 @@ import Testing
       try await a.exchange()
     }
     let b = try bench.open("b", hook)
+    let isDown = Flag()
     hook.set { request, path throws(CairnError) in
-      guard request == .read, path.hasSuffix(".seg") else { return }
-      b.gauge.noteStalled(true)
-      throw CairnError(.timeout, "no answer to the read of \(path)", file: path)
+      if request == .read, path.hasSuffix(".seg") {
+        isDown.raise()
+        b.gauge.noteStalled(true)
+      }
+      guard isDown.isUp else { return }
+      throw CairnError(.timeout, "no answer to the \(request) of \(path)", file: path)
     }
     #expect(await b.exchangeError()?.code == .timeout)
     #expect(b.progress.fetched.totalFiles == 3, "so much was to come")

@@ -213,4 +213,45 @@ import Testing
     try a.close()
     try b.close()
   }
+
+  @Test(arguments: [DiskError.Reason.tooManyOpen, .io(errno: 12)])
+  func `what this process lacks while a snapshot comes leaves what has come of it`(
+    reason: DiskError.Reason
+  ) async throws {
+    bench.options.tuning.smallFileBytes = 0
+    let a = try bench.open("a")
+    for number in 0..<8 {
+      let bytes = Value.bytes(sample(UInt64(number), 80_000))
+      try a.table("t").insert(["bytes": bytes], id: RecordID("r\(number)"))
+      try a.sync()
+    }
+    try await a.exchange()
+    try a.compact()
+    #expect(try await a.exchange().publishedSnapshot)
+    for path in segments(a) { try bench.folder.remove(path) }
+    let b = try bench.open("b")
+    let disk = bench.disk("b")
+    let hasBegun = Flag()
+    disk.intercept { operation in
+      if operation.verb == "write", SnapshotRoomTests.isPart(operation.path), hasBegun.raise() {
+        // The file is opened for each piece.
+        disk.failAt(read: disk.reads + 1, reason: reason)
+      }
+      return nil
+    }
+    let code: CairnError.Code = reason == .tooManyOpen ? .system : .memory
+    #expect(await b.exchangeError()?.code == code)
+    disk.intercept(nil)
+    #expect(disk.strikes.map { SnapshotRoomTests.isPart($0.path) } == [true])
+    #expect(parts("b").count == 1)
+    bench.folder.logReads()
+    #expect(try await b.exchange().fetchedSnapshot)
+    let reads = bench.folder.readLog.filter { $0.verb == "read" && $0.path.hasSuffix(".snap") }
+    // Of three pieces two, and the end.
+    #expect(reads.count == 3)
+    try b.sync()
+    #expect(try b.ids() == a.ids() && parts("b") == [])
+    try a.close()
+    try b.close()
+  }
 }

@@ -39,6 +39,42 @@ import Testing
     #expect(disk.paths() == [])
   }
 
+  /// After a sleep, or by a clock that was put on, it looks as old as what a crash has left.
+  @Test(arguments: ["p-x", "scratch"])
+  func `what a repair is putting together stays, however old it is`(part: String) throws {
+    let staged = ["p-x", "scratch"].map { "/r/" + FileName.staging(7, $0) }
+    for directory in staged { try disk.setBytes(directory + "/CURRENT", [1]) }
+    let other = "/r/" + FileName.staging(8, "p-y") + "/CURRENT"
+    try disk.setBytes(other, [2])
+    let file = "/r/" + FileName.staging(7, part) + "/" + FileName.lock
+    let lock = try disk.lock(file)
+    clock.advance(by: 100 * Self.day)
+    trash.purge()
+    #expect(Set(disk.paths()) == Set(staged.map { $0 + "/CURRENT" } + [file]))
+    lock.unlock()
+    trash.purge()
+    #expect(disk.paths() == [])
+  }
+
+  @Test func `while somebody moves datastores here nothing that is put together goes`() throws {
+    let staged = "/r/" + FileName.staging(7, "p-x") + "/CURRENT"
+    let moving = "/r/" + FileName.migrationLock
+    let half = "/r/" + FileName.temporary(3) + "/CURRENT"
+    for path in [staged, half] { try disk.setBytes(path, [1]) }
+    let lock = try disk.lock(moving)
+    clock.advance(by: 8 * Self.day)
+    trash.purge()
+    #expect(Set(disk.paths()) == [staged, moving])
+    // Whoever has moved some clears up as well.
+    trash.purge(isLocked: true)
+    #expect(disk.paths() == [moving])
+    try disk.setBytes(staged, [1])
+    clock.advance(by: 8 * Self.day)
+    lock.unlock()
+    trash.purge()
+    #expect(disk.paths() == [moving])
+  }
+
   @Test func `what others have deleted goes after thirty days, what has a reason stays`() throws {
     for name in ["p-x", "p-y"] { try disk.setBytes("/r/" + name + "/CURRENT", [1]) }
     let gone = try trash.keep("p-x") + "/CURRENT"

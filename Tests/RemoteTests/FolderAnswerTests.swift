@@ -16,7 +16,7 @@ import Testing
   @Test(
     arguments: Bench.Kind.allCases,
     [
-      (401, CairnError.Code.auth), (403, .auth), (405, .server), (412, .server), (413, .quota),
+      (401, CairnError.Code.auth), (403, .auth), (405, .server), (412, .server),
       (501, .server), (507, .quota),
     ])
   func `a refusal ends it at once, and is told`(
@@ -31,6 +31,22 @@ import Testing
     }
     #expect(bench.pauses.all == [])
     // Nothing was replaced or removed.
+    #expect(bench.bytes("d/there.head") == [1, 2, 3])
+    #expect(bench.bytes("d/large.snap") == nil)
+  }
+
+  @Test(arguments: Bench.Kind.allCases, [Bench.Act.write, .writeParts])
+  func `a file that is too large for the server is told from one for which there is no room`(
+    _ kind: Bench.Kind, _ act: Bench.Act
+  ) async throws {
+    let bench = try await Bench(kind)
+    bench.server.handle { asked in
+      asked.method == "PUT" ? .text(413, "no") : bench.good(asked)
+    }
+    let error = try #require(await bench.failure(act))
+    #expect(error.code == .sizeLimit)
+    #expect(error.message.contains("413") && error.message.contains("client_max_body_size"))
+    #expect(bench.pauses.all == [])
     #expect(bench.bytes("d/there.head") == [1, 2, 3])
     #expect(bench.bytes("d/large.snap") == nil)
   }

@@ -177,9 +177,10 @@ import Testing
     try a.add("one")
     try await a.exchange()
     let b = try bench.open("b")
-    let idle = Shared<[Bool]>([])
+    let (idle, isDown) = (Shared<[Bool]>([]), Shared(false))
     proxy.set { asked in
-      guard asked.method == "GET", asked.path.hasSuffix(".seg") else { return nil }
+      if asked.method == "GET", asked.path.hasSuffix(".seg") { isDown.value = true }
+      guard isDown.value else { return nil }
       idle.value.append(b.progress.isIdle)
       return .refused
     }

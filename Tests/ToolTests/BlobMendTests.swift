@@ -51,6 +51,52 @@ import Testing
     #expect(try scratch.succeed("blob", "fetch", root: b) == "fetched 0 attachments\n")
   }
 
+  private func putAside() throws -> [[UInt8]] {
+    try scratch.files(below: "b").filter { $0.hasSuffix(".bad") }.map {
+      try scratch.bytes("b/" + $0)
+    }
+  }
+
+  /// - Parameter isAway: The folder is; else the copy there is damaged, too.
+  @Test(arguments: [false, true])
+  func `a damaged content that no record refers to stays until the right one can come`(
+    isAway: Bool
+  ) throws {
+    try scratch.succeed("set", "t", "r", "--remove", "photo", root: b)
+    let name = try #require(try scratch.files(below: "b").first { $0.hasSuffix(".blob") })
+    let whole = try scratch.bytes("b/" + name)
+    let damaged = [UInt8](whole.reversed())
+    _ = try scratch.write("b/" + name, damaged)
+    let copy = try #require(try scratch.files(below: "folder").first { $0.hasSuffix(".blob") })
+    let (folder, away) = (scratch.path("folder"), scratch.path("away"))
+    if isAway {
+      try FileManager.default.moveItem(atPath: folder, toPath: away)
+    } else {
+      _ = try scratch.write("folder/" + copy, damaged)
+    }
+    for _ in 0..<2 {
+      let fetched = try scratch.cairn("blob", "fetch", "--json", root: b)
+      let told = try json(fetched.output)
+      #expect(fetched.status == 1, "\(fetched)")
+      #expect((told["problems"] as? [String])?.count == 1, "\(fetched)")
+      #expect(told["fetched"] as? [String] == [] && told["putAside"] as? [String] == [])
+      #expect(try scratch.bytes("b/" + name) == damaged)
+      #expect(try putAside() == [])
+      #expect(try scratch.cairn("verify", root: b).status == 3)
+    }
+    if isAway {
+      try FileManager.default.moveItem(atPath: away, toPath: folder)
+    } else {
+      _ = try scratch.write("folder/" + copy, whole)
+    }
+    #expect(try scratch.succeed("blob", "fetch", root: b) == "fetched 1 attachment\n")
+    #expect(try scratch.bytes("b/" + name) == whole)
+    #expect(try scratch.files(below: "b").filter { $0.hasSuffix(".own") } == [])
+    #expect(try putAside() == [damaged])
+    #expect(try scratch.cairn("verify", root: b).status == 0)
+    #expect(try scratch.succeed("blob", "fetch", root: b) == "fetched 0 attachments\n")
+  }
+
   @Test func `one that nobody else has is put aside, and that is told`() throws {
     let file = try scratch.write("loose.txt", "loose")
     let id = try scratch.succeed("blob", "put", file, root: b)

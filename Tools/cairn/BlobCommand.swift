@@ -167,8 +167,10 @@ extension BlobCommand {
       commandName: "fetch", abstract: "Fetches the contents that are not on this device.",
       discussion: """
         Those that are here are read to the last byte, also if no record refers to them; one that \
-        is damaged goes into quarantine and is fetched anew. The exit status is 1 if one of them \
-        can't be had, unless no record refers to it and the folder does not have it.
+        is damaged goes into quarantine and is fetched anew. One that no record refers to stays \
+        until the right one has come, or the folder has answered that it does not have it. The \
+        exit status is 1 if one of them can't be had, unless no record refers to it and the folder \
+        does not have it.
         """)
 
     @OptionGroup var store: StoreOptions
@@ -176,7 +178,7 @@ extension BlobCommand {
 
     private struct Result {
       var fetched: [String] = []
-      /// Damaged ones that no record refers to, and that can't be had.
+      /// Damaged ones that no record refers to, and that the folder does not have.
       var putAside: [String] = []
       var problems: [String] = []
     }
@@ -185,10 +187,10 @@ extension BlobCommand {
       let datastore = try store.open(.writing)
       var result = Result()
       do {
-        let found = try datastore.putAsideDamaged()
         let used = Set(try datastore.attachments().map(\.id))
-        await fetch(used, found, datastore, &result)
         let hashes = Set(used.map(\.sha256))
+        let found = try datastore.findDamaged(used: hashes)
+        await fetch(used, found, datastore, &result)
         await mend(found.filter { !hashes.contains($0.id.sha256) }, datastore, &result)
       } catch {
         // The first error says more than what closing might add.
@@ -239,10 +241,10 @@ extension BlobCommand {
         do throws(CairnError) {
           if let whole = try await datastore.fetchAgain(id) {
             result.fetched.append(whole.description)
-            continue
+          } else {
+            result.putAside.append(id.description)
           }
         } catch { result.problems.append(error.message) }
-        result.putAside.append(id.description)
       }
     }
   }

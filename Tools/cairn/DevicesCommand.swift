@@ -111,7 +111,7 @@ struct DevicesCommand: AsyncParsableCommand {
           + "more. See with cairn sync what they wait for, and retire the device when all are "
           + "merged; or give them up with --anyway")
     }
-    try datastore.retireDevice(id, givingUp: true)
+    try datastore.retireDevice(id, givingUp: anyway)
     try datastore.sync()
     let exchange = try await datastore.exchange()
     let earlier = before.filter(\.isRetired).map(\.id) + [id]

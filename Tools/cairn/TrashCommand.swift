@@ -45,7 +45,7 @@ struct TrashCommand: ParsableCommand {
             "problems": .array(problems.map { .string($0.message) }),
           ],
           text: columns(found.map(TrashCommand.row)) + [counted(found.count, "record")]
-            + (missing > 0 ? ["\(missing) more were too many to be kept"] : [])
+            + (missing > 0 ? ["up to \(missing) more were too many to be kept"] : [])
             + TrashCommand.lines(problems))
         if !problems.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
       }

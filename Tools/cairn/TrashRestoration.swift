@@ -12,8 +12,17 @@ struct TrashRestoration {
 
   mutating func run(_ records: [DeletedRecord]) throws {
     do {
-      for record in records { try put(record) }
+      var refusal: CairnError?
+      for record in records {
+        do { try put(record) } catch let error as CairnError
+          where error.code == .sizeLimit && uncommitted == 0
+        {
+          // It keeps nobody from the others.
+          refusal = refusal ?? error
+        }
+      }
       try commit()
+      if let refusal { throw refusal }
     } catch var failure as CairnError where records.count > 1 {
       // What went before it is put back all the same; the first error says more.
       do { try commit() } catch {}

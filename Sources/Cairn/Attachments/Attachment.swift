@@ -61,7 +61,7 @@ public struct Attachment: Hashable, Sendable {
   ///
   /// - Throws: `notFound` if the folder does not have it (yet), or there is none; `disallowed` if
   ///   the policy says never; `corrupt` if what the folder has is something else; `sizeLimit`;
-  ///   errors of the folder and of the disk.
+  ///   `cancelled`; errors of the folder and of the disk.
   public func fetch() async throws(CairnError) {
     try checkReadable()
     try datastore.checkOpen()

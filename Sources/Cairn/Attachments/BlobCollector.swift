@@ -20,7 +20,7 @@ struct BlobCollector {
     var hashes: Set<ContentHash> = []
     /// Some reference is one that only a newer version can read: it might be to anything.
     var hasNewer = false
-    /// Why nobody knows what objects refer to.
+    /// Why nobody knows what objects, or records in the trash, refer to.
     var unread: CairnError?
     var vector = VersionVector()
     /// What was attached by this process, before all this was looked at.
@@ -44,8 +44,9 @@ struct BlobCollector {
     home.unpin(reach.hashes, of: pinned)
     reach.pinned = pinned
     // After the records: one that is deleted meanwhile is in the trash by now.
-    let trash = try wrapped { () throws(StoreError) in try store.remembered() }
-    for field in trash.flatMap(\.fields) { add(field.value, to: &reach) }
+    do throws(StoreError) {
+      for field in try store.remembered().flatMap(\.fields) { add(field.value, to: &reach) }
+    } catch { reach.unread = CairnError(error) }
     addObjects(to: &reach)
     return reach
   }
@@ -60,7 +61,7 @@ struct BlobCollector {
       }
     } catch {
       // One that is closed in this moment, or whose manager is shut down, could have been before.
-      if !objects.isClosed { reach.unread = CairnError(error) }
+      if !objects.isClosed { reach.unread = reach.unread ?? CairnError(error) }
     }
   }
 

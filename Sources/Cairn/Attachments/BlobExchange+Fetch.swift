@@ -23,50 +23,88 @@ extension BlobExchange {
     try await fly(content, in: job, isListed: false).get()
   }
 
-  /// Fetches a content once for all who ask for it meanwhile. When nobody waits any more it ends.
-  /// The job of who has asked first counts it. `isListed`: the folder was listed just now.
+  /// Fetches a content once for all who ask for it meanwhile. Who is cancelled waits no more; when
+  /// nobody does any more it ends, and the last one waits for that. The job of who has asked first
+  /// counts it. `isListed`: the folder was listed just now.
   private func fly(
     _ reference: BlobReference, in job: TransferJob, isListed: Bool
   ) async -> Result<Void, CairnError> {
-    let (task, isEnding) = flights.withLock { flights in
-      if let flight = flights[reference], flight.waiting == 0 { return (flight.task, true) }
+    while true {
+      if let result = await wait(reference, job, isListed) { return result }
+    }
+  }
+
+  private func wait(
+    _ reference: BlobReference, _ job: TransferJob, _ isListed: Bool
+  ) async -> Result<Void, CairnError>? {
+    let own = lastWaiter.withLock { number in
+      number += 1
+      return number
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { (waiter: Flight.Waiter) in
+        board(waiter, own, reference, job, isListed)
+        // Whoever cancels after that finds the one who waits.
+        if Task.isCancelled { leave(own, reference) }
+      }
+    } onCancel: {
+      leave(own, reference)
+    }
+  }
+
+  private func board(
+    _ waiter: Flight.Waiter, _ own: UInt64, _ reference: BlobReference, _ job: TransferJob,
+    _ isListed: Bool
+  ) {
+    flights.withLock { flights in
       // One with another length, of which at most one is right, uses the same file.
       let others = flights.filter { $0.key != reference && $0.key.hash == reference.hash }
       var flight =
         flights[reference]
-        ?? Flight(task: start(reference, job, isListed, after: others.map(\.value)))
-      flight.waiting += 1
+        ?? Flight(task: start(reference, job, isListed, after: others.map(\.value.task)))
+      if flight.last == nil { flight.waiters[own] = waiter } else { flight.late[own] = waiter }
       flights[reference] = flight
-      return (flight.task, false)
-    }
-    if isEnding {
-      // Two must not write the same file.
-      _ = await task.value
-      return await fly(reference, in: job, isListed: isListed)
-    }
-    return await withTaskCancellationHandler {
-      await task.value
-    } onCancel: {
-      let isLast = flights.withLock { flights in
-        guard flights[reference]?.task == task else { return false }
-        flights[reference]?.waiting -= 1
-        return flights[reference]?.waiting == 0
-      }
-      if isLast { task.cancel() }
     }
   }
 
+  private func leave(_ own: UInt64, _ reference: BlobReference) {
+    typealias Left = (waiter: Flight.Waiter?, abandoned: Task<Void, Never>?)
+    let (waiter, abandoned) = flights.withLock { flights -> Left in
+      guard var flight = flights[reference] else { return (nil, nil) }
+      defer { flights[reference] = flight }
+      if let waiter = flight.late.removeValue(forKey: own) { return (waiter, nil) }
+      guard let waiter = flight.waiters.removeValue(forKey: own) else { return (nil, nil) }
+      guard flight.waiters.isEmpty else { return (waiter, nil) }
+      flight.last = waiter
+      return (nil, flight.task)
+    }
+    abandoned?.cancel()
+    waiter?.resume(
+      returning: .failure(
+        CairnError(
+          .cancelled, "it was cancelled; what others wait for is fetched on",
+          id: AttachmentID(reference).description)))
+  }
+
   private func start(
-    _ reference: BlobReference, _ job: TransferJob, _ isListed: Bool, after others: [Flight]
-  ) -> Task<Result<Void, CairnError>, Never> {
+    _ reference: BlobReference, _ job: TransferJob, _ isListed: Bool,
+    after others: [Task<Void, Never>]
+  ) -> Task<Void, Never> {
     Task {
-      defer { self.flights.withLock { _ = $0.removeValue(forKey: reference) } }
-      for other in others { _ = await other.task.value }
+      for other in others { await other.value }
       do throws(CairnError) {
         try await self.fetchNow(reference, job, isListed)
-        return .success(())
-      } catch { return .failure(error) }
+        self.land(reference, .success(()))
+      } catch { self.land(reference, .failure(error)) }
     }
+  }
+
+  /// Tells all who wait what has come of it.
+  private func land(_ reference: BlobReference, _ result: Result<Void, CairnError>) {
+    guard let flight = flights.withLock({ $0.removeValue(forKey: reference) }) else { return }
+    for waiter in flight.waiters.values { waiter.resume(returning: result) }
+    flight.last?.resume(returning: result)
+    for waiter in flight.late.values { waiter.resume(returning: nil) }
   }
 
   /// Ends all that is being fetched.
@@ -140,9 +178,6 @@ extension BlobExchange {
     // another one.
     if error.code == .retryLater { throw error }
   }
-
-  /// The most rounds from one try to the next of a content for which there is no room.
-  private static let fullRoundsMax = 16
 
   /// Copies that are there, those last that were of no use before.
   private func copiesToTry(
@@ -297,7 +332,9 @@ extension BlobExchange {
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
       let isMissed = memory.absences > 0 && memory.absent.isDue()
-      return memory.mustLook || isMissed || memory.quiet > tuning.blobQuietRounds
+      let mustLook = memory.mustLook || isMissed || memory.quiet > tuning.blobQuietRounds
+      if !mustLook { memory.passRound() }
+      return mustLook
     }
     guard mustLook else { return }
     report.contentProblems = []
@@ -384,21 +421,6 @@ extension BlobExchange {
     return found
   }
 
-  /// Whether an error is not about one file only. `refusals` counts what was refused in a row: each
-  /// second time, and each time that it may be busy, the directory is listed once more, so that a
-  /// server that is out of order, or a log-in page before it, is not asked for all of them.
-  func stopsOthers(
-    _ error: CairnError, _ refusals: inout Int, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> Bool {
-    let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
-    refusals = isRefused ? refusals + 1 : 0
-    if isRefused, Exchange.mustListAgain(after: error, refusals: refusals) {
-      report.requests += 1
-      _ = try await list()
-    }
-    return !isRefused && !BlobExchange.isOfOne(error)
-  }
-
   /// What the policy wants and is not here, in the order in which it is to come.
   private func wanted(
     _ here: Set<BlobReference>, _ report: inout ExchangeReport
@@ -458,7 +480,10 @@ extension BlobExchange {
       return memory.withLock { memory in
         guard let retry = memory.refused[copy.entry.name], retry.version == copy.entry.version
         else { return true }
-        return memory.refused[copy.entry.name]?.isDue() ?? true
+        if memory.refused[copy.entry.name]?.isDue() ?? true { return true }
+        // The next round tries it, whatever else there is to look for.
+        if memory.refused[copy.entry.name]?.isNext == true { memory.mustLook = true }
+        return false
       }
     }
   }

@@ -48,8 +48,11 @@ extension BlobExchange {
     let mustLook = memory.withLock { memory in
       memory.quiet += 1
       let isMissed = memory.absences > 0 && memory.absent.isDue()
-      return memory.mustLook || memory.owesLook || isMissed || memory.isFresh
+      let mustLook =
+        memory.mustLook || memory.owesLook || isMissed || memory.isFresh
         || memory.quiet > tuning.blobQuietRounds
+      if !mustLook { memory.passRound() }
+      return mustLook
     }
     guard mustLook || isDue || audit != nil else { return AttachmentCollection() }
     let hasNone = try home.list().isEmpty
@@ -90,6 +93,12 @@ extension BlobExchange {
     _ = try await collect(request, witnesses, &report)
   }
 
+  /// The most rounds from one try to the next of a content for which there is no room.
+  static let fullRoundsMax = 16
+
+  /// So many contents refused in a round say that the folder may take none.
+  static let refusalsMax = 4
+
   /// An error that says that there is no room.
   static func saysFull(_ error: CairnError) -> Bool {
     error.code == .diskSpace || error.code == .quota
@@ -98,6 +107,21 @@ extension BlobExchange {
   /// An error that may be one content's; others are of the folder or of the disk.
   static func isOfOne(_ error: CairnError) -> Bool {
     [.corrupt, .notFound, .fileIO, .sizeLimit, .response, .request].contains(error.code)
+  }
+
+  /// Whether an error is not about one file only. `refusals` counts what was refused in a row: each
+  /// second time, and each time that it may be busy, the directory is listed once more, so that a
+  /// server that is out of order, or a log-in page before it, is not asked for all of them.
+  func stopsOthers(
+    _ error: CairnError, _ refusals: inout Int, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> Bool {
+    let isRefused = Exchange.mayBeOfOne(error) || error.code == .readOnly
+    refusals = isRefused ? refusals + 1 : 0
+    if isRefused, Exchange.mustListAgain(after: error, refusals: refusals) {
+      report.requests += 1
+      _ = try await list()
+    }
+    return !isRefused && !BlobExchange.isOfOne(error)
   }
 
   func isCollectionDue() -> Bool {
@@ -182,6 +206,10 @@ extension BlobExchange {
         lost.append((reference, file))
       }
     }
+    let missed = Set(lost.map(\.file.hash))
+    memory.withLock { memory in
+      memory.untaken = memory.untaken.filter { missed.contains($0.key) }
+    }
     let counts = count(lost.filter { !$0.file.isOwn }.map(\.file.hash))
     let urgent = lost.filter { item in
       isUrgent || item.file.isOwn || counts[item.file.hash] ?? 0 >= Exchange.patience
@@ -191,6 +219,13 @@ extension BlobExchange {
     if !isScanned { try scan() }
     var refusals = 0
     for item in urgent where memory.withLock({ $0.known[item.reference] != nil }) {
+      if audit == nil, isDoubtful { return lookAgain() }
+      if isPostponed(item.reference, isUrgent: isUrgent, &report) {
+        let reason = memory.withLock { $0.untaken[item.reference.hash]?.problem } ?? ""
+        audit?.problems.append(
+          "attachment \(AttachmentID(item.reference)) can't be written again: \(reason)")
+        continue
+      }
       do throws(CairnError) {
         try await upload(item.reference, item.file, &report)
         refusals = 0
@@ -198,14 +233,20 @@ extension BlobExchange {
         let isFull = BlobExchange.saysFull(error)
         if try await stopsOthers(error, &refusals, &report), !isFull { throw error }
         let name = AttachmentID(item.reference).description
-        report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
+        if isWaited(item.reference.hash, error) {
+          report.problems.append(ExchangeReport.Problem(name: name, reason: error.message))
+        } else {
+          postpone(item.reference, error, &report)
+        }
         // Else a thorough look would tell that all is there.
-        if !isFull, !BlobExchange.isOfOne(error) {
+        if !isFull, !BlobExchange.isOfOne(error) || error.code == .sizeLimit {
           audit?.problems.append("attachment \(name) can't be written again: \(error.message)")
         }
         memory.withLock { $0.mustLook = true }
         // There is no room for the others either.
         if isFull { return }
+        // Nor does it seem to take any.
+        if audit == nil, refusals >= BlobExchange.refusalsMax { return }
       }
     }
   }

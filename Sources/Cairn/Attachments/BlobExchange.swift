@@ -24,10 +24,23 @@ final class BlobExchange: Sendable {
   /// Contents that are being fetched.
   let flights = Lock<[BlobReference: Flight]>([:])
 
-  /// A content that is being fetched, and how many wait for it.
+  /// The number of whoever waited last for one.
+  let lastWaiter = Lock<UInt64>(0)
+
+  /// A content that is being fetched, and who waits for it.
   struct Flight: Sendable {
-    var task: Task<Result<Void, CairnError>, Never>
-    var waiting = 0
+    /// What somebody who waits is told; nil: to begin anew.
+    typealias Waiter = CheckedContinuation<Result<Void, CairnError>?, Never>
+
+    let task: Task<Void, Never>
+    /// Those who wait for the content, by number.
+    var waiters: [UInt64: Waiter] = [:]
+    /// All of them were cancelled, and it was told to end: the last one waits for that.
+    var last: Waiter?
+    /// Those who have come since begin anew after that: two must not write the same file.
+    var late: [UInt64: Waiter] = [:]
+
+    var waiting: Int { waiters.count }
   }
 
   /// What an app has chosen.
@@ -44,6 +57,19 @@ final class BlobExchange: Sendable {
   struct Copy: Hashable, Sendable {
     var device: UInt64
     var entry: FolderEntry
+  }
+
+  /// A content that the folder does not take, while it may take others.
+  struct Untaken {
+    /// Rounds that have ended with that.
+    var tries = 0
+    /// What the folder says; deltas do not wait for it any longer then.
+    var problem: String?
+    var retry = Retry(version: "")
+    /// Whether this round tries it once more.
+    var isDue = true
+    /// Whether this round has tried it in vain.
+    var isRefused = false
   }
 
   /// What rounds remember of one another; nothing here is needed for correctness.
@@ -73,6 +99,8 @@ final class BlobExchange: Sendable {
     var lost: [ContentHash: Int]?
     /// Contents that the disk here did not give when they were to be published: how often.
     var unread: [ContentHash: Int] = [:]
+    /// Contents that the folder does not take.
+    var untaken: [ContentHash: Untaken] = [:]
     /// Files whose bytes were wrong, by name.
     var refused: [String: Retry] = [:]
     /// When unused contents were last looked for; nil: nobody has asked yet.
@@ -84,6 +112,11 @@ final class BlobExchange: Sendable {
     /// Looks in a row that did not find what is wanted, and when there is another one.
     var absences = 0
     var absent = Retry(version: "")
+
+    /// A round goes by without a look: copies that were refused wait for one less.
+    mutating func passRound() {
+      for name in Array(refused.keys) where refused[name]?.pass() == true { mustLook = true }
+    }
 
     /// Something may be referred to that nobody has looked at.
     mutating func noteUnread() {
@@ -116,7 +149,15 @@ final class BlobExchange: Sendable {
   // MARK: the folder's listing
 
   /// A round begins: what was listed before is old.
-  func beginRound() { memory.withLock { $0.isFresh = false } }
+  func beginRound() {
+    memory.withLock { memory in
+      memory.isFresh = false
+      for (hash, var untaken) in memory.untaken {
+        (untaken.isDue, untaken.isRefused) = (untaken.retry.isDue(), false)
+        memory.untaken[hash] = untaken
+      }
+    }
+  }
 
   /// Something went wrong in the middle: the next round looks again.
   func lookAgain() { memory.withLock { $0.mustLook = true } }
@@ -204,7 +245,8 @@ final class BlobExchange: Sendable {
   /// may have copied the reference, so whoever is asked whether it knows that a content is unused
   /// has to know these deltas, too.
   func willIncorporate(_ packs: [[UInt8]]) throws(CairnError) {
-    guard home.isInUse else { return }
+    // Before the first ones: it tells the next process that contents are wanted.
+    if !home.isInUse { try home.begin() }
     for pack in packs { try home.noteUsed(BlobReference.all(in: pack).map(\.hash)) }
   }
 
@@ -290,10 +332,73 @@ final class BlobExchange: Sendable {
   ) async throws(CairnError) {
     let copies = BlobExchange.copies(of: reference, in: try await listing(&report))
     if copies.contains(where: { $0.device == store.device.rawValue }) {
-      try home.notePublished(file)
-    } else if file.isOwn || copies.isEmpty {
-      try await upload(reference, file, &report)
+      return try home.notePublished(file)
     }
+    guard file.isOwn || copies.isEmpty, !isPostponed(reference, &report) else { return }
+    // Whether a folder that has refused so many takes anything is seen by the deltas.
+    if isDoubtful { return lookAgain() }
+    do throws(CairnError) { try await upload(reference, file, &report) } catch {
+      if isWaited(reference.hash, error) { throw error }
+      if error.code != .sizeLimit {
+        // Not with a server that is out of order, or a log-in page before it.
+        report.requests += 1
+        _ = try await list()
+      }
+      postpone(reference, error, &report)
+    }
+  }
+
+  /// Whether this round has had so many contents refused that the folder may take none.
+  var isDoubtful: Bool {
+    memory.withLock { memory in
+      memory.untaken.values.count { $0.isRefused && $0.tries > 0 } >= BlobExchange.refusalsMax
+    }
+  }
+
+  /// A content was refused. Returns whether deltas wait for it: where the folder takes none as
+  /// large they don't, and with what may be this file's only for a while; nobody here could mend
+  /// it. All else is the folder's.
+  func isWaited(_ hash: ContentHash, _ error: CairnError) -> Bool {
+    if error.code == .sizeLimit { return false }
+    guard Exchange.mayBeOfOne(error), error.code != .retryLater else { return true }
+    return memory.withLock { memory in
+      memory.untaken[hash, default: Untaken()].tries += 1
+      // Waited for once, not for each.
+      return (memory.untaken.values.map(\.tries).max() ?? 0) < Exchange.patience
+    }
+  }
+
+  /// It follows once the folder takes it, and is tried ever more seldom until then.
+  func postpone(
+    _ reference: BlobReference, _ error: CairnError, _ report: inout ExchangeReport
+  ) {
+    memory.withLock { memory in
+      var untaken = memory.untaken[reference.hash] ?? Untaken()
+      untaken.problem = error.message
+      untaken.retry.fail(most: BlobExchange.fullRoundsMax)
+      (untaken.isDue, untaken.isRefused) = (false, true)
+      memory.untaken[reference.hash] = untaken
+    }
+    _ = isPostponed(reference, &report)
+  }
+
+  /// Whether a content that the folder does not take is not tried now, which is a problem in each
+  /// round. `isUrgent`: it is tried once in any case.
+  func isPostponed(
+    _ reference: BlobReference, isUrgent: Bool = false, _ report: inout ExchangeReport
+  ) -> Bool {
+    let problem: String? = memory.withLock { memory in
+      guard let untaken = memory.untaken[reference.hash] else { return nil }
+      if !untaken.isRefused, untaken.isDue || isUrgent { return nil }
+      if untaken.problem != nil { memory.mustLook = true }
+      return untaken.problem
+    }
+    guard let problem else { return false }
+    let name = AttachmentID(reference).description
+    if !report.problems.contains(where: { $0.name == name }) {
+      report.problems.append(ExchangeReport.Problem(name: name, reason: problem))
+    }
+    return true
   }
 
   /// Writes a content into the folder under this device's name. One that turns out to be damaged
@@ -331,6 +436,7 @@ final class BlobExchange: Sendable {
     let copy = Copy(device: store.device.rawValue, entry: entry)
     memory.withLock { memory in
       memory.unread[reference.hash] = nil
+      memory.untaken[reference.hash] = nil
       memory.listing?[reference.hash, default: []].removeAll { $0.device == copy.device }
       memory.listing?[reference.hash, default: []].insert(copy, at: 0)
     }

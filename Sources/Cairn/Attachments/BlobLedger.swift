@@ -73,8 +73,8 @@ package struct BlobLedger: Equatable, Sendable {
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "unused blobs") }
   }
 
-  /// What is known; nothing if it is missing or damaged.
-  static func read(_ home: BlobStore) -> BlobLedger {
+  /// What is known; nothing if it is missing or damaged. Throws what the disk says of it.
+  static func read(_ home: BlobStore) throws(CairnError) -> BlobLedger {
     let path = home.directory + "/" + FileName.unusedBlobs
     do throws(LogError) {
       let disk = home.machine.disk
@@ -82,7 +82,10 @@ package struct BlobLedger: Equatable, Sendable {
         return BlobLedger()
       }
       return try BlobLedger(bytes, path: path)
-    } catch { return BlobLedger() }
+    } catch {
+      if case .disk(let disk) = error.reason { throw CairnError(disk) }
+      return BlobLedger()
+    }
   }
 
   /// Whether it says of something that another says is unused that it is not, or not for so long.

@@ -42,6 +42,9 @@ final class BlobPart: Sendable {
       }
     } catch {
       file.close()
+      // What the disk goes on not to give would keep the content away for ever. Not if it is only
+      // memory that is short (ENOMEM).
+      if case .io(let code) = error.reason, code != 12 { home.discard(path) }
       throw CairnError(error)
     }
     hash = Lock(known)

@@ -12,11 +12,26 @@ extension BlobStore {
     var saved = BlobLedger()
   }
 
-  var ledger: BlobLedger { kept.withLock { load(&$0) } }
+  /// For a look. If it can't be read now, that shows none, and the next look tries again.
+  var ledger: BlobLedger {
+    kept.withLock { kept in
+      if let known = kept.known { return known }
+      do throws(CairnError) {
+        let found = try BlobLedger.read(self)
+        (kept.known, kept.saved) = (found, found)
+        return found
+      } catch { return BlobLedger() }
+    }
+  }
 
-  private func load(_ kept: inout KeptLedger) -> BlobLedger {
+  /// For who goes on from it. What can't be read calls contents unused that are used from now on,
+  /// and a later process may be able to read it: it has to go.
+  private func load(_ kept: inout KeptLedger) throws(CairnError) -> BlobLedger {
     if let known = kept.known { return known }
-    let found = BlobLedger.read(self)
+    var found = BlobLedger()
+    do throws(CairnError) { found = try BlobLedger.read(self) } catch {
+      if !forgetLedger() { throw error }
+    }
     (kept.known, kept.saved) = (found, found)
     return found
   }
@@ -27,7 +42,7 @@ extension BlobStore {
     isDurable: Bool = false, _ change: (inout BlobLedger) -> Void
   ) throws(CairnError) {
     try kept.withLock { kept throws(CairnError) in
-      var ledger = load(&kept)
+      var ledger = try load(&kept)
       change(&ledger)
       kept.known = ledger
       if ledger == kept.saved { return }
@@ -44,9 +59,10 @@ extension BlobStore {
 
   /// Contents are in use, or were a moment ago: for how long they were not is over, also for a
   /// process that comes after a crash.
-  func noteUsed(_ hashes: some Sequence<ContentHash>) throws(CairnError) {
+  func noteUsed(_ hashes: some Collection<ContentHash>) throws(CairnError) {
+    if hashes.isEmpty { return }
     notePinsUsed(hashes)
-    let unused = ledger.unused
+    let unused = try unused()
     if unused.isEmpty { return }
     let used = hashes.filter { unused[$0] != nil }
     if used.isEmpty { return }
@@ -59,7 +75,11 @@ extension BlobStore {
   }
 
   /// The state came as a whole: what was used on the way to it can't be told.
-  func noteAllUsed() throws(CairnError) { try noteUsed(Array(ledger.unused.keys)) }
+  func noteAllUsed() throws(CairnError) { try noteUsed(Array(try unused().keys)) }
+
+  private func unused() throws(CairnError) -> [ContentHash: BlobLedger.Entry] {
+    try kept.withLock { kept throws(CairnError) in try load(&kept).unused }
+  }
 
   private func forgetLedger() -> Bool {
     do throws(DiskError) {

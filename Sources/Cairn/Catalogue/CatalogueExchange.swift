@@ -138,13 +138,16 @@ final class CatalogueExchange: Sendable {
       }
       CatalogueExchange.adopt(views, &file)
     }
-    report.deleted = try manager.sweep()
+    var failure: CairnError?
+    report.deleted = try manager.sweep(&failure)
     // Before anything that the folder may refuse: what was heard is so all the same.
     let after = try installation.read()
     if !report.isIdle || before != after { manager.noteList() }
     if mayPublish { try await publish(installation, identity, &report) }
     if report.hasPublished { manager.noteList() }
     try await removeDeadFiles(installation, &report)
+    // What can't be moved here keeps nobody from being told.
+    if let failure { throw failure }
     return report
   }
 

@@ -51,8 +51,10 @@ package struct InfoFile: Equatable, Sendable {
     } catch { throw LogError(error, path, at: UInt64(reader.offset), "an INFO file") }
   }
 
-  /// The file in a datastore's directory. A damaged one is as good as none: the next commit or
-  /// close makes it anew.
+  /// The file in a datastore's directory. One that is damaged or can't be read is as good as none:
+  /// the next commit or close makes it anew.
+  ///
+  /// - Throws: `system` or `memory` if this process lacks something, which says nothing of it.
   static func read(_ directory: String, disk: any Disk) throws(CairnError) -> InfoFile? {
     let path = directory + "/" + FileName.info
     do throws(LogError) {
@@ -60,7 +62,8 @@ package struct InfoFile: Equatable, Sendable {
         try InfoFile(bytes, path: path)
       }
     } catch {
-      if case .disk = error.reason { throw CairnError(error) }
+      let failure = CairnError(error)
+      if failure.code == .system || failure.code == .memory { throw failure }
       return nil
     }
   }

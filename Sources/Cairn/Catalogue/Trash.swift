@@ -27,15 +27,58 @@ struct Trash: Sendable {
   /// empties the trash. Returns where it is now.
   @discardableResult
   func keep(_ directory: String, reason: String? = nil) throws(CairnError) -> String {
+    let time = try prepare(reason: reason)
+    do throws(DiskError) { return try move(directory, to: time) } catch {
+      // Each new try would leave another one.
+      removeUnused(time)
+      throw CairnError(error)
+    }
+  }
+
+  /// The same to a place that was prepared; nil if that is not there any more, or taken.
+  func keep(_ directory: String, at time: Int64) throws(CairnError) -> String? {
+    do throws(DiskError) {
+      guard try machine.disk.info(place(time)) != nil,
+        try machine.disk.info(place(time) + "/" + directory) == nil
+      else { return nil }
+      return try move(directory, to: time)
+    } catch { throw CairnError(error) }
+  }
+
+  private func move(_ directory: String, to time: Int64) throws(DiskError) -> String {
+    let target = place(time) + "/" + directory
+    try machine.disk.move(root + "/" + directory, to: target, syncing: place(time), root)
+    return target
+  }
+
+  /// Makes a place with a reason in it, durably: for what comes there when there may be no room any
+  /// more to write that. Returns its time.
+  func prepare(reason: String?) throws(CairnError) -> Int64 {
     var time = max(0, machine.clock.now())
     do throws(DiskError) {
       while try machine.disk.info(place(time)) != nil { time += 1 }
       try machine.disk.createDirectory(place(time))
-      if let reason { try write(reason, to: place(time) + "/" + FileName.trashReason) }
-      try machine.disk.move(
-        root + "/" + directory, to: place(time) + "/" + directory, syncing: place(time), root)
     } catch { throw CairnError(error) }
-    return place(time) + "/" + directory
+    guard let reason else { return time }
+    do throws(DiskError) {
+      try write(reason, to: place(time) + "/" + FileName.trashReason)
+      try machine.disk.syncDirectory(place(time))
+      return time
+    } catch {
+      removeUnused(time)
+      throw CairnError(error)
+    }
+  }
+
+  /// Removes a place unless something was put there. Best effort.
+  func removeUnused(_ time: Int64) {
+    do throws(DiskError) {
+      if try isUnused(time) { try machine.disk.removeTree(place(time)) }
+    } catch {}
+  }
+
+  private func isUnused(_ time: Int64) throws(DiskError) -> Bool {
+    try machine.disk.list(place(time)).allSatisfy { $0.name == FileName.trashReason }
   }
 
   private func write(_ text: String, to path: String) throws(DiskError) {
@@ -49,33 +92,76 @@ struct Trash: Sendable {
   private func place(_ time: Int64) -> String { "\(root)/\(FileName.trash)/\(time)" }
 
   /// Removes what has been in the trash for long, and what a crash left of other removals. Best
-  /// effort: it is tried again.
-  func purge() {
+  /// effort: it is tried again. `isLocked`: the caller holds the root's MIGRATION.LOCK.
+  func purge(isLocked: Bool = false) {
     let now = machine.clock.now()
     do {
       if try machine.disk.info(root) == nil { return }
-      // While a move is under way, its staging directories are all there is.
-      let journal = try MigrationJournal.read(root, disk: machine.disk)
-      if journal?.isInstalled == false { return }
-      for entry in try machine.disk.list(root) where entry.info.kind == .directory {
-        // What was being put together may be just now, by another process.
-        let isStale =
-          FileName.stagingToken(entry.name) != nil
-          && now.elapsed(since: entry.info.modified) > Trash.staleMilliseconds
-        guard FileName.isTemporary(entry.name) || isStale else { continue }
-        try machine.disk.removeTree(root + "/" + entry.name)
+      if try isMoving() { return }
+      let directories = try machine.disk.list(root).filter { $0.info.kind == .directory }
+      let removed = directories.map(\.name).filter { FileName.isTemporary($0) }
+      for name in removed + setAsideStale(directories, now, isLocked: isLocked) {
+        try machine.disk.removeTree(root + "/" + name)
       }
       let trash = root + "/" + FileName.trash
       if try machine.disk.info(trash) == nil { return }
       for entry in try machine.disk.list(trash) {
         // Any number may be the name of a directory there; a negative one is none of ours.
         guard let time = Int64(entry.name), time >= 0,
-          now.elapsed(since: time) > Trash.keepMilliseconds,
-          try machine.disk.info(place(time) + "/" + FileName.trashReason) == nil
+          now.elapsed(since: time) > Trash.keepMilliseconds
         else { continue }
+        let hasReason = try machine.disk.info(place(time) + "/" + FileName.trashReason) != nil
+        if hasReason, try !isUnused(time) { continue }
         try machine.disk.removeTree(trash + "/" + entry.name)
       }
     } catch {}
+  }
+
+  /// While a move is under way, its staging directories are all there is.
+  private func isMoving() throws(CairnError) -> Bool {
+    try MigrationJournal.read(root, disk: machine.disk)?.isInstalled == false
+  }
+
+  /// Staging directories that nobody works in any more get names by which they go, which are
+  /// returned. Whoever is at it has MIGRATION.LOCK, or a lock in one of them: after a sleep, or by
+  /// a clock that was put on, what was begun just before looks old as well.
+  private func setAsideStale(
+    _ directories: [DirectoryEntry], _ now: Int64, isLocked: Bool
+  ) -> [String] {
+    var result: [String] = []
+    do {
+      let staged = directories.filter { FileName.stagingToken($0.name) != nil }
+      let stale = staged.filter { now.elapsed(since: $0.info.modified) > Trash.staleMilliseconds }
+      if stale.isEmpty { return [] }
+      let path = root + "/" + FileName.migrationLock
+      // Nobody has one that is not there.
+      let isFree = try isLocked || machine.disk.info(path) == nil
+      let lock: (any DiskLock)? = try isFree ? nil : machine.disk.lock(path)
+      defer { lock?.unlock() }
+      // Somebody may have ended meanwhile, and left it to a journal what becomes of them.
+      if try isMoving() { return [] }
+      for entry in stale {
+        let token = FileName.stagingToken(entry.name)
+        let related = staged.map(\.name).filter { FileName.stagingToken($0) == token }
+        if related.contains(where: { isInUse($0) }) { continue }
+        guard try machine.disk.info(root + "/" + entry.name) != nil else { continue }
+        // The lock is for moments only, and to remove all of it may take long.
+        let name = FileName.temporary(machine.random.next())
+        try machine.disk.rename(root + "/" + entry.name, to: root + "/" + name)
+        result.append(name)
+      }
+    } catch {}
+    return result
+  }
+
+  /// Whether somebody works in a directory of the root, as far as that can be told.
+  private func isInUse(_ directory: String) -> Bool {
+    do throws(DiskError) {
+      let path = root + "/" + directory + "/" + FileName.lock
+      if try machine.disk.info(path) == nil { return false }
+      try machine.disk.lock(path).unlock()
+      return false
+    } catch { return true }
   }
 }
 

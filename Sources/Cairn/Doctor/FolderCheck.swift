@@ -77,6 +77,7 @@ enum FolderCheck {
     }
     return result
   }
+
   /// Datastores that were exchanged with a folder of which nothing tells the identity any more.
   private static func exchanged(_ root: ExaminedRoot) -> [ExaminedDatastore] {
     var result: [ExaminedDatastore] = []

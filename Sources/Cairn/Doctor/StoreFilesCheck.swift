@@ -72,6 +72,13 @@ enum StoreFilesCheck {
       }
       return []
     } catch {
+      if case .disk(let disk) = error.reason, disk.reason == .notRegular {
+        // No file can take its place.
+        return [
+          datastore.finding(
+            name, .warning, "\(error); lists show less as long as it is there", file: path)
+        ]
+      }
       return [
         datastore.finding(
           name, .warning, "\(error); lists show less until it is made anew, at the next use",

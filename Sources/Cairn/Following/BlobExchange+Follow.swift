@@ -31,8 +31,9 @@ extension BlobExchange {
   private func collect(all: Bool) throws(CairnError) {
     guard all || isCollectionDue(), try !home.list().isEmpty else { return }
     let grace = all ? 0 : options.graceMilliseconds
-    // First: what fails is tried again in a day, and not in each round.
-    memory.withLock { $0.collected = home.machine.clock.now() }
+    // First: what fails is tried again in a day, and not in each round. And what goes is not to be
+    // fetched again.
+    memory.withLock { ($0.collected, $0.isScanned) = (home.machine.clock.now(), false) }
     _ = try BlobCollector(store: store, home: home, grace: grace).collectHere()
   }
 

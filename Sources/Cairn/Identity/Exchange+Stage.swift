@@ -23,6 +23,10 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     report.isRejoining = true
+    if let reason = reasonToPutOff() {
+      report.waiting.append(ExchangeReport.Waiting(name: directory, bytes: 0, reason: reason))
+      return
+    }
     let staging = try staging(cause)
     // Of a history that has lost nothing comes in by a snapshot; another choice of tables has no
     // other history.
@@ -33,6 +37,7 @@ extension Exchange {
       // What is damaged at home, or could not take in what came, is not gone on with: the next
       // round begins anew.
       if error.code == .corrupt || error.code == .syncFailed { stopRejoining() }
+      if let delay = staging.delay(after: error) { putOff(delay) }
       throw error
     }
     try checkOpen()
@@ -129,11 +134,18 @@ extension Exchange {
   }
 
   private func staging(_ cause: RejoinCause) throws(CairnError) -> Staging {
-    let current = rejoining.withLock { phase -> Staging? in
-      if case .staging(let staging) = phase { staging } else { nil }
+    let (current, delay) = rejoining.withLock { phase -> (Staging?, RejoinDelay?) in
+      switch phase {
+      case .staging(let staging): (staging, nil)
+      case .putOff(let delay): (nil, delay)
+      case .none, .ready, .switching: (nil, nil)
+      }
     }
     if let current { return current }
+    // The directory of one that was closed meanwhile may be another's by now.
+    try checkOpen()
     let new = try Staging(for: self)
+    new.state.withLock { $0.delay = delay }
     let foundation: Cut? =
       if case .cutOff(let cut) = cause { cut } else { memory.withLock { $0.foundation } }
     new.exchange.memory.withLock { $0.foundation = foundation }

@@ -14,16 +14,21 @@ final class Staging: Sendable {
   /// If it is closed, the next one goes on with its files: for who follows, and has chosen other
   /// tables. Of a history that has lost nothing is gone on with.
   private let isLasting: Bool
+  /// The first store.
+  private let home: Store
 
   struct State {
     /// What the store can become; nil as long as something is missing.
     var plan: Rejoining?
     /// What another copy of this device has published, under the nonce of its head.
     var branch: (nonce: UInt64, files: [PublishedBranch.File])?
+    /// Of those before it that had no room.
+    var delay: RejoinDelay?
   }
 
   init(for exchange: Exchange) throws(CairnError) {
     let directory = Staging.directory(of: exchange.store)
+    home = exchange.store
     isLasting =
       exchange.following?.mustRebuild ?? false
       && exchange.memory.withLock { $0.forked.isEmpty && $0.cutOff == nil }
@@ -49,10 +54,17 @@ final class Staging: Sendable {
     // Nothing of its own is written there but what is put on top in the end.
     options.cutsAutomatically = false
     let chosen = options
-    let staged = try wrapped { () throws(StoreError) in
-      try Store.open(
-        directory, datastore: store.datastore, isLinked: true, options: chosen,
-        machine: exchange.machine)
+    var made: Store?
+    // Nothing in a directory that was removed meanwhile, or is another opening's by now.
+    try wrapped { () throws(StoreError) in
+      _ = try store.whileHeld { () throws(StoreError) in
+        made = try Store.open(
+          directory, datastore: store.datastore, isLinked: true, options: chosen,
+          machine: exchange.machine)
+      }
+    }
+    guard let staged = made else {
+      throw CairnError(.closed, "the datastore was closed", id: exchange.datastoreID)
     }
     do throws(CairnError) {
       let new = try Exchange(
@@ -91,13 +103,46 @@ final class Staging: Sendable {
   func close(isForNow: Bool = false) {
     do throws(StoreError) { try exchange.store.close() } catch {}
     if isForNow, isLasting { return }
-    do { try exchange.machine.disk.removeTree(exchange.store.directory) } catch {}
+    let (disk, directory) = (exchange.machine.disk, exchange.store.directory)
+    // Where the first store was closed it may be another's by now.
+    _ = home.whileHeld { do { try disk.removeTree(directory) } catch {} }
   }
+
+  /// How the next one waits if this one had no room; nil if it need not. Who follows goes on with
+  /// what has come, and writes nothing that would need the room.
+  func delay(after error: CairnError) -> RejoinDelay? {
+    guard error.code == .diskSpace, exchange.following == nil else { return nil }
+    var delay = state.withLock { $0.delay } ?? RejoinDelay()
+    delay.fail(error)
+    return delay
+  }
+}
+
+/// When a store is put together again that had no room: each try fetches all that the folder has.
+struct RejoinDelay {
+  private var retry = Retry(version: "")
+  private(set) var reason = ""
+
+  private static let roundsMax = 16
+
+  mutating func fail(_ error: CairnError) {
+    // Room comes from people: not in the next round.
+    if reason.isEmpty { retry.fail(most: RejoinDelay.roundsMax) }
+    retry.fail(most: RejoinDelay.roundsMax)
+    reason =
+      "there was no room here to put together what the folder has; until the next try, some rounds "
+      + "from now, nothing is fetched for that: " + error.message
+  }
+
+  /// Asked once a round.
+  mutating func isDue() -> Bool { retry.isDue() }
 }
 
 /// Whether a store is being put together anew.
 enum RejoinPhase: Sendable {
   case none
+  /// There was no room for it: a later round tries again.
+  case putOff(RejoinDelay)
   /// A round works on it, or is to.
   case staging(Staging)
   /// The next sync can do it.
@@ -125,7 +170,7 @@ extension Exchange {
       switch phase {
       case .switching: return false
       case .ready(let staging): phase = .staging(staging)
-      case .none, .staging: break
+      case .none, .putOff, .staging: break
       }
       return true
     }
@@ -150,6 +195,9 @@ extension Exchange {
     let staging = rejoining.withLock { phase -> Staging? in
       switch phase {
       case .none, .switching: return nil
+      case .putOff:
+        phase = .none
+        return nil
       case .staging(let staging), .ready(let staging):
         phase = .none
         return staging
@@ -158,11 +206,27 @@ extension Exchange {
     staging?.close(isForNow: isForNow)
   }
 
+  /// Ends it because there is no room: what it has taken is given back.
+  func putOff(_ delay: RejoinDelay) {
+    stopRejoining()
+    rejoining.withLock { $0 = .putOff(delay) }
+  }
+
+  /// Why it is not tried in this round, if it is too early; to be asked once in each.
+  func reasonToPutOff() -> String? {
+    rejoining.withLock { phase -> String? in
+      guard case .putOff(var delay) = phase else { return nil }
+      let isDue = delay.isDue()
+      phase = .putOff(delay)
+      return isDue ? nil : delay.reason
+    }
+  }
+
   /// What is being put together.
   var staged: Exchange? {
     rejoining.withLock { phase in
       switch phase {
-      case .none, .switching: nil
+      case .none, .putOff, .switching: nil
       case .staging(let staging), .ready(let staging): staging.exchange
       }
     }
@@ -198,9 +262,11 @@ extension Exchange {
       return true
     } catch {
       // Deltas that were put into the staged store may be others the next time.
+      let failure = CairnError(error)
+      let next = staging.delay(after: failure).map(RejoinPhase.putOff) ?? RejoinPhase.none
       staging.close()
-      rejoining.withLock { $0 = .none }
-      throw CairnError(error)
+      rejoining.withLock { $0 = next }
+      throw failure
     }
   }
 

@@ -79,9 +79,9 @@ extension ObjectStore {
     if refused != nil { _ = gate.suspend(by: 1) }
     do throws(CairnError) {
       try checkUsable()
-      report.arrived += try noteArrived(route)
+      try noteArrived(route, &report.arrived)
     } catch {
-      // The first error says more. What has arrived is found out by the next round.
+      // The first error says more. What else has arrived is found out by the next round.
       if refused == nil { throw error }
     }
     if let refused {

@@ -8,12 +8,16 @@ extension ObjectStore {
   ///
   /// `exchange` does so by itself; this is for datastores that exchange in some other way.
   ///
-  /// - Throws: as `Datastore.sync`.
+  /// - Throws: as `Datastore.sync`, the first error after all routes had their turn.
   @discardableResult
   public func sync() throws(CairnError) -> ObjectReport {
     var report = ObjectReport()
     report.unreadable = foundWhenOpened
-    for route in remotes.keys.sorted() { try follow(route, &report) }
+    var first: CairnError?
+    for route in remotes.keys.sorted() {
+      do throws(CairnError) { try follow(route, &report) } catch { first = first ?? error }
+    }
+    if let first { throw first }
     foundWhenOpened = []
     return report
   }

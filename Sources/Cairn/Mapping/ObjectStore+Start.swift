@@ -22,7 +22,7 @@ extension ObjectStore {
         try mapping.prepare(remote)
       }
       if try !follow(route, &report) { try catchUp(route, &report) }
-      _ = try noteArrived(route)
+      try noteArrived(route, &report.arrived)
     }
     foundWhenOpened = report.unreadable
     try holdWhatCannotLeave()

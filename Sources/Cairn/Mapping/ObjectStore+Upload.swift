@@ -228,31 +228,40 @@ extension ObjectStore {
 
   // MARK: what has arrived
 
-  /// Sets that are in the folder leave the queue. What they changed stays known until it is
-  /// forgotten.
-  func noteArrived(_ route: String) throws(CairnError) -> [RecordID] {
-    guard let remote = remotes[route] else { return [] }
+  /// Sets that are in the folder leave the queue and are added to `arrived`, also those before an
+  /// error. What they changed stays known until it is forgotten.
+  func noteArrived(_ route: String, _ arrived: inout [RecordID]) throws(CairnError) {
+    guard let remote = remotes[route] else { return }
     let inFlight = book.outbox.list(route) { !$0.isQueued && !$0.isPublished }
-    if inFlight.isEmpty { return [] }
+    if inFlight.isEmpty { return }
     let (device, published) = (remote.store.device, remote.store.published)
     let last = remote.store.vector[device]
     try remote.checkOpen()
-    return try changing { () throws(CairnError) in
-      var arrived: [RecordID] = []
+    try changing { () throws(CairnError) in
+      var part: [RecordID] = []
+      var hasChanged = false
       for var batch in inFlight {
+        let before = batch
         if batch.device != remote.device {
           // The device has another name by now, and what it had committed is under that one.
           batch.device = remote.device
           batch.sequence = last
-          book.outbox.put(batch)
         }
-        if published < batch.sequence { continue }
-        batch.isPublished = true
+        if published >= batch.sequence {
+          batch.isPublished = true
+          part.append(batch.id)
+        }
+        if batch == before { continue }
         book.outbox.put(batch)
-        arrived.append(batch.id)
+        hasChanged = true
+        // Any number may arrive at once, and a delta holds so many only.
+        guard try isFull() else { continue }
+        try commit()
+        arrived += part
+        (part, hasChanged) = ([], false)
       }
-      if !arrived.isEmpty || !book.outbox.changedBatches.isEmpty { try commit() }
-      return arrived
+      if hasChanged { try commit() }
+      arrived += part
     }
   }
 
@@ -313,6 +322,7 @@ extension ObjectStore {
       for batch in sent {
         book.outbox.noteCommitted(batch, device: remote.device, sequence: last)
         try noteHomes(batch)
+        if try isFull() { try commit() }
       }
       try commit()
     }

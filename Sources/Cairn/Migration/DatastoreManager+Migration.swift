@@ -49,7 +49,7 @@ extension DatastoreManager {
         try requireClosed(own)
         try target.requireClosed(other)
         report.datastores = try move(to: target, &locks)
-        trash.purge()
+        trash.purge(isLocked: true)
         own.isShutDown = true
       }
     }
@@ -120,6 +120,7 @@ extension DatastoreManager {
           .retryLater, "\(name) was created in \(target.root) while datastores were moved there; "
             + "move them again", file: target.root + "/" + name)
       }
+      try target.requireStaged(items, token)
       try journal.write(target.root, machine: machine)
     } catch {
       for store in sources { do throws(StoreError) { try store.close() } catch {} }
@@ -135,6 +136,20 @@ extension DatastoreManager {
     for lock in locks { lock.unlock() }
     _ = try settleMigration(target: target, &held)
     return moved
+  }
+
+  /// Once the journal is there, what is not staged counts as being in its place, and what it was
+  /// made of goes.
+  private func requireStaged(
+    _ items: [MigrationJournal.Item], _ token: UInt64
+  ) throws(CairnError) {
+    for item in items {
+      let staged = root + "/" + FileName.staging(token, item.directory)
+      if try isThere(staged) { continue }
+      throw CairnError(
+        .retryLater, "\(staged) was removed while datastores were moved there; move them again",
+        file: staged)
+    }
   }
 
   func source(_ copy: Copy) throws(CairnError) -> Store {
@@ -197,7 +212,10 @@ extension DatastoreManager {
     // Kept for the other root, which has to be told.
     var done = journal
     done.flags |= MigrationJournal.flagInstalled
-    try done.write(root, machine: machine)
+    do throws(CairnError) { try done.write(root, machine: machine) } catch {
+      // All is in its place, and the next use notes it: till there is room this one can go on.
+      guard error.code == .diskSpace else { throw error }
+    }
   }
 
   private func settleName(

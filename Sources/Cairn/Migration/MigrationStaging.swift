@@ -49,7 +49,8 @@ struct MigrationStaging: Sendable {
   var scratch: String { root + "/" + FileName.staging(token, "scratch") }
 
   /// Why what is displaced has to be kept, durably: for who puts things into their places, however
-  /// often that is interrupted.
+  /// often that is interrupted. Its place in the trash is made now, and noted by a directory of its
+  /// name: on a disk that is full by then nobody could, and the whole root would be shut.
   func note(reason: String) throws(CairnError) {
     do throws(DiskError) { try machine.disk.createDirectory(scratch) } catch {
       throw CairnError(error)
@@ -59,9 +60,34 @@ struct MigrationStaging: Sendable {
         directory: scratch, name: FileName.trashReason, bytes: Array(reason.utf8),
         machine: machine)
     } catch { throw CairnError(error) }
+    let time = try trash.prepare(reason: reason)
+    do { try machine.disk.createDirectory(scratch + "/\(time)") } catch {
+      trash.removeUnused(time)
+      throw CairnError(error)
+    }
   }
 
-  /// What was noted; nil if nothing was: what is displaced goes after 30 days then.
+  private var trash: Trash { Trash(root: root, machine: machine) }
+
+  /// The place in the trash that was made; nil if none was.
+  private func prepared() throws(DiskError) -> Int64? {
+    guard try machine.disk.info(scratch) != nil else { return nil }
+    return try machine.disk.list(scratch).first {
+      $0.info.kind == .directory && Int64($0.name) != nil
+    }.flatMap { Int64($0.name) }
+  }
+
+  /// Moves what is in a place to the trash; returns where it is now. Without a reason it goes from
+  /// there after 30 days.
+  @discardableResult
+  func displace(_ directory: String) throws(CairnError) -> String {
+    let time: Int64?
+    do { time = try prepared() } catch { throw CairnError(error) }
+    if let time, let kept = try trash.keep(directory, at: time) { return kept }
+    return try trash.keep(directory, reason: try reason())
+  }
+
+  /// What was noted; nil if nothing was.
   private func reason() throws(CairnError) -> String? {
     do throws(LogError) {
       let path = scratch + "/" + FileName.trashReason
@@ -146,7 +172,6 @@ struct MigrationStaging: Sendable {
   ///
   /// - Throws: `alreadyOpen` if the one that is in its place is open.
   func install(_ item: MigrationJournal.Item) throws(CairnError) {
-    let trash = Trash(root: root, machine: machine)
     let staging = root + "/" + FileName.staging(token, item.directory)
     if try isThere(staging) {
       let place = root + "/" + item.directory
@@ -155,7 +180,7 @@ struct MigrationStaging: Sendable {
       // Another process may have been faster while nobody had the place's lock.
       if try isThere(staging) {
         // What somebody wrote there after it was copied is not lost.
-        if try isThere(place) { try trash.keep(item.directory, reason: try reason()) }
+        if try isThere(place) { try displace(item.directory) }
         do { try machine.disk.move(staging, to: place, syncing: root) } catch {
           throw CairnError(error)
         }
@@ -194,6 +219,7 @@ struct MigrationStaging: Sendable {
   func discard() throws(CairnError) {
     do throws(DiskError) {
       guard try machine.disk.info(root) != nil else { return }
+      if let time = try prepared() { trash.removeUnused(time) }
       for entry in try machine.disk.list(root)
       where FileName.stagingToken(entry.name) == token {
         try machine.disk.removeTree(root + "/" + entry.name)

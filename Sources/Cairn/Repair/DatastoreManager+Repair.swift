@@ -21,7 +21,8 @@ extension DatastoreManager {
   ///     that is gone.
   /// - Throws: `notFound`, `alreadyOpen`; `retryLater` while datastores are being moved in this
   ///   root, or until the root that some were moved from is used again after a `migrate(to:)` that
-  ///   was interrupted; `needsNewerVersion` if a file is a newer version's;
+  ///   was interrupted, or while the folder does not give what was published and the damaged copy
+  ///   still has; `needsNewerVersion` if a file is a newer version's;
   ///   `disallowed` if the datastore is an account's and this manager is local, or the other way
   ///   round; `notFound` or `disallowed` if the folder is not there or another one; errors of the
   ///   disk and the folder. Nothing is changed then; only if the disk refuses while the new copy is

@@ -77,13 +77,14 @@ struct DatastoreRepair {
         machine: machine)
     }
     do throws(CairnError) {
-      if usesFolder { try await fetch(into: store, known: devices(salvage)) }
+      if usesFolder { try await fetch(into: store, beside: salvage) }
       try merge(salvage, into: store)
       report.device = store.device.description
       report.records = store.totals.records
       let summary = try wrapped { () throws(StoreError) in try store.summary() }
       try takeBlobs(into: store)
       try takeTrash()
+      if usesFolder { try keepDeleted(salvage, in: store) }
       try wrapped { () throws(StoreError) in try store.close() }
       try staging.describe(path, summary)
     } catch {
@@ -167,6 +168,26 @@ struct DatastoreRepair {
     } catch { throw CairnError(error) }
   }
 
+  /// What the copy still had and others have deleted: nobody was shown that, or asked.
+  private mutating func keepDeleted(
+    _ salvage: StoreSalvage, in store: Store
+  ) throws(CairnError) {
+    let (copy, unnamed, options) = (salvage.store, salvage.unnamed, manager.options)
+    let count = try wrapped { () throws(StoreError) in
+      try store.keepDeleted(of: copy, except: unnamed, options: options.stored)
+    }
+    guard let limit = options.massDeleteLimit else { return }
+    let all = copy.totals.records
+    if count <= limit.records(of: all) { return }
+    let isKept = options.stored.trashMilliseconds > 0 && options.stored.trashBytes > 0
+    let rest = isKept ? "what there was room for is in its trash" : "the original has them"
+    report.losses.append(
+      RepairReport.Loss(
+        file: place, offset: nil,
+        message: "other devices have deleted \(count) of the \(all) records that were here, and "
+          + "nobody could be asked: they are not in the repaired datastore; \(rest)"))
+  }
+
   private func trashed(_ directory: String) throws(LogError) -> [String] {
     do throws(DiskError) {
       guard try machine.disk.info(directory) != nil else { return [] }
@@ -179,14 +200,35 @@ struct DatastoreRepair {
   // MARK: the folder
 
   /// Takes everything that the folder has, the damaged copy's own published deltas among it.
+  ///
+  /// What was published and is not there just now is taken from the copy, under the names that it
+  /// has: put back as changes of another device it would count twice once it is there again.
   private mutating func fetch(
-    into store: Store, known devices: Set<DeviceID>
+    into store: Store, beside salvage: StoreSalvage
   ) async throws(CairnError) {
     guard let folder = manager.folder?(), let account = manager.account else { return }
-    guard try await isRightFolder(folder, devices) else { return }
+    guard try await isRightFolder(folder, devices(salvage)) else { return }
     let exchange = try Exchange(
       store: store, datastoreID: id, directory: name, user: account.user, folder: folder,
       graceMilliseconds: .max, massDeleteLimit: nil, tuning: Tuning(), machine: machine)
+    try await fetch(by: exchange)
+    let past = RepairPast(
+      id: id, directory: place, copy: salvage.store.vector,
+      // Where CURRENT and the log tell nothing, an outbox may.
+      device: salvage.device ?? salvage.touched.last?.dot.device,
+      publication: try publication(), exchange: exchange)
+    if past.lacking.isEmpty { return }
+    do throws(StoreError) { try take(salvage.packs, into: store) } catch {
+      throw CairnError(error)
+    }
+    let own = try past.ownPacks(machine.disk)
+    do throws(StoreError) { try take(own, into: store) } catch { throw CairnError(error) }
+    // Files that are there may have waited for that.
+    try await fetch(by: exchange)
+    try past.requireWhole(report.waiting)
+  }
+
+  private mutating func fetch(by exchange: Exchange) async throws(CairnError) {
     // A snapshot first, and then what came after it.
     for _ in 0..<3 {
       let round = try await exchange.fetchOnly()
@@ -195,6 +237,8 @@ struct DatastoreRepair {
       _ = try exchange.sync(allowingMassDelete: true)
       if round.fetchedFiles == 0 { break }
     }
+    // Until the first round nothing else tells which folder it came from.
+    exchange.saveHistories()
   }
 
   /// Whether there is anything in the folder. One that can't be read, or is another one than the
@@ -290,7 +334,7 @@ struct DatastoreRepair {
       flags: MigrationJournal.flagTarget, token: staging.token, other: "",
       items: [MigrationJournal.Item(directory: name, source: "")]
     ).write(manager.root, machine: machine)
-    report.original = try manager.trash.keep(name, reason: reason)
+    report.original = try staging.displace(name)
     do { try machine.disk.move(target, to: place, syncing: manager.root) } catch {
       throw CairnError(error)
     }

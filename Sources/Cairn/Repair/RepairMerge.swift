@@ -11,8 +11,6 @@ struct RepairMerge {
   let salvage: StoreSalvage
   let target: Store
   private let source: Store
-  /// Everything that is in the target was known to the copy.
-  private let isNewer: Bool
   /// What the target has without the copy.
   private let known: VersionVector
   private(set) var records = 0
@@ -28,7 +26,6 @@ struct RepairMerge {
     self.target = target
     source = salvage.store
     known = target.vector
-    isNewer = source.vector.covers(target.vector)
   }
 
   mutating func run() throws(StoreError) {
@@ -101,12 +98,10 @@ struct RepairMerge {
         noteLost(record, field, own: own, old: old)
         continue
       }
-      guard let old, let own, !isNewer else {
+      if try target.isKnown(by: source.vector, table: table, id: id, field: field) {
         changes.append((field, own))
-        continue
-      }
-      if let merged = merged(table, id, field, own: own, old: old) {
-        changes.append((field, merged))
+      } else if let change = merged(table, id, field, own: own, old: old) {
+        changes.append(change)
       }
     }
     if changes.isEmpty { return }
@@ -169,32 +164,60 @@ struct RepairMerge {
     return try source.isAliveByWhatIsIn(own, table: record.table, id: record.id)
   }
 
-  /// What a field becomes that was changed in the copy, and perhaps elsewhere without its knowing;
-  /// nil for what it is.
+  /// What a field becomes that was changed in the copy, and elsewhere without its knowing; nil if
+  /// it stays what it is.
   private mutating func merged(
-    _ table: String, _ id: RecordName, _ field: String, own: FieldValue, old: FieldValue
-  ) -> FieldValue? {
-    if case .list(let items) = own, case .list(let others) = old {
+    _ table: String, _ id: RecordName, _ field: String, own: FieldValue?, old: FieldValue?
+  ) -> (field: String, value: FieldValue?)? {
+    if case .list(let items)? = own, case .list(let others)? = old {
       let missing = items.filter { !others.contains($0) }
-      return missing.isEmpty ? nil : .list(others + missing)
+      let isLess = !others.allSatisfy({ items.contains($0) })
+      if isLess || !RepairMerge.isAll(of: items, in: others + missing) {
+        noteLost(
+          table, id, field,
+          "it was edited elsewhere, too: what was removed, moved or replaced here and was not "
+            + "published may be as the others have it; here it was \(FieldValue.list(items))")
+      }
+      if missing.isEmpty { return nil }
+      return (field: field, value: FieldValue.list(others + missing))
     }
     let rule = Identifier.isReserved(table) ? .remote : target.rule(table: table, field: field)
-    if rule == .sum {
-      losses.append(
-        SalvageLoss(
-          path: path, offset: nil,
-          message: "\(table)/\(id.text).\(field): additions that were not published are not in the "
-            + "sum: here it was \(own), with the others' it is \(old)"))
+    if rule == .sum, let own, let old {
+      noteLost(
+        table, id, field,
+        "additions that were not published are not in the sum: here it was \(own), with the "
+          + "others' it is \(old)")
       return nil
     }
-    let (kept, _) = MigrationMerge.resolve(rule, remote: old, local: own)
-    if kept != old { return kept }
-    losses.append(
-      SalvageLoss(
-        path: path, offset: nil,
-        message: "\(table)/\(id.text).\(field): it was \(own) here, which was not published; what "
-          + "the others have stays, by its rule: \(old)"))
+    // That there is none is a value like any other.
+    let order = FieldValue.ordered(own, old)
+    let takesOwn =
+      switch rule {
+      case .remote, .sum: false
+      case .local: true
+      case .max: order > 0
+      case .min: order < 0
+      }
+    if takesOwn { return (field: field, value: own) }
+    let here = own.map { "it was \($0) here" } ?? "it was removed here"
+    let theirs = old.map { "stays, by its rule: \($0)" } ?? "stays, by its rule: none"
+    noteLost(
+      table, id, field, "\(here), which was not published; what the others have \(theirs)")
     return nil
+  }
+
+  private mutating func noteLost(
+    _ table: String, _ id: RecordName, _ field: String, _ what: String
+  ) {
+    losses.append(
+      SalvageLoss(path: path, offset: nil, message: "\(table)/\(id.text).\(field): \(what)"))
+  }
+
+  /// Whether a list has all items of another one, in their order.
+  private static func isAll(of items: [FieldValue], in list: [FieldValue]) -> Bool {
+    var rest = items[...]
+    for item in list where item == rest.first { rest.removeFirst() }
+    return rest.isEmpty
   }
 
   private mutating func insert(_ table: String, _ id: RecordName) throws(StoreError) {

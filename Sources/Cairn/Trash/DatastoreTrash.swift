@@ -22,8 +22,8 @@ public struct DatastoreTrash: Sendable {
     return found.records.map { DeletedRecord(kept: $0) }
   }
 
-  /// Files of the trash that can't be used, and why: what is in them can't be had back. Nothing
-  /// else needs them: they may be removed.
+  /// Files of the trash that can't be used, and why. What is in damaged ones can't be had back:
+  /// they may be removed. As long as the disk does not give one, unused attachments stay.
   public var problems: [CairnError] {
     get throws(CairnError) {
       try wrapped { () throws(StoreError) in try store.deletedRecords().problems }.map {
@@ -32,7 +32,8 @@ public struct DatastoreTrash: Sendable {
     }
   }
 
-  /// How many deleted records were too many for `Options.trashBytes` and are not in it.
+  /// How many deleted records were too many for `Options.trashBytes` and are not in it: at most,
+  /// as some that made room may be there again.
   public var notKept: UInt64 {
     get throws(CairnError) {
       try wrapped { () throws(StoreError) in try store.deletedRecords().notKept }
@@ -42,21 +43,39 @@ public struct DatastoreTrash: Sendable {
   /// Inserts a record again, under its id: an ordinary change, which the next `sync()` commits and
   /// other devices get.
   ///
-  /// - Throws: `exists` if there is such a record, `sizeLimit`, `disallowed`.
+  /// - Throws: `exists` if there is such a record; `sizeLimit` if there is no room for it in the
+  ///   next commit or the datastore, or it is larger than `Limits.recordBytes`, as what two devices
+  ///   have written at once may be: raise that; `disallowed`.
   public func restore(_ record: DeletedRecord) throws(CairnError) {
     defer { datastore.observers.tell() }
-    try wrapped { () throws(StoreError) in try store.restore(record.kept) }
+    do throws(StoreError) { try store.restore(record.kept) } catch {
+      var failure = CairnError(error)
+      // Only what is too large by itself names the record.
+      if failure.code == .sizeLimit, failure.id == record.id.description {
+        failure.message += ", or raise Limits.recordBytes to have it back"
+      }
+      throw failure
+    }
   }
 
   /// Inserts all of them again; returns how many. They are changes like any others, and all of them
-  /// are of the next commit: if one can't be inserted, those before it are.
+  /// are of the next commit: if one can't be inserted, those before it are, and if it is only that
+  /// there is no room for it, those behind it that fit.
   ///
-  /// - Throws: what `restore(_:)` throws. `sizeLimit` if they are more than one commit has room for
-  ///   (`Limits.deltaBytes`), as after a mass delete: `sync()`, and call it again for the others.
+  /// - Throws: what `restore(_:)` throws first. `sizeLimit` if they are more than one commit has
+  ///   room for (`Limits.deltaBytes`), as after a mass delete: `sync()`, and call it again for the
+  ///   others.
   @discardableResult
   public func restoreAll() throws(CairnError) -> Int {
     let records = try list()
-    for record in records { try restore(record) }
+    var failure: CairnError?
+    for record in records {
+      do throws(CairnError) { try restore(record) } catch {
+        guard error.code == .sizeLimit else { throw failure ?? error }
+        failure = failure ?? error
+      }
+    }
+    if let failure { throw failure }
     return records.count
   }
 

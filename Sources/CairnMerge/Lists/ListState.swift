@@ -84,7 +84,9 @@ package struct ListState: Sendable {
   @inline(__always)
   package func size(_ rule: Rule) -> Int {
     var size = rope.visibleCount * Sizes.listItem + bytes
-    if contested.isEmpty { return size }
+    // Of these the first value counts, and that is what an item holds: no look at those in conflict
+    // for each item that is put in.
+    if contested.isEmpty || rule == .remote || rule == .sum { return size }
     for item in contested where !isTouched(item) {
       if let node = pending.moved[item] ?? currentNode(item), rope.isVisible(node) {
         size += value(ofItem: item, rule).size - items.size(Int(item))

@@ -2,7 +2,8 @@ import CairnBytes
 package import CairnLog
 import CairnMerge
 
-/// A file of a datastore's trash: the records that one sync was about to delete for other devices.
+/// A file of a datastore's trash: the records, or some of them, that one sync was about to delete
+/// for other devices.
 ///
 ///     "CAIRNDEL" · version u16 · floor u16 · zero u32 · datastore u128 · time u64 ·
 ///     not kept varint · count varint · for each record: device u64 · sequence varint ·
@@ -12,6 +13,9 @@ package struct DeletedFile: Sendable, Equatable {
   package static let magic: [UInt8] = Array("CAIRNDEL".utf8)
   /// No file is larger.
   package static let bytesMax = RecordTrash.fileBytesMax + 4096
+
+  /// Where its time is.
+  static let timeOffset: UInt64 = 32
 
   package var datastore: UInt128
   package var time: Int64

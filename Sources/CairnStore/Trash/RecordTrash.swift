@@ -1,3 +1,4 @@
+import CairnBytes
 import CairnDisk
 import CairnLog
 import CairnMerge
@@ -11,7 +12,7 @@ package struct RecordTrash: Sendable {
   let milliseconds: Int64
   let bytesMax: Int
 
-  /// A file of one sync is at most so large.
+  /// A file is at most so large.
   static let fileBytesMax = 1 << 30
 
   init(store directory: String, datastore: UInt128, options: StoreOptions, machine: Machine) {
@@ -28,33 +29,54 @@ package struct RecordTrash: Sendable {
   /// Room for records that are about to go, none of which is in it yet.
   func room() -> RecordsToKeep { RecordsToKeep(bytesMax: bytesMax) }
 
-  /// Writes the records that are about to go: durably, if commits are. Returns the path of their
-  /// file: if they stay it has to go.
+  /// Writes the records that are about to go: durably, if commits are. Returns the paths of their
+  /// files: if they stay these have to go.
   @discardableResult
-  func keep(_ records: RecordsToKeep, durable: Bool) throws(StoreError) -> String {
+  func keep(_ records: RecordsToKeep, durable: Bool) throws(StoreError) -> [String] {
     let time = machine.clock.now()
     do throws(DiskError) { try machine.disk.createDirectory(directory) } catch {
       throw StoreError(LogError(error))
     }
+    let notKept = RecordTrash.sum(records.notKept, purge(room: records.bytes))
+    let parts = records.parts.isEmpty ? [RecordsToKeep.Part()] : records.parts
+    var paths: [String] = []
     do throws(LogError) {
-      purge(room: records.bytes)
-      var number = UInt64(max(0, time))
-      while try isThere(number) { number += 1 }
-      let bytes = DeletedFile.encoded(
-        datastore: datastore, time: time, notKept: records.notKept, count: records.count,
-        content: records.content)
-      let path = directory + "/" + FileName.deleted(number)
-      do throws(LogError) {
+      var number = try nextNumber(time)
+      for (index, part) in parts.enumerated() {
+        while try isThere(number) { number += 1 }
+        // The last one stays longest.
+        let isLast = index == parts.count - 1
+        let bytes = DeletedFile.encoded(
+          datastore: datastore, time: time, notKept: isLast ? notKept : 0, count: part.count,
+          content: part.content)
+        // It may have its name already when that fails.
+        paths.append(directory + "/" + FileName.deleted(number))
         try DurableFile.replace(
           directory: directory, name: FileName.deleted(number), bytes: bytes, machine: machine,
           durable: durable)
-      } catch {
-        // It may have its name already, while nothing goes now.
-        do { try machine.disk.remove(path) } catch {}
-        throw error
       }
-      return path
-    } catch { throw StoreError(error) }
+      return paths
+    } catch {
+      // Nothing goes now.
+      for path in paths { do { try machine.disk.remove(path) } catch {} }
+      throw StoreError(error)
+    }
+  }
+
+  /// In a file there may be any number.
+  static func sum(_ a: UInt64, _ b: UInt64) -> UInt64 {
+    let (sum, isTooMuch) = a.addingReportingOverflow(b)
+    return isTooMuch ? .max : sum
+  }
+
+  /// Behind all others, also by a clock that was put back: what was deleted last is what comes
+  /// back, and goes last.
+  private func nextNumber(_ time: Int64) throws(LogError) -> UInt64 {
+    do throws(DiskError) {
+      // A file may have any number as its name, and some have to follow.
+      let last = try files().last { $0.number < UInt64(Int64.max) }
+      return max(UInt64(max(0, time)), last.map { $0.number + 1 } ?? 0)
+    } catch { throw LogError(error) }
   }
 
   private func isThere(_ number: UInt64) throws(LogError) -> Bool {
@@ -76,24 +98,61 @@ package struct RecordTrash: Sendable {
   func sweep() { machine.disk.sweepTemporaries(directory) }
 
   /// Removes what is too old, and the oldest beyond the bytes. Best effort: it is tried again.
-  func purge(room: Int = 0) {
+  /// Returns how many records have made room before their time, and had before.
+  @discardableResult
+  func purge(room: Int = 0) -> UInt64 {
     let now = machine.clock.now()
+    var gone: UInt64 = 0
     do {
-      var files = try files()
+      let files = try files()
       var total = files.reduce(UInt64(room)) { $0 + $1.bytes }
-      while let oldest = files.first {
-        guard isOld(oldest.number, now) || total > UInt64(bytesMax) else { break }
+      for oldest in files {
+        let isOver = isOld(oldest.number, now)
+        guard isOver || total > UInt64(bytesMax) else { continue }
+        // Without a new file there is none to say so.
+        let count = isOver || room == 0 ? 0 : count(in: oldest.path)
         try machine.disk.remove(oldest.path)
+        gone = RecordTrash.sum(gone, count)
         total -= oldest.bytes
-        files.removeFirst()
       }
     } catch {}
+    return gone
+  }
+
+  /// The records of a file, and those that it says were too many; 0 if it can't be read, as nobody
+  /// could have had them back.
+  private func count(in path: String) -> UInt64 {
+    do throws(LogError) {
+      guard let file = try read(path) else { return 0 }
+      return RecordTrash.sum(file.notKept, UInt64(file.records.count))
+    } catch { return 0 }
+  }
+
+  private func read(_ path: String) throws(LogError) -> DeletedFile? {
+    let limit = DeletedFile.bytesMax
+    guard let bytes = try DurableFile.read(path, limit: limit, disk: machine.disk) else {
+      return nil
+    }
+    return try DeletedFile(bytes, path: path, of: datastore)
   }
 
   /// Whether its time is over. What is so old is not read either: the contents of its attachments
   /// may be gone.
   private func isOld(_ number: UInt64, _ now: Int64) -> Bool {
-    now - min(Int64(clamping: number), now) > milliseconds
+    now.elapsed(since: min(time(of: number, now), now)) > milliseconds
+  }
+
+  /// When a file was written. Behind one of a clock that was ahead the numbers go on from there:
+  /// then the file itself says when.
+  private func time(of number: UInt64, _ now: Int64) -> Int64 {
+    let time = Int64(clamping: number)
+    if time <= now { return time }
+    do throws(DiskError) {
+      let file = try machine.disk.open(directory + "/" + FileName.deleted(number), .read)
+      defer { file.close() }
+      let bytes = try file.read(at: DeletedFile.timeOffset, count: 8)
+      return bytes.count == 8 ? Int64(bitPattern: bytes.u64(at: 0)) : time
+    } catch { return time }
   }
 
   /// Everything that is in the trash and not too old, oldest first; files that can't be read are in
@@ -107,12 +166,16 @@ package struct RecordTrash: Sendable {
       let now = machine.clock.now()
       for file in files where !isOld(file.number, now) {
         do throws(LogError) {
-          let limit = DeletedFile.bytesMax
-          guard let bytes = try DurableFile.read(file.path, limit: limit, disk: machine.disk)
-          else { continue }
-          result.append(try DeletedFile(bytes, path: file.path, of: datastore))
+          guard let found = try read(file.path) else { continue }
+          result.append(found)
         } catch {
-          if case .disk(let disk) = error.reason, disk.reason != .notFound { throw error }
+          // What this process lacks just now, memory or open files, says nothing of the file.
+          if case .disk(let disk) = error.reason,
+            disk.reason == .tooManyOpen || disk.reason == .io(errno: 12)
+          {
+            throw error
+          }
+          // It keeps nobody from the others.
           problems.append(error)
         }
       }
@@ -120,10 +183,18 @@ package struct RecordTrash: Sendable {
     return (result, problems)
   }
 
+  /// Files that were put there in one moment have numbers from that one on.
+  private func wasPut(_ path: String, _ number: UInt64, through time: Int64) -> Bool {
+    if Int64(clamping: number) <= time { return true }
+    do throws(LogError) { return try read(path).map { $0.time <= time } ?? false } catch {
+      return false
+    }
+  }
+
   /// Removes everything that was put there up to a time.
   func empty(through time: Int64) throws(StoreError) {
     do throws(DiskError) {
-      for file in try files() where Int64(clamping: file.number) <= time {
+      for file in try files() where wasPut(file.path, file.number, through: time) {
         try machine.disk.remove(file.path)
       }
       if try machine.disk.info(directory) != nil { try machine.disk.syncDirectory(directory) }

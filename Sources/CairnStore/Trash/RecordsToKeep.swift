@@ -1,28 +1,52 @@
-/// Records on their way to the trash, as the bytes that its file has of them. Those that do not fit
-/// are counted and not held: what goes at once may be many times what memory has room for.
+/// Records on their way to the trash, as the bytes that its files have of them. Those that do not
+/// fit are counted and not held: what goes at once may be many times what memory has room for.
 struct RecordsToKeep {
+  /// The records of one file.
+  struct Part {
+    fileprivate(set) var content: [UInt8] = []
+    fileprivate(set) var count = 0
+  }
+
   private let bytesMax: Int
-  private(set) var content: [UInt8] = []
-  /// How many are in it.
-  private(set) var count = 0
+  private let partMax: Int
+  private(set) var parts: [Part] = []
   private(set) var notKept: UInt64 = 0
+  private var sum = 0
 
-  /// So many bytes may their file have.
-  init(bytesMax: Int) { self.bytesMax = bytesMax }
+  /// So many bytes may their files have.
+  init(bytesMax: Int) {
+    self.bytesMax = bytesMax
+    // The oldest file goes as a whole when there has to be room for a new one.
+    partMax = max(bytesMax / 16, RecordsToKeep.partMin)
+  }
 
-  /// Those of their file, reckoned a little too many.
-  var bytes: Int { 64 + content.count }
+  private static let partMin = 64 << 10
+  /// What a file has besides its records, at most.
+  private static let besides = 64
 
-  var isEmpty: Bool { count == 0 && notKept == 0 }
+  /// Those of their files, reckoned a little too many.
+  var bytes: Int { max(sum, RecordsToKeep.besides) }
+
+  /// How many are in it.
+  var count: Int { parts.reduce(0) { $0 + $1.count } }
+
+  var isEmpty: Bool { parts.isEmpty && notKept == 0 }
 
   mutating func add(_ record: KeptRecord) {
     var encoded: [UInt8] = []
     DeletedFile.put(record, into: &encoded)
-    guard bytes + encoded.count <= bytesMax else {
+    let place = parts.count - 1
+    let isNew =
+      place < 0
+      || RecordsToKeep.besides + parts[place].content.count + encoded.count > partMax
+    let more = encoded.count + (isNew ? RecordsToKeep.besides : 0)
+    guard sum + more <= bytesMax else {
       notKept += 1
       return
     }
-    content.append(contentsOf: encoded)
-    count += 1
+    sum += more
+    if isNew { parts.append(Part()) }
+    parts[parts.count - 1].content.append(contentsOf: encoded)
+    parts[parts.count - 1].count += 1
   }
 }

@@ -8,11 +8,11 @@ extension Store {
   }
 
   /// Before deltas are logged that delete records which are here: these records, as they are now.
-  /// A crash after this leaves some that are still there; they are not listed. Returns the file, if
-  /// there is one: whoever does not delete them after all removes it.
+  /// A crash after this leaves some that are still there; they are not listed. Returns the files,
+  /// if there are any: whoever does not delete them after all removes these.
   func keepDeleted(
     _ deletes: [PlannedDelete], _ guarded: inout Guarded
-  ) throws(StoreError) -> String? {
+  ) throws(StoreError) -> [String]? {
     let trash = trash
     guard trash.isOn, !deletes.isEmpty else { return nil }
     let now = machine.clock.now()
@@ -39,7 +39,7 @@ extension Store {
   func keepDeleted(
     _ changed: [SyncOutcome.Changed], of theirs: VersionVector, _ here: VersionVector,
     _ guarded: inout Guarded
-  ) throws(StoreError) -> String? {
+  ) throws(StoreError) -> [String]? {
     let new = theirs.entries.first { !here.contains($0) }
     guard let dot = new, changed.contains(where: \.isDeleted) else { return nil }
     let deletes = changed.filter { $0.isDeleted && !Identifier.isReserved($0.table) }.map {
@@ -52,7 +52,7 @@ extension Store {
   /// can't be told, only of whom there is more than before.
   func keepGone(
     in new: StoreState, _ plan: Rejoining, _ guarded: inout Guarded
-  ) throws(StoreError) -> String? {
+  ) throws(StoreError) -> [String]? {
     guard trash.isOn else { return nil }
     // Looking gives a state tables that it does not have.
     var copy = new
@@ -69,14 +69,16 @@ extension Store {
     return try keepDeleted(deletes, &guarded)
   }
 
-  /// What was to be deleted stays, and its file goes: each new try would leave another one.
-  func takeBack(_ kept: String, mayBeLogged: Bool, _ guarded: inout Guarded) {
+  /// What was to be deleted stays, and its files go: each new try would leave others.
+  func takeBack(_ kept: [String], mayBeLogged: Bool, _ guarded: inout Guarded) {
     if mayBeLogged {
       // A write that failed may be there all the same, and would count after a crash.
       do throws(LogError) { try guarded.tail.segment?.trim() } catch { return }
     }
     remove(kept)
   }
+
+  func remove(_ paths: [String]) { for path in paths { remove(path) } }
 
   private struct Key: Hashable {
     var table: String
@@ -103,12 +105,7 @@ extension Store {
       else { continue }
       result.append(record)
     }
-    // In a file there may be any number.
-    var notKept: UInt64 = 0
-    for file in files {
-      let (sum, isTooMuch) = notKept.addingReportingOverflow(file.notKept)
-      notKept = isTooMuch ? .max : sum
-    }
+    let notKept = files.reduce(0) { RecordTrash.sum($0, $1.notKept) }
     return (result, notKept, problems)
   }
 
@@ -116,7 +113,14 @@ extension Store {
   /// while somebody looks is found here if it is not found among those. Files that are damaged can
   /// give nothing back; those that can't be read are an error.
   package func remembered() throws(StoreError) -> [KeptRecord] {
-    try trash.contents().files.flatMap(\.records)
+    let (files, problems) = try trash.contents()
+    for problem in problems {
+      // One that is gone was removed meanwhile.
+      if case .disk(let disk) = problem.reason, disk.reason != .notFound {
+        throw StoreError(problem)
+      }
+    }
+    return files.flatMap(\.records)
   }
 
   /// Removes what is too old.

@@ -77,4 +77,39 @@ import Testing
     #expect(try again.attachments().count == 20)
     for use in try again.attachments() { #expect(try again.attachment(use.id).state == .here) }
   }
+
+  @Test(.timeLimit(.minutes(20)))
+  func `who is cancelled waits no more for a content that somebody else waits for`() async throws {
+    let gate = FarFolder.Gate()
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    bench.options.attachments = .onDemand
+    let b = try bench.open("b", gate)
+    try await b.pull()
+    let photo = try b.photo("r")
+    gate.shut(".blob")
+    let tasks = (0..<3).map { _ in
+      Task { () -> CairnError.Code? in
+        do throws(CairnError) {
+          try await photo.fetch()
+          return nil
+        } catch { return error.code }
+      }
+    }
+    while gate.waiting == 0 { await Task.yield() }
+    for waiting in [2, 1] {
+      while b.exchanger?.blobs?.flights.withLock({ $0.values.first?.waiting }) != waiting + 1 {
+        await Task.yield()
+      }
+      tasks[waiting].cancel()
+      // The content is still held back.
+      #expect(await tasks[waiting].value == .cancelled)
+    }
+    #expect(gate.waiting == 1)
+    #expect(try photo.state != .here)
+    gate.open(".blob")
+    #expect(await tasks[0].value == nil)
+    #expect(try b.content(of: "r") == sample(1))
+  }
 }

@@ -36,6 +36,15 @@ final class CatalogueBench {
       options: options, machine: machine)
   }
 
+  /// One that sees the files of its root by way of another disk.
+  func manager(_ name: String, on disk: any Disk) -> DatastoreManager {
+    let place = machine
+    return DatastoreManager(
+      root: "/" + name, account: Account(user: "ann", folder: .directory("/folder")),
+      folder: { DirectoryFolder("/folder", machine: place) }, options: options,
+      machine: Machine(disk: disk, clock: clock, random: random))
+  }
+
   func local(_ name: String) -> DatastoreManager {
     DatastoreManager(
       root: "/" + name, account: nil, folder: nil, options: options, machine: machine)

@@ -6,6 +6,8 @@ struct DeafDisk: Disk {
   let base: MemoryDisk
   /// Why a file can't be read; nil if it can.
   let fault: @Sendable (_ path: String) -> DiskError.Reason?
+  /// Before something is looked up.
+  var willLookUp: @Sendable (_ path: String) -> Void = { _ in }
 
   func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
     if mode == .read, let reason = fault(path) {
@@ -18,7 +20,11 @@ struct DeafDisk: Disk {
     try base.list(directory)
   }
 
-  func info(_ path: String) throws(DiskError) -> FileInfo? { try base.info(path) }
+  func info(_ path: String) throws(DiskError) -> FileInfo? {
+    willLookUp(path)
+    return try base.info(path)
+  }
+
   func createDirectory(_ path: String) throws(DiskError) { try base.createDirectory(path) }
   func createPrivateDirectory(_ path: String) throws(DiskError) {
     try base.createPrivateDirectory(path)
