@@ -232,6 +232,7 @@ struct FaultSearch {
         place.folder.heal()
         Self.announce(place.home, to: recorder)
         try life.mend(error)
+        if (error as? ToldFault)?.isPartial == true { continue }
         // Nothing half done: what shows is what did before, or what it was to be.
         let shown = try life.content()
         let allowed = plain.contents[plain.floors[step]..<plain.ceilings[step]]

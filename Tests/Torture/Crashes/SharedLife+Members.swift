@@ -7,7 +7,7 @@ import TestSupport
 /// What is asked of devices that take part, and the trash.
 extension SharedLife {
   /// This device's part.
-  func act(_ step: SharedScenario.Step) throws {
+  func act(_ step: SharedScenario.Step) async throws {
     let datastore = try opened()
     switch step {
     case .retirePeer:
@@ -17,14 +17,14 @@ extension SharedLife {
       if !datastore.core.retired.contains(where: { $0.rawValue == number }) {
         try datastore.retireDevice(name, givingUp: true)
       }
-      try commit()
+      try await commit()
     case .forget:
       // Asked already, if this is another try.
       if !datastore.core.cuts.hasOpen { try datastore.askToForget() }
-      try commit()
+      try await commit()
     case .restoreTrash:
       try datastore.trash.restoreAll()
-      try commit()
+      try await commit()
     case .emptyTrash:
       try datastore.trash.empty()
       recorder.begin(try content())

@@ -23,6 +23,7 @@ final class SharedLife: Life {
   var name: String?
   /// In the last round of the folder something failed.
   private var hasMetFault = false
+  private var lacksFetched = false
   private static let roundsAfterFault = 12
   /// What each datastore showed last, by place and id.
   private var parts: [String: UInt64] = [:]
@@ -63,18 +64,18 @@ final class SharedLife: Life {
     case .openLocal(let id): open = try reuse(id, isLocal: true) ?? local.openOrCreateDatastore(id)
     case .commit:
       try change(try opened(), step)
-      try commit()
+      try await commit()
     case .lists:
       try editLists(try opened(), step)
-      try commit()
+      try await commit()
     case .title:
       try opened().setTitle("title \(step)")
-      try commit()
+      try await commit()
     case .load(let count, let bytes):
       try load(try opened(), step, count, bytes)
-      try commit()
+      try await commit()
     case .exchange: try await exchange()
-    case .incorporate: try incorporate()
+    case .incorporate: try await incorporate()
     case .compact: try opened().compact()
     case .close: try close()
     case .reopen: try reopen()
@@ -85,7 +86,7 @@ final class SharedLife: Life {
     case .peerDeletes: try await others { try await peerDeletes() }
     case .peerMeets, .peerDeletesRecords, .peerRetires, .peerReturns:
       try await others { try await peerActs(scenario.steps[step]) }
-    case .retirePeer, .forget, .restoreTrash, .emptyTrash: try act(scenario.steps[step])
+    case .retirePeer, .forget, .restoreTrash, .emptyTrash: try await act(scenario.steps[step])
     case .expectCuts, .expectRenamed, .expectTrash: try expect(scenario.steps[step])
     case .refresh: try await refresh()
     case .refreshDeleting(let id): try await refresh(deleting: id)
@@ -106,20 +107,33 @@ final class SharedLife: Life {
 
   // MARK: changes
 
-  func commit() throws {
+  func commit() async throws {
     recorder.begin(try content())
-    try incorporate()
+    try await incorporate()
   }
 
   /// What was fetched shows afterwards, too; on the way there the commit alone may.
-  private func incorporate() throws {
+  private func incorporate() async throws {
     let datastore = try opened()
+    // A fetched file that the disk here does not give is given up, and the next round has it again.
+    if lacksFetched {
+      try await exchange()
+      lacksFetched = false
+    }
+    let before = place.home.strikeCount
     if !datastore.manager.isLocal {
       name = datastore.device
       firstName = firstName ?? name
     }
     _ = try datastore.sync()
     if let name { noteName(datastore, before: name) }
+    lacksFetched = place.home.strikes.dropFirst(before).contains {
+      $0.isRead && $0.path.contains("/inbox/")
+    }
+    if lacksFetched {
+      throw ToldFault(
+        description: "a sync that could not read what was fetched, and went on", isPartial: true)
+    }
     recorder.begin(try content())
     if scenario.options.durability == .full { recorder.acknowledge() }
   }

@@ -4,4 +4,6 @@ import Cairn
 /// to be gone through again before what it did counts.
 struct ToldFault: Error, CustomStringConvertible {
   var description: String
+  /// Whether a part of what was fetched may show: the rest is fetched once more.
+  var isPartial = false
 }
