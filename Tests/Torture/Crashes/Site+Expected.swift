@@ -105,6 +105,7 @@ extension Site {
     "look up quarantine",
     "look up snap",
     "look up staging",
+    "look up staging/CURRENT",
     "look up staging/log",
     "look up staging/snap",
     "look up the root",
