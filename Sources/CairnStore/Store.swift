@@ -1,5 +1,5 @@
 package import CairnDisk
-package import CairnLog
+import CairnLog
 package import CairnMerge
 import Synchronization
 
