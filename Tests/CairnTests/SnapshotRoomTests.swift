@@ -108,9 +108,8 @@ import Testing
     try b.close()
   }
 
-  @Test func `a snapshot larger than the disk takes no room from anybody and is asked for seldom`()
-    async throws
-  {
+  /// A device whose snapshot is all that the folder has: 640 KB.
+  private func onlySnapshot() async throws -> Datastore {
     bench.options.tuning.smallFileBytes = 0
     let a = try bench.open("a")
     for number in 0..<8 {
@@ -122,6 +121,13 @@ import Testing
     try a.compact()
     #expect(try await a.exchange().publishedSnapshot)
     for path in segments(a) { try bench.folder.remove(path) }
+    return a
+  }
+
+  @Test func `a snapshot larger than the disk takes no room from anybody and is asked for seldom`()
+    async throws
+  {
+    let a = try await onlySnapshot()
     let b = try bench.open("b")
     let disk = bench.disk("b")
     // A piece of it fits, and little more.
@@ -218,17 +224,7 @@ import Testing
   func `what this process lacks while a snapshot comes leaves what has come of it`(
     reason: DiskError.Reason
   ) async throws {
-    bench.options.tuning.smallFileBytes = 0
-    let a = try bench.open("a")
-    for number in 0..<8 {
-      let bytes = Value.bytes(sample(UInt64(number), 80_000))
-      try a.table("t").insert(["bytes": bytes], id: RecordID("r\(number)"))
-      try a.sync()
-    }
-    try await a.exchange()
-    try a.compact()
-    #expect(try await a.exchange().publishedSnapshot)
-    for path in segments(a) { try bench.folder.remove(path) }
+    let a = try await onlySnapshot()
     let b = try bench.open("b")
     let disk = bench.disk("b")
     let hasBegun = Flag()
