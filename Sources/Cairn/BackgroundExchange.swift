@@ -18,11 +18,7 @@ final class BackgroundExchange: Sendable {
       do throws(CairnError) {
         let report = try await round()
         reports.tell(.success(report))
-        // What is only waited for is looked at less and less often, too.
-        let moved =
-          report.publishedFiles + report.fetchedFiles + report.mergedFiles
-          + report.publishedAttachments + report.fetchedAttachments
-        return moved == 0 ? .idle : .moved
+        return report.hasMoved ? .moved : .idle
       } catch {
         // The folder may say of anything that it is closed or deleted.
         return BackgroundRounds.Outcome(of: error, isOver: isOver()) {
@@ -36,4 +32,12 @@ final class BackgroundExchange: Sendable {
   func hint() { rounds.hint() }
 
   func stop() { rounds.stop() }
+}
+
+extension ExchangeReport {
+  /// Whether the next round should come soon. What is only waited for is looked at less and less
+  /// often.
+  var hasMoved: Bool {
+    publishedFiles + fetchedFiles + mergedFiles + publishedAttachments + fetchedAttachments > 0
+  }
 }

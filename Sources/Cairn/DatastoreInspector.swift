@@ -132,7 +132,11 @@ public final class DatastoreInspector {
       public var message: String
       /// False for the trace of a mere crash, and for a fetched file that waits: nothing that was
       /// acknowledged is in it. The next open removes the one, and the other is fetched again.
+      /// False as well for what `isUnread`.
       public var isDamage: Bool
+      /// The file is a newer version's, or the disk did not give it: whether it is damaged nobody
+      /// can tell here, and what mends damage is not for it.
+      public var isUnread = false
     }
 
     /// Files that were read.
@@ -253,9 +257,12 @@ public final class DatastoreInspector {
 }
 
 extension DatastoreInspector.VerifyReport.Problem {
+  /// - Parameter isDamage: Whether it is if the file was read.
   init(_ error: StoreError, isDamage: Bool = true) {
+    let isUnread = isDamage && error.log?.saysUnread == true
     self.init(
       file: error.log?.path ?? "", offset: error.log?.offset,
-      message: error.log?.detail ?? error.message, isDamage: isDamage)
+      message: error.log?.detail ?? error.message, isDamage: isDamage && !isUnread,
+      isUnread: isUnread)
   }
 }

@@ -99,7 +99,7 @@ extension DatastoreManager {
   }
 
   /// Who wrote here; 0 if that can't be told any more.
-  private func device(_ name: String) throws(CairnError) -> UInt64 {
+  func device(_ name: String) throws(CairnError) -> UInt64 {
     let path = root + "/" + name + "/" + FileName.current
     do throws(LogError) {
       guard let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {

@@ -74,10 +74,16 @@ extension DatastoreManager {
       }
       if isCurrent {
         noteList()
+        clearUpOnce()
         return datastore
       }
       try datastore.close()
     }
+  }
+
+  /// In an account's root the exchange of its list does this; a local one has none. Best effort.
+  private func clearUpOnce() {
+    if isLocal, !hasClearedUp.exchange(true, ordering: .relaxed) { trash.purge() }
   }
 
   /// Opens the copy of what is followed here.
@@ -100,6 +106,7 @@ extension DatastoreManager {
     // locked. What it has made and nobody uses goes at the end, not under the lock.
     let made = folder?()
     defer { withExtendedLifetime(made) {} }
+    try checkRoot()
     return try locked { (state: inout State) throws(CairnError) in
       if let open = state.open[id], open.isOpen {
         throw CairnError(

@@ -20,6 +20,8 @@ public final class DatastoreManager: Sendable {
   let machine: Machine
   /// What is followed here; nil for datastores that this device takes part in.
   let following: FollowedSource?
+  /// Tells whether the root may be made; nil for one that no account manager has.
+  let accountRoot: AccountRoot?
   /// Makes the account's folder; nil for local datastores.
   let folder: (@Sendable () -> any Folder)?
   /// The user's organisation, as far as it is known.
@@ -32,6 +34,8 @@ public final class DatastoreManager: Sendable {
     Broadcast(latest: [DatastoreInfo].self) { $0.map(\.face) == $1.map(\.face) }
   }
   let state = Lock(State())
+  /// What a crash left in a local root was looked for.
+  let hasClearedUp = Atomic<Bool>(false)
 
   struct State {
     var isShutDown = false
@@ -67,15 +71,16 @@ public final class DatastoreManager: Sendable {
 
   init(
     root: String, account: Account?, folder: (@Sendable () -> any Folder)?, options: Options,
-    machine: Machine, following: FollowedSource?
+    machine: Machine, following: FollowedSource?, accountRoot: AccountRoot? = nil
   ) {
     self.root = root
     self.following = following
+    self.accountRoot = accountRoot
     self.account = account
     self.folder = folder
     self.options = options
     self.machine = machine
-    installation = Installation(root: root, machine: machine)
+    installation = Installation(root: root, machine: machine, accountRoot: accountRoot)
     // Who follows says nothing there.
     catalogue = (following == nil ? folder : nil).map {
       CatalogueExchange(root: root, folder: $0(), machine: machine)
@@ -155,6 +160,14 @@ public final class DatastoreManager: Sendable {
     do { return try machine.disk.info(directory + "/" + FileName.current) != nil } catch {
       throw CairnError(error)
     }
+  }
+
+  /// Throws if the root is missing, and its account was unlinked: nobody would ever remove what is
+  /// made there. For who holds no lock, as it may shut this manager down.
+  func checkRoot() throws(CairnError) {
+    guard let accountRoot, accountRoot.isGone else { return }
+    accountRoot.look()
+    throw DatastoreManager.shutDownError
   }
 
   // MARK: the end

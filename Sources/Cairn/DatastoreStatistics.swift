@@ -48,6 +48,9 @@ extension Datastore {
   public var publishedDeltas: UInt64 { exchanger == nil ? 0 : store.standing.published }
 
   /// The devices that have published in the folder, by their heads. Reads only.
+  ///
+  /// - Throws: `invalidOperation` in a local datastore; `notFound` if the folder that it was
+  ///   exchanged with is not there, `disallowed` if another one is; errors of the folder.
   public func devices() async throws(CairnError) -> [DeviceInfo] {
     guard let exchanger else {
       throw CairnError(

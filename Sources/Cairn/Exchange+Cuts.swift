@@ -91,7 +91,7 @@ extension Exchange {
   /// folder than is merged here, as far as its head was read.
   func checkRetirement(of device: DeviceID, givingUp: Bool) throws(CairnError) {
     let name = FileName.head(device: device.rawValue)
-    if !givingUp, let problem = memory.withLock({ $0.withheld[name]?.problem }) {
+    if !givingUp, let problem = memory.withLock({ $0.unreadHeads[name] }) {
       throw CairnError(
         .retryLater, "what device \(device) has published can't be told just now: \(problem)",
         file: name, id: datastoreID)

@@ -12,20 +12,13 @@ extension Exchange {
     if let following { return try await checkFollowed(following, &report) }
     if memory.withLock({ $0.folderIdentity != nil }) { return }
     report.requests += 1
-    let name = FileName.folderIdentity
     let identity: UInt128
     let known = memory.withLock { $0.tiedIdentity }
     switch try await FolderIdentity.find(in: folder) {
     case .whole(let found): identity = found
     case .half(let bytes): identity = try await mendIdentity(bytes, known, &report)
     case .missing:
-      guard known == nil else {
-        throw CairnError(
-          .notFound,
-          "the folder is empty, or not the one that \(datastoreID) was exchanged with: \(name) is "
-            + "missing; nothing was changed. Wait until the folder is there, or begin with a new "
-            + "root in this one", file: name, id: datastoreID)
-      }
+      guard known == nil else { throw absentFolderError }
       if let found = try await waitForIdentity(&report) {
         identity = found
         break
@@ -33,17 +26,92 @@ extension Exchange {
       let new = memory.withLock { $0.identityAttempt.begin(machine.random) }
       identity = try await writeIdentity(new, &report)
     }
-    if let known, known != identity, try await !hasOwnHead(&report) {
-      throw CairnError(
-        .disallowed,
-        "this is another shared folder than the one that \(datastoreID) was exchanged with; "
-          + "nothing was changed. Choose the right folder, or begin with a new root in this one",
-        file: FileName.folderIdentity, id: datastoreID)
-    }
+    if let known, known != identity, try await !hasOwnHead(&report) { throw strangeFolderError }
     memory.withLock { memory in
       memory.identityAttempt.forget()
       (memory.folderIdentity, memory.metIdentity) = (identity, identity)
     }
+  }
+
+  /// The same outside of rounds, for who goes by what the folder lacks: asked anew each time, and
+  /// nothing is written there. A datastore that was never exchanged goes with any.
+  func checkIsThere() async throws(CairnError) {
+    var report = ExchangeReport()
+    if let following {
+      do throws(CairnError) { _ = try await followedIdentity(following, &report) } catch {
+        guard [.notFound, .retryLater, .corrupt].contains(error.code),
+          try await isThereAnyway(&report)
+        else { throw error }
+      }
+      return
+    }
+    let known = memory.withLock { $0.tiedIdentity }
+    if known == nil, try !hasExchanged() { return }
+    let found: FolderIdentity.Found
+    do throws(CairnError) { found = try await FolderIdentity.find(in: folder) } catch {
+      // Damaged: rounds that know the folder go on without it.
+      guard error.code == .corrupt, try await isThereAnyway(&report) else { throw error }
+      return
+    }
+    try checkOpen()
+    switch found {
+    case .missing:
+      if try await !isThereAnyway(&report) { throw absentFolderError }
+    case .half(let bytes):
+      guard let known, !FolderIdentity.tells(bytes, of: known) else { return }
+      if try await !hasOwnHead(&report) {
+        try checkOpen()
+        throw FolderIdentity.halfError(bytes)
+      }
+    case .whole(let identity):
+      guard let known, known != identity else { return }
+      if try await !hasOwnHead(&report) {
+        try checkOpen()
+        throw strangeFolderError
+      }
+    }
+  }
+
+  /// Whether the rest tells so, where cairn.json is lost, or still to arrive: rounds that know the
+  /// folder go on without it, and others wait.
+  private func isThereAnyway(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
+    var isThere: Bool
+    if following != nil {
+      report.requests += 1
+      let entries = try await folder.list(directory)
+      isThere = hasMetHead(in: entries)
+      if !isThere { isThere = try await hasKnownHead(entries, &report) }
+    } else if memory.withLock({ $0.tiedIdentity != nil }) {
+      isThere = try await hasOwnHead(&report)
+    } else {
+      isThere = try await FolderIdentity.isInUse(folder, [directory], &report.requests)
+    }
+    try checkOpen()
+    return isThere
+  }
+
+  /// An earlier process may have fetched, and nothing was ever published.
+  private func hasExchanged() throws(CairnError) -> Bool {
+    do throws(LogError) {
+      return try StoredLinkage.hasExchanged(store.directory, disk: machine.disk)
+    } catch { throw CairnError(error) }
+  }
+
+  private var absentFolderError: CairnError {
+    let name = FileName.folderIdentity
+    return CairnError(
+      .notFound,
+      "the folder is empty, or not the one that \(datastoreID) was exchanged with: \(name) is "
+        + "missing; nothing was changed. Wait until the folder is there, or begin with a new "
+        + "root in this one", file: name, id: datastoreID)
+  }
+
+  private var strangeFolderError: CairnError {
+    CairnError(
+      .disallowed,
+      "this is another shared folder than the one that \(datastoreID) was exchanged with; "
+        + "nothing was changed. Choose the right folder, or begin with a new root in this one",
+      file: FileName.folderIdentity, id: datastoreID)
   }
 
   /// Whether what is listed leaves it open that it is another folder's by now. A device that has no
@@ -151,7 +219,10 @@ extension Exchange {
   /// Who has not published yet knows a folder by those whom it has met there.
   private func hasMetHead(_ report: inout ExchangeReport) async throws(CairnError) -> Bool {
     report.requests += 1
-    let entries = try await folder.list(directory)
+    return hasMetHead(in: try await folder.list(directory))
+  }
+
+  private func hasMetHead(in entries: [FolderEntry]) -> Bool {
     let met = memory.withLock { memory in Set(memory.heads.keys.map(\.rawValue)) }
     return entries.contains { entry in
       FileName.headDevice(entry.name).map { met.contains($0) } ?? false

@@ -11,11 +11,17 @@ extension Exchange {
     _ entries: [FolderEntry], _ report: inout ExchangeReport
   ) async throws(CairnError) {
     let (vector, left) = (store.vector, store.cuts)
+    memory.withLock { $0.forgetUnreadHeads(notIn: entries) }
     for entry in entries {
       guard let number = FileName.headDevice(entry.name), number != store.device.rawValue else {
         continue
       }
-      if memory.withLock({ $0.hasRead(entry) }) { continue }
+      let isKnown = memory.withLock { memory in
+        guard memory.hasRead(entry) else { return false }
+        memory.unreadHeads[entry.name] = nil
+        return true
+      }
+      if isKnown { continue }
       let device = DeviceID(rawValue: number)
       let waiting = report.waiting.count
       try await readHead(device, entry, &report)
@@ -28,6 +34,7 @@ extension Exchange {
   /// Reads the heads in the folder, and nothing else.
   func look() async throws(CairnError) -> [DeviceInfo] {
     try checkOpen()
+    try await checkIsThere()
     var report = ExchangeReport()
     beginAsking()
     try await readHeads(try await folder.list(directory), &report)
@@ -103,7 +110,8 @@ extension Exchange {
     }
   }
 
-  /// Half a file is waited for; a damaged or foreign one is kept aside and reported.
+  /// Half a file is waited for, and a newer version's; a damaged or foreign one is kept aside and
+  /// reported.
   func judge(
     _ error: LogError, _ entry: FolderEntry, _ bytes: [UInt8], _ report: inout ExchangeReport
   ) {
@@ -113,9 +121,8 @@ extension Exchange {
         ExchangeReport.Waiting(
           name: entry.name, bytes: entry.size, reason: "not wholly there yet: \(error.detail)"))
     case .needsNewerVersion:
-      report.waiting.append(
-        ExchangeReport.Waiting(
-          name: entry.name, bytes: entry.size, reason: error.detail))
+      noteNewer(entry, error.detail)
+      note(entry, error.detail, &report)
     case .corrupt, .foreign, .limit, .poisoned:
       putAside(entry.name, bytes, reason: error.description)
       let reason =
@@ -193,7 +200,16 @@ extension Exchange {
       withhold(entry, error)
     default: throw error
     }
+    noteUnreadHead(entry, error)
     report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
+  }
+
+  /// Nobody knows what it says, unless it is none: gone, or longer than a head can be.
+  private func noteUnreadHead(_ entry: FolderEntry, _ error: CairnError) {
+    guard FileName.headDevice(entry.name) != nil, entry.size <= UInt64(Head.bytesMax),
+      error.code != .notFound, error.code != .corrupt
+    else { return }
+    memory.withLock { $0.unreadHeads[entry.name] = error.message }
   }
 
   /// What a server says may be about one file only, such as one that somebody has locked: it has
@@ -292,10 +308,15 @@ extension Exchange {
   func note(
     _ entry: FolderEntry, _ problem: String?, _ report: inout ExchangeReport
   ) {
-    if let problem {
-      report.problems.append(ExchangeReport.Problem(name: entry.name, reason: problem))
-    } else {
+    guard let problem else {
       report.ignoredFiles += 1
+      return
+    }
+    if memory.withLock({ $0.isNewer(entry) }) {
+      report.waiting.append(
+        ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: problem))
+    } else {
+      report.problems.append(ExchangeReport.Problem(name: entry.name, reason: problem))
     }
   }
 

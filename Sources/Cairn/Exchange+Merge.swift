@@ -36,6 +36,7 @@ extension Exchange {
   private func mergeSmallSegments(
     _ head: inout Head, _ report: inout ExchangeReport
   ) async throws(CairnError) {
+    memory.withLock { $0.mergeBound.pass() }
     let had = hadByAll
     var left = filesToLeave(head)
     var start = 0
@@ -98,11 +99,19 @@ extension Exchange {
 
   /// Merges a run of own files; returns where to go on. One that can't be had, or is not what it
   /// should be, stays as it is, and those around it are merged without it: it is `left`. So is one
-  /// that has as much by itself as a merged one gets.
+  /// that has as much by itself as a merged one gets. What the server finds too large is gone on
+  /// with at the same place, in smaller ones.
   private func merge(
-    _ range: Range<Int>, _ head: inout Head, _ left: inout Set<String>,
+    _ run: Range<Int>, _ head: inout Head, _ left: inout Set<String>,
     _ report: inout ExchangeReport
   ) async throws(CairnError) -> Int {
+    let range = fitting(run, head)
+    let isCut = range.count < run.count
+    if isCut, range.count < 2 {
+      // Not even with the next one, whatever comes behind that.
+      left.insert(head.segments[run.lowerBound].name(store.device))
+      return run.lowerBound
+    }
     var writer = PackWriter(device: store.device, first: head.segments[range.lowerBound].first)
     var chains: (before: UInt128, after: UInt128)?
     var end = range.lowerBound
@@ -124,14 +133,21 @@ extension Exchange {
     }
     // Nothing more would go in with those later either, however few they are.
     let isFull = writer.byteCount >= tuning.packBytes
+    let isWhole = isFull || isCut && end == range.upperBound
     let count = end - range.lowerBound
-    if count >= tuning.smallFileRun || isFull && count > 1, let chains {
+    if count >= tuning.smallFileRun || isWhole && count > 1, let chains {
       let replaced = range.lowerBound..<end
       let merged = PublishedSegment(
         datastore: store.datastore, device: store.device.rawValue,
         first: head.segments[range.lowerBound].first, last: head.segments[end - 1].last,
         chainBefore: chains.before, chainAfter: chains.after, pack: writer.bytes())
-      let new = try await put(merged, &report)
+      let new: Head.Segment
+      do throws(CairnError) { new = try await put(merged, &report) } catch {
+        guard error.code == .sizeLimit, count > 1 else { throw error }
+        let refused = head.segments[replaced].reduce(0) { $0 + $1.size }
+        memory.withLock { $0.mergeBound.halve(refused, isLast: count == 2) }
+        return range.lowerBound
+      }
       head.segments.replaceSubrange(replaced, with: [new])
       report.mergedFiles += replaced.count
       if isFull { noteFull(new, &left) }
@@ -142,6 +158,33 @@ extension Exchange {
     }
     // A folder that does not give one is not asked for all of them.
     return isGiven ? next : head.segments.count
+  }
+
+  /// What of a run, from its beginning on, may become one file.
+  private func fitting(_ run: Range<Int>, _ head: Head) -> Range<Int> {
+    var room = memory.withLock { $0.mergeBound.bytes }
+    var end = run.lowerBound
+    while end < run.upperBound, head.segments[end].size <= room {
+      room -= head.segments[end].size
+      end += 1
+    }
+    return run.lowerBound..<end
+  }
+
+  /// Half of what a server found too large, in bytes of the files that were to be merged. Its limit
+  /// may be raised: after so many rounds that came to merging more is tried again, and sooner where
+  /// no two were taken, as nothing is merged until then.
+  struct MergeBound {
+    private(set) var bytes = UInt64.max
+    private var rounds = 0
+
+    mutating func halve(_ refused: UInt64, isLast: Bool) {
+      (bytes, rounds) = (refused / 2, isLast ? Retry.roundsMax / 2 : Retry.roundsMax)
+    }
+
+    mutating func pass() {
+      if rounds > 0 { rounds -= 1 } else { bytes = .max }
+    }
   }
 
   /// The bytes of an own file; nil if it can't be had now, which is noted.

@@ -18,6 +18,7 @@ extension Exchange {
     let vector = store.vector
     try checkOpen()
     let before = memory.withLock { $0.own }
+    forgetUploads(listing, before)
     var head = resumed(before)
     let isWithdrawn = withdrawSnapshot(from: &head)
     let mayRemove = memory.withLock { $0.removals.isDue() }
@@ -26,6 +27,7 @@ extension Exchange {
     let hasNews =
       head != before || vector[store.device] > head.last || vector != head.acknowledged
       || hasSuperseded(head, mayRemove: mayRemove) || isSnapshotDue(head)
+      || !unnamedSnapshots(listing, head).isEmpty
     // What a head that may have arrived names is never told otherwise: it goes up even then.
     let isInDoubt = head.last > before.last
     guard isLost || isInDoubt || isWithdrawn || !losses.isEmpty || hasNews && !onlyMends else {
@@ -45,6 +47,7 @@ extension Exchange {
       let cuts = store.cuts
       head.fence = cuts.fence.meet(vector)
       head.retired = cuts.retired.sorted()
+      supersedeUnnamed(listing, &head)
     }
     head.user = user
     let expired = mayRemove && failure == nil ? dropExpired(&head, before, listing) : []
@@ -76,8 +79,10 @@ extension Exchange {
     _ audit: inout FolderRepair?, _ report: inout ExchangeReport
   ) async throws(CairnError) -> CairnError? {
     var failure: CairnError?
+    var isTooLarge = false
     do throws(CairnError) {
-      try await mendIfDue(losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
+      isTooLarge = try await mendIfDue(
+        losses, onlyFromLog: onlyMends, &head, listing, &audit, &report)
     } catch {
       if Exchange.endsAtOnce(error) { throw error }
       failure = error
@@ -85,7 +90,9 @@ extension Exchange {
     if onlyMends || failure.map(Exchange.isOfConnection) == true { return failure }
     do throws(CairnError) {
       try await mergeIfRoom(&head, &report)
-      if isSnapshotDue(head) { try await publishSnapshotIfRoom(&head, listing, &report) }
+      if !isTooLarge, isSnapshotDue(head) {
+        try await publishSnapshotIfRoom(&head, listing, &report)
+      }
     } catch {
       if Exchange.endsAtOnce(error) { throw error }
       failure = failure ?? error
@@ -158,7 +165,7 @@ extension Exchange {
     return memory.withLock { memory in
       memory.tidy = own.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
       let known = memory.histories.replaced
-      memory.histories.replaced = [:]
+      memory.histories.dropReplaced()
       // By a clock that was put back since it counts from now on.
       for name in own { memory.histories.replaced[name] = min(known[name] ?? now, now) }
       let seen = memory.histories.replaced
@@ -368,10 +375,18 @@ extension Exchange {
     try save(publication)
     memory.withLock { $0.publication = publication }
     report.requests += 1
-    let entry = try await folder.write(directory + "/" + name, bytes, need: .naming)
-    guard entry.size == UInt64(bytes.count) else {
-      throw CairnError(
-        .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
+    let entry: FolderEntry
+    do throws(CairnError) {
+      entry = try await folder.write(directory + "/" + name, bytes, need: .naming)
+      guard entry.size == UInt64(bytes.count) else {
+        throw CairnError(
+          .response, "the folder kept \(entry.size) of \(bytes.count) bytes of \(name)", file: name)
+      }
+    } catch {
+      // Half of it may be there, and nobody writes it again once the name is left. What is refused
+      // is not there, and may be refused for ever.
+      if ![.quota, .readOnly, .auth].contains(error.code) { forgetPlan(onlyIfLeaving: true) }
+      throw error
     }
     publication.confirmedNonce = head.nonce
     // It is there, even if that can't be kept now: what is kept next says so, too.
@@ -381,6 +396,7 @@ extension Exchange {
     let written = head
     memory.withLock { memory in
       memory.own = written
+      memory.histories.forgetUploads(namedBy: written)
       (memory.isOwnVerified, memory.isNameSure) = (true, true)
       memory.past = OwnPast()
       memory.mustRewriteHead = false

@@ -49,7 +49,7 @@ extension Exchange {
       try await publishSnapshot(&head, listing, &report)
       memory.withLock { $0.snapshots = Retry(version: "") }
     } catch {
-      guard Exchange.canDoWithout(error) else {
+      guard Exchange.canDoWithout(error) || error.code == .sizeLimit else {
         // Where it breaks each time, not every round may end with that.
         let isBroken = Exchange.isOfConnection(error)
         if isBroken { memory.withLock { $0.snapshots.fail(most: Retry.lockedRoundsMax) } }
@@ -99,12 +99,18 @@ extension Exchange {
         memory.withLock { $0.sent[snapshot.name] = snapshot.content }
       }
     } else {
+      let earlier = noteUpload(snapshot.name)
       report.requests += 1
       transfers.planPublish(files: 1, bytes: snapshot.size)
       let told = ToldSource(source, transfers)
       var written: FolderEntry?
       do throws(CairnError) { written = try await folder.write(path, from: told) } catch {
-        guard error.code == .sizeLimit else { throw error }
+        // Refused: this try has put nothing there whose name would have to be kept.
+        if error.code == .sizeLimit, listing[snapshot.name] == nil {
+          memory.withLock { $0.histories.replaced[snapshot.name] = earlier }
+        }
+        // A server's limit may be raised: one is asked again.
+        guard error.code == .sizeLimit, !(folder.base is any BudgetedFolder) else { throw error }
         noteUnwritable(snapshot, error, &report)
       }
       guard let written, written.size == snapshot.size else { return }
@@ -117,6 +123,8 @@ extension Exchange {
       head.superseded.append(Head.Superseded(name: old.name, time: machine.clock.now()))
     }
     head.snapshot = snapshot
+    // It may have been taken for one that no head names: its grace begins when it is replaced.
+    head.superseded.removeAll { $0.name == snapshot.name }
     report.publishedSnapshot = true
   }
 
@@ -201,5 +209,50 @@ extension Exchange {
     report.problems.append(
       ExchangeReport.Problem(
         name: snapshot.name, reason: error.message + "; new devices fetch all deltas instead"))
+  }
+
+  // MARK: snapshots that no head names
+
+  /// Before it goes up: the process may end before the head does, or the head not arrive, and after
+  /// the next compaction nothing else would tell its name. Returns since when an earlier try has it
+  /// noted.
+  private func noteUpload(_ name: String) -> Int64? {
+    let now = machine.clock.now()
+    let earlier = memory.withLock { $0.histories.replaced.updateValue(now, forKey: name) }
+    saveHistories()
+    return earlier
+  }
+
+  /// Own snapshots that have gone up, and that no head has come to name.
+  func unnamedSnapshots(_ listing: [String: FolderEntry], _ head: Head) -> [String] {
+    memory.withLock { memory in
+      let noted = memory.histories.uploads
+      if noted.isEmpty { return [] }
+      var named = Set((memory.heads.values + [head]).compactMap { $0.snapshot?.name })
+      named.formUnion(head.superseded.map(\.name))
+      return noted.filter { listing[$0] != nil && !named.contains($0) }
+    }
+  }
+
+  /// They go like those that were replaced.
+  func supersedeUnnamed(_ listing: [String: FolderEntry], _ head: inout Head) {
+    let now = machine.clock.now()
+    for name in unnamedSnapshots(listing, head) {
+      head.superseded.append(Head.Superseded(name: name, time: now))
+    }
+  }
+
+  /// The head that is there tells the names now; and what does not show up in time has not arrived.
+  func forgetUploads(_ listing: [String: FolderEntry], _ own: Head) {
+    let now = machine.clock.now()
+    memory.withLock { memory in
+      memory.histories.forgetUploads(namedBy: own)
+      for name in memory.histories.uploads {
+        // By a clock that was put back since it counts from now on.
+        let time = min(memory.histories.replaced[name] ?? now, now)
+        let isOver = listing[name] == nil && time < now - graceMilliseconds
+        memory.histories.replaced[name] = isOver ? nil : time
+      }
+    }
   }
 }

@@ -71,8 +71,21 @@ extension Exchange.Memory {
     {
       return problem
     }
-    guard let known = withheld[entry.name], known.version == entry.version else { return nil }
+    if let known = withheld[entry.name], known.version == entry.version { return known.problem }
+    guard let known = newer[entry.name], known.version == entry.version else { return nil }
     return known.problem
+  }
+
+  /// Whether all that stands against it is that it takes a newer version to read it.
+  func isNewer(_ entry: FolderEntry) -> Bool {
+    newer[entry.name]?.version == entry.version && withheld[entry.name]?.version != entry.version
+  }
+
+  /// What is not listed any more is not waited for either.
+  mutating func forgetUnreadHeads(notIn entries: [FolderEntry]) {
+    if unreadHeads.isEmpty { return }
+    let names = Set(entries.map(\.name))
+    unreadHeads = unreadHeads.filter { names.contains($0.key) }
   }
 
   /// Whether this version of a head was found bad, or stays half there.
@@ -161,12 +174,27 @@ extension Exchange {
 
   /// It was given, whatever is in it.
   func noteGiven(_ name: String) {
-    memory.withLock { ($0.withheld[name], $0.refusals) = (nil, 0) }
+    memory.withLock { memory in
+      (memory.withheld[name], memory.refusals) = (nil, 0)
+      memory.unreadHeads[name] = nil
+    }
   }
 
   func refuse(_ entry: FolderEntry, _ reason: String) {
     memory.withLock { memory in
       memory.foreign[entry.name] = (entry.version, reason)
+      memory.newer[entry.name] = nil
+      memory.due[entry.name] = false
+      Retry.fail(entry, in: &memory.retries)
+    }
+  }
+
+  /// This version can't read it; the one that can begins anew. Only if it was damaged on its way it
+  /// may be another one the next time.
+  func noteNewer(_ entry: FolderEntry, _ reason: String) {
+    memory.withLock { memory in
+      memory.newer[entry.name] = (entry.version, reason)
+      memory.foreign[entry.name] = nil
       memory.due[entry.name] = false
       Retry.fail(entry, in: &memory.retries)
     }
@@ -175,7 +203,7 @@ extension Exchange {
   /// It is good.
   func forgive(_ name: String) {
     memory.withLock { memory in
-      memory.foreign[name] = nil
+      (memory.foreign[name], memory.newer[name]) = (nil, nil)
       (memory.retries[name], memory.due[name]) = (nil, nil)
     }
   }

@@ -55,9 +55,14 @@ final class Exchange: Sendable {
     var foreign: [String: (version: String, problem: String?)] = [:]
     /// Files that are listed and that the folder does not give, by name.
     var withheld: [String: Withheld] = [:]
+    /// Heads that are listed and that the folder did not give when they were last asked for, by
+    /// name, and why.
+    var unreadHeads: [String: String] = [:]
+    /// Files that only a newer version can read, by name: in which version of them.
+    var newer: [String: (version: String, problem: String)] = [:]
     /// Reads of this round that ended like that, one after the other.
     var refusals = 0
-    /// When those that are bad or withheld are read again, by name.
+    /// When those that are bad, withheld or newer are read again, by name.
     var retries: [String: Retry] = [:]
     /// Whether it is time for that in this round, by name, as far as that was asked.
     var due: [String: Bool] = [:]
@@ -98,8 +103,12 @@ final class Exchange: Sendable {
     var unmerged: [String: Retry] = [:]
     /// Own small files that have as much, unpacked, as a merged one gets, by name.
     var full: Set<String> = []
+    /// How large a merged one may become.
+    var mergeBound = MergeBound()
     /// When it is worth a try to give the folder back what it has lost.
     var mends = Retry(version: "")
+    /// When a store is put together once more because a snapshot is there to begin with.
+    var foundings = Retry(version: "")
     /// Looks at a directory without files, of a device without a head.
     var emptyLooks = Retry(version: "")
     /// Contents of snapshots that this process has written, by name.
@@ -113,6 +122,8 @@ final class Exchange: Sendable {
     var unwritableVector: VersionVector?
     /// When it is worth a try to publish a snapshot: there may be no room for it.
     var snapshots = Retry(version: "")
+    /// The same of one that the folder lacks, and that a server found too large.
+    var largeSnapshots = Retry(version: "")
     /// The own snapshot, and what its bytes were when it was last to be published.
     var hashed: HashedFile?
     var folderIdentity: UInt128?

@@ -99,6 +99,8 @@ extension StoreState {
     _ list: RecordUpdate.List, _ now: FieldValue?, _ number: Int, _ slot: Int, _ limits: Limits
   ) -> Bool {
     if list.sizes.after > list.sizes.before, list.sizes.after >= limits.listBytes { return true }
+    // Merging makes lists longer than that: one that gets shorter may still get too long an item.
+    if list.operations.contains(where: { $0.longest >= limits.listBytes }) { return true }
     let nodes = list.operations.reduce(0) { $0 + $1.nodes }
     if nodes == 0 { return false }
     if let column = tables[number].findColumn(list.field),
@@ -119,6 +121,15 @@ extension ListOperation {
       Sizes.listItem + value.size
     case .insertAll(let values, _): values.reduce(0) { $0 + Sizes.listItem + $1.size }
     case .remove, .removeLast, .move: Sizes.listItem
+    }
+  }
+
+  /// The size of the longest item that it puts in.
+  fileprivate var longest: Int {
+    switch self {
+    case .insert(let value, _), .append(let value), .replace(_, let value): value.size
+    case .insertAll(let values, _): values.reduce(0) { max($0, $1.size) }
+    case .remove, .removeLast, .move: 0
     }
   }
 }

@@ -15,6 +15,9 @@ package struct Rejoining: Sendable {
   package var common: CommonBranch
   /// Packs of own deltas behind `common` that are not in the log any more.
   package var carried: [[UInt8]] = []
+  /// Names that other copies of the device have taken for the first of the deltas behind `common`,
+  /// one after the other: those deltas are there.
+  package var taken: [TakenName] = []
   /// Devices of which the folder has other deltas than this store.
   package var forked: Set<DeviceID> = []
   /// How many of their deltas both have, as far as that is known.
@@ -26,7 +29,7 @@ package struct Rejoining: Sendable {
   package var isOnTop = false
   /// What of this store counts for others, if not all of it does; the rest is left behind.
   package var admitted: VersionVector?
-  /// Nobody goes on under the old name.
+  /// Nobody goes on under the old name, and no other copy has told that.
   package var leavesName = false
 
   package init(staged: Store, device: DeviceID, common: CommonBranch) {
@@ -246,6 +249,32 @@ extension Store {
   /// Unpacked bytes of one pack of them, about.
   static let ownPackBytes = 4 << 20
 
+  /// The deltas that a plan is about, as they are.
+  package func ownPacks(_ plan: Rejoining) throws(StoreError) -> [[UInt8]] {
+    try withState { guarded throws(StoreError) in try ownPacks(plan, guarded) }
+  }
+
+  /// The plan without what another copy of this device has written once more, when it left the name
+  /// that both had to give way to the same cut.
+  package func sparingMoved(_ plan: Rejoining) throws(StoreError) -> Rejoining {
+    let (cuts, have) = (plan.staged.cuts, plan.staged.vector)
+    guard let left = cuts.earlierNames[device], left.common == plan.common.last,
+      let moved = cuts.moved[device]
+    else { return plan }
+    let own = try ownPacks(plan)
+    var plan = plan
+    do throws(DecodeError) {
+      let chains = try DeltaChain.values(behind: left.common, in: own)
+      let same = UInt64(zip(chains, moved).prefix { $0 == $1 }.count)
+      let count = try DeltaChain.proven(same, behind: plan.common, in: own)
+      let last = Dot(device: device, sequence: left.common + count)
+      guard count > 0, have.contains(cuts.presentName(of: last, seen: have)) else { return plan }
+      for pack in own { try plan.common.add(pack: pack, through: last.sequence) }
+    } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    plan.leavesName = false
+    return plan
+  }
+
   /// What the plan says of the own deltas that the folder has, with how far the sums had come from
   /// which those behind them go on; nil if that is not known of all.
   package func certainBranch(_ plan: Rejoining) throws(StoreError) -> CommonBranch? {
@@ -295,13 +324,17 @@ extension Store {
   private func reauthoring(
     _ own: [[UInt8]], _ common: CommonBranch, _ plan: Rejoining
   ) throws(StoreError) -> Reauthoring {
-    var reauthoring = Reauthoring(
-      common, author: plan.device, present: plan.seenAtMost,
-      cuts: plan.forked.isEmpty ? [] : plan.staged.cuts.cuts, isOnTop: plan.isOnTop)
+    let (present, cuts) = (plan.seenAtMost, plan.forked.isEmpty ? [] : plan.staged.cuts.cuts)
     do throws(DecodeError) {
-      for pack in own { try reauthoring.add(pack: pack) }
+      var (common, packs) = (common, own)
+      for name in plan.taken {
+        (common, packs) = try common.followed(to: name, packs, present: present, cuts: cuts)
+      }
+      var reauthoring = Reauthoring(
+        common, author: plan.device, present: present, cuts: cuts, isOnTop: plan.isOnTop)
+      for pack in packs { try reauthoring.add(pack: pack) }
+      return reauthoring
     } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
-    return reauthoring
   }
 
   /// What of the own deltas the folder has. If their files are gone, the own snapshot and log say
@@ -399,18 +432,22 @@ extension Store {
         .log, "own deltas of \(directory) build on others that the folder does not have")
     }
     // Who has written nothing has no name to leave.
-    if plan.leavesName, reauthoring.last > 0 { packs += try noteNames(plan, names) }
+    if plan.leavesName, reauthoring.last > 0 { packs += try noteNames(plan, names, own) }
     return (packs, conflicts)
   }
 
   /// The name that is left is retired with the switch, and all names of this device go along: who
   /// has to give way once more must know under which ones its deltas were written.
   private func noteNames(
-    _ plan: Rejoining, _ names: [EarlierName]
+    _ plan: Rejoining, _ names: [EarlierName], _ own: [[UInt8]]
   ) throws(StoreError) -> [[UInt8]] {
     let before = plan.staged.vector[plan.device]
     let left = EarlierName(plan.common.device, next: plan.device, common: plan.common.last)
-    try plan.staged.note([left] + names)
+    let moved: [UInt64]
+    do throws(DecodeError) {
+      moved = try DeltaChain.values(behind: plan.common.last, in: own)
+    } catch { throw StoreError(LogError(error, directory, at: 0, "own deltas")) }
+    try plan.staged.note([left] + names, moved: [left.name: moved])
     try plan.staged.flush()
     let last = plan.staged.vector[plan.device]
     let pack = try plan.staged.ownPack(after: before, through: last, limit: .max)

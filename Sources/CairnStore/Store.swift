@@ -295,6 +295,8 @@ package final class Store: Sendable {
   package func replaceFile(
     _ name: String, _ bytes: [UInt8], durable: Bool = true
   ) throws(StoreError) {
+    // Before the lock below: a forked child may have a copy of it that nobody ever gives back.
+    try checkProcess()
     let isOver = try replacing.withLock { isGivenBack throws(StoreError) -> Bool in
       if isGivenBack { return true }
       do throws(LogError) {

@@ -164,6 +164,30 @@ struct ListLimitTests {
     #expect(try device.store.get("r")?["l"] == .list([text] + old))
   }
 
+  @Test func `an update that shortens a list puts no item in that no list can hold`() throws {
+    let device = try device(1, listBytes: 4000)
+    let long = FieldValue.string(String(repeating: "x", count: 900))
+    try device.store.set("r", ["l": .list([long, long])])
+    try device.store.sync()
+    // As two lists that were begun apart leave it when they meet: merging refuses nothing.
+    device.options.limits.listBytes = 1000
+    try device.reopen()
+    let before = try StoreContent(device.store)
+    func text(_ count: Int) -> FieldValue { .string(String(repeating: "y", count: count)) }
+    for count in [1200, 1000] {
+      let refused = refusal {
+        _ = try update(device, [.replace(at: 0, text(count)), .removeLast], to: [text(count)])
+      }
+      #expect(refused == .sizeLimit, "\(count)")
+      #expect(try StoreContent(device.store) == before)
+    }
+    #expect(try device.store.sync().committed == nil)
+    let isDone = try update(device, [.replace(at: 0, text(999)), .removeLast], to: [text(999)])
+    #expect(isDone)
+    try device.store.sync()
+    #expect(try device.store.get("r") == ["n": 2, "l": .list([text(999)])])
+  }
+
   // MARK: what is pending
 
   @Test func `what takes the place of a list leaves the size of its record's change`() throws {

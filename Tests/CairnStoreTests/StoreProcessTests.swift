@@ -44,6 +44,7 @@ struct StoreProcessTests {
     if refusal({ try store.sync() }) != .alreadyOpen { return 3 }
     if refusal({ try store.flush() }) != .alreadyOpen { return 4 }
     if refusal({ _ = try store.compact() }) != .alreadyOpen { return 5 }
+    if refusal({ try store.replaceFile(FileName.info, [2]) }) != .alreadyOpen { return 7 }
     // Nothing is cut off, nor synced: that would be of what its parent has written since.
     do { try store.close() } catch { return 6 }
     return 0
@@ -71,10 +72,13 @@ struct StoreProcessTests {
       try store.insert("after\(number)", ["n": .int(Int64(number))])
       try store.sync()
     }
+    try store.replaceFile(FileName.info, [1])
     var byte: UInt8 = 1
     let written = unsafe write(ends[1], &byte, 1)
     #expect(written == 1)
     #expect(wait(child) == 0)
+    let info = path + "/" + FileName.info
+    #expect(try DurableFile.read(info, limit: 8, disk: PosixDisk()) == [1])
     // The lock is still its own, and so are its files.
     #expect(refusal { _ = try open(path) } == .alreadyOpen)
     try store.insert("later")
@@ -113,6 +117,30 @@ struct StoreProcessTests {
       try store.sync()
       _ = try store.compact()
       #expect(try store.count(table: "t") == 2)
+      try store.close()
+    }
+  }
+
+  /// The same of a thread that was replacing a small file.
+  @Test func `a child that was forked while a file was replaced is refused, and can close`() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory()
+      let store = try StoreProcessTests.open(directory.path("store"))
+      try store.insert("of-the-parent")
+      try store.sync()
+      let fork = try #require(StoreProcessTests.fork)
+      var child: pid_t = -1
+      store.whileNothingElseIsReplaced {
+        child = fork()
+        if child != 0 { return }
+        // One that hangs must not hang for ever.
+        alarm(300)
+        if refusal({ try store.replaceFile(FileName.info, [2]) }) != .alreadyOpen { _exit(2) }
+        if refusal({ try store.close() }) != nil { _exit(3) }
+        _exit(0)
+      }
+      #expect(StoreProcessTests.wait(child) == 0)
+      try store.replaceFile(FileName.info, [1])
       try store.close()
     }
   }

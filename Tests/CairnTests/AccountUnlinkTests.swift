@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 import Synchronization
 import TestSupport
 import Testing
@@ -185,6 +186,110 @@ import Testing
     #expect(AccountWorkbench.files(bench.disk) == [])
   }
 
+  /// As when its process slept meanwhile.
+  @Test(arguments: [false, true])
+  func `who has not noticed an unlinking does not make the root anew`(refreshes: Bool) async throws
+  {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, datastore) = try await prepared(bench)
+    let manager = datastore.manager
+    try datastore.close()
+    let folder = AccountWorkbench.folderFiles(bench.disk)
+    let other = try bench.manager(5)
+    try #require(try other.linkedAccount).unlink()
+    #expect(linked.isLinked && !manager.isShutDown)
+    if refreshes {
+      #expect(await manager.refreshError()?.code == .shutdown)
+    } else {
+      #expect(code { _ = try manager.openOrCreateDatastore("default") } == .shutdown)
+    }
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    #expect(!linked.isLinked && manager.isShutDown)
+    #expect(try accounts.linkedAccount == nil)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    #expect(AccountWorkbench.folderFiles(bench.disk) == folder)
+    #expect(bench.disk.heldLocks == 0 && bench.disk.openFiles == 0)
+  }
+
+  @Test func `local datastores do not go into an account that another process has unlinked`()
+    async throws
+  {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, datastore) = try await prepared(bench)
+    let (manager, local) = (datastore.manager, accounts.localManager)
+    try datastore.close()
+    try await local.with("one") { try $0.add("r") }
+    let other = try bench.manager(5)
+    try #require(try other.linkedAccount).unlink()
+    #expect(code { _ = try local.migrate(to: manager) } == .shutdown)
+    #expect(!linked.isLinked && manager.isShutDown && !local.isShutDown)
+    #expect(try bench.disk.info(linked.root) == nil)
+    #expect(try local.ids() == ["one"])
+    let one = try local.openDatastore("one")
+    #expect(try one.ids() == ["r"])
+    try one.close()
+    let again = try accounts.link(bench.account)
+    let report = try local.migrate(to: try accounts.manager(for: again))
+    #expect(report.datastores.map(\.id) == ["one"])
+    #expect(try accounts.manager(for: again).ids() == ["one"])
+  }
+
+  /// Nothing says then that anybody has unlinked them.
+  @Test(arguments: [false, true])
+  func `no files go because the list of accounts is lost`(linksAnother: Bool) async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, datastore) = try await prepared(bench)
+    try datastore.close()
+    let files = AccountWorkbench.files(bench.disk)
+    try bench.disk.remove(AccountWorkbench.directory + "/ACCOUNTS")
+    if linksAnother {
+      let bob = try accounts.link(Account(user: "bob", folder: bench.account.folder))
+      #expect(try accounts.linkedAccounts == [bob])
+    } else {
+      #expect(try accounts.linkedAccounts == [])
+    }
+    #expect(!linked.isLinked)
+    #expect(AccountWorkbench.files(bench.disk) == files)
+  }
+
+  /// Its root is that of an account which nobody has unlinked.
+  @Test func `no files go because another process replaces a list that was lost`() async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, datastore) = try await prepared(bench)
+    let manager = datastore.manager
+    try datastore.close()
+    let files = AccountWorkbench.files(bench.disk)
+    try bench.disk.remove(AccountWorkbench.directory + "/ACCOUNTS")
+    let other = try bench.manager(5)
+    let again = try other.link(bench.account)
+    #expect(again.id != linked.id)
+    #expect(AccountWorkbench.files(bench.disk) == files)
+    let reopened = try manager.openOrCreateDatastore("default")
+    #expect(try reopened.table("t")["r"].int("x") == 1)
+    try reopened.close()
+    let kept = AccountWorkbench.files(bench.disk)
+    #expect(kept.contains(linked.root + "/p-default/CURRENT"))
+    #expect(try accounts.linkedAccounts.map(\.id) == [again.id])
+    #expect(!linked.isLinked && manager.isShutDown)
+    #expect(AccountWorkbench.files(bench.disk) == kept)
+  }
+
+  @Test func `no files go because a link that fails has begun a new list`() async throws {
+    let bench = try AccountWorkbench()
+    let (accounts, linked, datastore) = try await prepared(bench)
+    try datastore.close()
+    let files = AccountWorkbench.files(bench.disk)
+    let list = AccountWorkbench.directory + "/ACCOUNTS"
+    try bench.disk.remove(list)
+    let bob = Account(user: "bob", folder: bench.account.folder)
+    let temporary = Credentials.accessKey(id: "k", secret: "s", sessionToken: "t")
+    #expect(code { _ = try accounts.link(bob, credentials: temporary) } == .illegalArgument)
+    #expect(bench.disk.bytes(list) == AccountsFile().encoded())
+    #expect(try accounts.linkedAccounts == [])
+    #expect(!linked.isLinked)
+    #expect(AccountWorkbench.files(bench.disk) == files)
+  }
+
   /// An account behind a hook, with a datastore that is open, and a list that is in the folder.
   private func listed(
     _ bench: AccountWorkbench, _ hook: HookedFolder.Switch
@@ -236,6 +341,35 @@ import Testing
     #expect(try bench.disk.info(linked.root) == nil)
     #expect(AccountWorkbench.files(bench.disk) == [])
     #expect(AccountWorkbench.folderFiles(bench.disk) == folder)
+  }
+
+  /// A bad file is put into quarantine, in the root.
+  @Test(arguments: [false, true])
+  func `an account that another process unlinks while its list is exchanged does not come back`(
+    hasBadFile: Bool
+  ) async throws {
+    let bench = try AccountWorkbench()
+    let hook = HookedFolder.Switch()
+    let (linked, manager) = try await listed(bench, hook)
+    for datastore in manager.openDatastores { try datastore.close() }
+    if hasBadFile {
+      let path = AccountWorkbench.folder + "/catalogue/" + FileName.catalogue(installation: 7)
+      try bench.disk.setBytes(path, [UInt8](repeating: 7, count: 100))
+    }
+    let folder = AccountWorkbench.folderFiles(bench.disk)
+    let other = try #require(try bench.manager(5).linkedAccount)
+    hook.set { request, path throws(CairnError) in
+      if request == .list, path == "catalogue" { try other.unlink() }
+    }
+    #expect(await manager.refreshError()?.code == .shutdown)
+    #expect(!other.isLinked && linked.isLinked)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    // The next round notices.
+    #expect(await manager.refreshError()?.code == .shutdown)
+    #expect(!linked.isLinked && manager.isShutDown)
+    #expect(AccountWorkbench.files(bench.disk) == [])
+    #expect(AccountWorkbench.folderFiles(bench.disk) == folder)
+    #expect(bench.disk.heldLocks == 0 && bench.disk.openFiles == 0)
   }
 
   @Test func `another process may unlink another account in the middle`() async throws {

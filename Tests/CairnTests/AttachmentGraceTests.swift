@@ -328,6 +328,35 @@ import Testing
     try a.close()
   }
 
+  /// Records in it may refer to anything.
+  @Test func `a file of the trash that only a newer version can read keeps all contents`()
+    async throws
+  {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    let id = try a.addPhoto("r", sample(1)).id
+    #expect(try await bench.settle([a, b]))
+    try a.table("t").record("r")?.delete()
+    #expect(try await bench.settle([a, b]))
+    let disk = bench.disk("b")
+    let path = try #require(disk.paths().first { $0.hasSuffix(".del") })
+    let whole = try #require(disk.bytes(path))
+    var newer = whole
+    (newer[8], newer[10]) = (9, 9)
+    newer.removeLast(8)
+    newer.put(XXH3.hash64(newer))
+    try disk.setBytes(path, newer)
+    let error = await #expect(throws: CairnError.self) {
+      _ = try await b.collectAttachments(graceSeconds: 0)
+    }
+    #expect(error?.code == .needsNewerVersion && error?.file == path)
+    #expect(try b.attachment(id).state == .here)
+    try disk.setBytes(path, whole)
+    #expect(try b.trash.restoreAll() == 1)
+    #expect(try b.content(of: "r") == sample(1))
+    try a.close()
+    try b.close()
+  }
+
   // MARK: no room
 
   @Test func `a full disk does not keep unused contents from going`() async throws {

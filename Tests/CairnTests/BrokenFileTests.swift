@@ -58,7 +58,8 @@ import Testing
   }
 
   /// It may have published more than anybody here has heard of.
-  @Test(arguments: [CairnError.Code.network, .auth, .server], [false, true])
+  @Test(
+    arguments: [CairnError.Code.network, .auth, .server, .fileIO, .readOnly], [false, true])
   func `a device whose head can't be read just now is left out only if its changes are given up`(
     _ code: CairnError.Code, _ givesUp: Bool
   ) async throws {
@@ -77,6 +78,26 @@ import Testing
     hook.set(nil)
     try await b.pull()
     #expect(try b.ids() == ["a", "more"])
+    try b.retireDevice(a.device)
+  }
+
+  @Test(arguments: ["gone", "as it was"], [CairnError.Code.auth, .fileIO])
+  func `a head that could not be read once keeps no device in when it is`(
+    _ what: String, _ code: CairnError.Code
+  ) async throws {
+    let a = try await bench.publisher("a")
+    let b = try bench.open("b", hook)
+    try await b.pull()
+    let (path, before) = (bench.shared + "/" + bench.head(a), bench.place.path + "/before")
+    let bytes = try bench.read(path)
+    try bench.move(path, to: before)
+    try bench.write(path, bytes)
+    let asked = breakOff(bench.head(a), code)
+    #expect(try await b.pull().problems.map(\.name) == [bench.head(a)])
+    #expect(failure { try b.retireDevice(a.device) }?.code == .retryLater)
+    if what == "gone" { try bench.remove(path) } else { try bench.move(before, to: path) }
+    #expect(try await b.pull().problems == [])
+    #expect(asked.all.count == 1)
     try b.retireDevice(a.device)
   }
 

@@ -61,6 +61,27 @@ import Testing
     #expect(await Doctor(root: directory).examine().findings == [])
   }
 
+  @Test func `a datastore that one account has is not missed in the others`() async throws {
+    let place = bench.bench.place.path
+    let accounts = try AccountManager(directory: place + "/app")
+    for (id, folder) in [("notes", "/folder"), ("other", "/folder2")] {
+      let linked = try accounts.link(Account(user: "ann", folder: .directory(place + folder)))
+      let datastore = try DatastoreManager.manager(for: linked).openOrCreateDatastore(id)
+      try datastore.add("x")
+      try await datastore.exchange()
+      try datastore.close()
+    }
+    let doctor = Doctor(root: place + "/app")
+    for id in ["notes", "other"] {
+      let report = await doctor.examine(id)
+      #expect(report.findings == [] && report.datastores == [id] && report.roots.count == 2)
+    }
+    let missing = Finding(
+      check: "place", severity: .error, datastore: "none",
+      message: "there is no datastore none in \(place)/app", file: place + "/app")
+    #expect(await doctor.examine("none").findings == [missing])
+  }
+
   // MARK: what comes from others
 
   @Test func `a damaged file of the inbox is named, and does not count as waiting`() async throws {

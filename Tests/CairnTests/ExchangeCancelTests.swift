@@ -72,6 +72,28 @@ struct ExchangeCancelTests {
     } catch { #expect(error.code == .closed) }
   }
 
+  /// Closed, it knows none of the heads by which it would tell that the folder is the same.
+  @Test func `a follower that is closed while it waits is not told of another folder`()
+    async throws
+  {
+    let hook = HookedFolder.Switch()
+    _ = try await bench.publisher("a")
+    let follower = try await bench.follow("follower", FollowPolicy(), hook)
+    try await follower.pull()
+    try bench.write(bench.folder + "/cairn.json", FolderIdentity.encode(7))
+    #expect(try await follower.datastore.devices().count == 1)
+    hook.set { request, _ in
+      guard request == .list, follower.isOpen else { return }
+      do { try follower.close() } catch { Issue.record("\(error)") }
+    }
+    do throws(CairnError) {
+      let devices = try await follower.datastore.devices()
+      Issue.record("\(devices)")
+    } catch { #expect(error.code == .closed) }
+    #expect(!follower.isOpen)
+    hook.set(nil)
+  }
+
   @Test func `a background that is stopped ends its round, and reports no error`() async throws {
     let a = try open("a")
     let failures = Told<CairnError.Code>()

@@ -49,7 +49,7 @@ import Testing
     try b.sync()
     #expect(try b.ids() == before.union(["b", "c", "mine"]))
     #expect(try bench.isQuarantined(bad, name, by: "b") == isKept)
-    // It stays a complaint while it stays as it is, and is not read again.
+    // It stays a complaint while it stays as it is, and nothing of it is taken.
     let again = try await b.pull()
     #expect(again.complaints == [name] && again.fetchedFiles == 0)
     try bench.write(path, good)

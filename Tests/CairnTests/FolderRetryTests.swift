@@ -17,6 +17,15 @@ import Testing
       var suffix: String
       var bad: Int
       var reads = 0
+      /// Only a newer version could read what arrives.
+      var isNewer = false
+
+      func spoil(_ bytes: [UInt8]) -> [UInt8] {
+        guard isNewer else { return bytes.flipped(at: bytes.count / 2) }
+        var newer = bytes
+        newer[10] = 9
+        return suffix.hasSuffix(".seg") ? newer.resummedSegment() : newer.resummed()
+      }
     }
     let base: DirectoryFolder
     let state: Shared<State>
@@ -27,13 +36,12 @@ import Testing
 
     func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
       let bytes = try await base.read(path, limit: limit)
-      let isBad = state.withLock { state in
-        guard path.hasSuffix(state.suffix) else { return false }
+      return state.withLock { state in
+        guard path.hasSuffix(state.suffix) else { return bytes }
         state.reads += 1
         state.bad -= 1
-        return state.bad >= 0
+        return state.bad >= 0 ? bytes.map { state.spoil($0) } : bytes
       }
-      return isBad ? bytes.map { $0.flipped(at: $0.count / 2) } : bytes
     }
 
     func write(_ path: String, _ bytes: [UInt8]) async throws(CairnError) -> FolderEntry {
@@ -86,6 +94,47 @@ import Testing
     }
     #expect(rounds == [1, 2, 4, 8, 16, 32])
     #expect(try b.ids() == ["a"])
+  }
+
+  /// An app that can read it is another process. Each round says that it takes one.
+  @Test(arguments: [("head", 1), ("segment", 2)])
+  func `a newer version's file is read ever more seldom, and waited for all the time`(
+    kind: String, known: Int
+  ) async throws {
+    let a = try await bench.publisher("a")
+    let name = kind == "head" ? bench.head(a) : try bench.segment(a)
+    let size = UInt64(try bench.read(bench.shared + "/" + name).count)
+    let state = Shared(BadLine.State(suffix: name, bad: 5, isNewer: true))
+    let b = try open("b", state)
+    let waiting = ExchangeReport.Waiting(
+      name: name, bytes: size,
+      reason: "written by a newer version: it needs format 9, this is \(known); update the app")
+    var rounds: [Int] = []
+    for round in 1...32 {
+      let before = state.withLock { $0.reads }
+      #expect(try b.ids() == [])
+      let report = try await b.pull()
+      #expect(report.waiting == (round < 32 ? [waiting] : []) && report.problems == [])
+      #expect(b.status.downloading == (round < 32))
+      if state.withLock({ $0.reads }) > before { rounds.append(round) }
+    }
+    #expect(rounds == [1, 2, 4, 8, 16, 32])
+    #expect(try b.ids() == ["a"])
+  }
+
+  @Test(arguments: ["head", "segment"])
+  func `a newer version's file is read at once when it is another one`(kind: String) async throws {
+    let a = try await bench.publisher("a")
+    let name = kind == "head" ? bench.head(a) : try bench.segment(a)
+    let path = bench.shared + "/" + name
+    let state = Shared(BadLine.State(suffix: name, bad: 3, isNewer: true))
+    let b = try open("b", state)
+    for _ in 1...6 { #expect(try await b.pull().waiting.map(\.name) == [name]) }
+    #expect(state.withLock { $0.reads } == 3)
+    try bench.write(path, try bench.read(path))
+    #expect(try await b.pull().complaints == [])
+    #expect(try b.ids() == ["a"])
+    #expect(state.withLock { $0.reads } == 4)
   }
 
   @Test func `the wait between two tries doubles, up to 64 rounds`() {

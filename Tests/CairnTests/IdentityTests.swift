@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 import Synchronization
 import TestSupport
 import Testing
@@ -112,6 +113,7 @@ import Testing
     #expect(try again.ids() == ["a", "of-a", "of-b"])
   }
 
+  /// Snapshots have no device's name, and nobody else knows of one that no head came to name.
   @Test func `since when files are replaced is forgotten with the name that they have`()
     async throws
   {
@@ -120,10 +122,11 @@ import Testing
     #expect(try await a.exchange().isRejoining)
     let exchanger = try #require(a.exchanger)
     let file = a.device + "-1-1-00.seg"
-    exchanger.memory.withLock { $0.histories.replaced = [file: 5] }
+    let snapshot = FileName.sharedSnapshot(7)
+    exchanger.memory.withLock { $0.histories.replaced = [file: 5, snapshot: 6] }
     #expect(try a.sync().newDevice != nil)
     let left = exchanger.memory.withLock { $0.histories.replaced }
-    #expect(left == [:])
+    #expect(left == [snapshot: 6])
   }
 
   @Test func `two that notice each other both take a name`() async throws {

@@ -54,6 +54,86 @@ import Testing
     #expect(try a.notes() == b.notes())
   }
 
+  // MARK: one device keeps what another shares
+
+  /// Two devices with the notes "made" and "moved" of the second, which shares all: to the first
+  /// they are notes that stay on the device, one from the start, the other since it was changed.
+  private func kept(_ bench: MappingBench) async throws -> (a: MappingDevice, b: MappingDevice) {
+    let a = try await bench.open("a", [mapping(sharesAll: false)])
+    let b = try await bench.open("b", [mapping(sharesAll: true)])
+    try await b.insert(Note(text: "of b", place: "here"), "made")
+    try await b.insert(Note(text: "of b"), "moved")
+    #expect(try await bench.settle([b, a]))
+    try await b.update("moved") { $0.place = "here" }
+    #expect(try await bench.settle([b, a]))
+    let note = Note(text: "of b", place: "here")
+    for device in [a, b] { #expect(try device.notes() == ["made": note, "moved": note]) }
+    return (a, b)
+  }
+
+  @Test func `a change of an object that its record makes one of this device deletes no record`()
+    async throws
+  {
+    let bench = MappingBench()
+    var (a, b) = try await kept(bench)
+    for id: RecordID in ["made", "moved"] { try await a.update(id) { $0.text = "edited" } }
+    #expect(try await a.queue() == [])
+    #expect(try await bench.settle([a, b]))
+    try await a.close()
+    // Also not when all objects are enumerated, and after it.
+    a = try await bench.open("a", [mapping(sharesAll: false)], version: MappingVersion("2"))
+    #expect(try await a.queue() == [])
+    for id: RecordID in ["made", "moved"] { try await a.update(id) { $0.stars = 1 } }
+    #expect(try await a.queue() == [])
+    #expect(try await bench.settle([a, b]))
+    let (ours, theirs) = (
+      Note(text: "edited", stars: 1, place: "here"), Note(text: "of b", place: "here")
+    )
+    #expect(try a.notes() == ["made": ours, "moved": ours])
+    #expect(try b.notes() == ["made": theirs, "moved": theirs])
+    // A version that shares it reads the record again.
+    try await a.close()
+    a = try await bench.open("a", [mapping(sharesAll: true)], version: MappingVersion("3"))
+    #expect(try await a.queue() == [])
+    #expect(try a.notes() == ["made": theirs, "moved": theirs])
+    try await b.update("made") { $0.text = "new" }
+    #expect(try await bench.settle([b, a]))
+    #expect(try a.note("made") == Note(text: "new", place: "here"))
+  }
+
+  @Test func `what this device shares and keeps again, or deletes, goes from others`()
+    async throws
+  {
+    let bench = MappingBench()
+    let (a, b) = try await kept(bench)
+    try await a.update("made") { ($0.text, $0.place) = ("shared", "there") }
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.note("made") == Note(text: "shared", place: "there"))
+    try await a.update("made") { $0.place = "here" }
+    try await a.delete("moved")
+    #expect(try await a.queue() == [["-made"], ["-moved"]])
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.notes() == [:])
+    #expect(try a.notes() == ["made": Note(text: "shared", place: "here")])
+  }
+
+  @Test func `a record that comes back to an object which stayed on this device is not deleted`()
+    async throws
+  {
+    let bench = MappingBench()
+    let (a, b) = try await kept(bench)
+    try await b.delete("made")
+    #expect(try await bench.settle([b, a]))
+    #expect(try a.note("made") == Note(text: "of b", place: "here"), "nobody deletes what is kept")
+    try await b.insert(Note(text: "again", place: "here"), "made")
+    #expect(try await bench.settle([b, a]))
+    try await a.update("made") { $0.text = "edited" }
+    #expect(try await a.queue() == [])
+    #expect(try await bench.settle([a, b]))
+    #expect(try a.note("made") == Note(text: "edited", place: "here"))
+    #expect(try b.note("made") == Note(text: "again", place: "here"))
+  }
+
   // MARK: routes
 
   /// Two devices with a note of work, which the second one has moved home.

@@ -79,13 +79,15 @@ import Testing
     #expect(try device.note("n")?.text == "of b", "who was there first")
   }
 
+  /// Notes that say "here" stay on the device.
+  static let keeping: ObjectMapping = .synced(
+    Note.self,
+    route: { note throws(CairnError) in note.place == "here" ? nil : ObjectMapping.mainRoute })
+
   @Test func `an object does not become the record that another one is attached to`() async throws {
     let bench = MappingBench()
-    let keeping: ObjectMapping = .synced(
-      Note.self,
-      route: { note throws(CairnError) in note.place == "here" ? nil : ObjectMapping.mainRoute })
     let (old, here) = (Note(text: "old data", stars: 2), Note(text: "mine", place: "here"))
-    let first = try await bench.open("a", [keeping])
+    let first = try await bench.open("a", [Self.keeping])
     try first.main.table("notes").insert(["text": "old data", "stars": 2], id: "n")
     try first.main.sync()
     try await first.store.write { objects throws(CairnError) in

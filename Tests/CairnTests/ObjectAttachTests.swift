@@ -120,6 +120,67 @@ import Testing
     #expect(device.store.outbox.pending == 0)
   }
 
+  @Test func `an object that stays here by its mapping follows no record, which nobody deletes`()
+    async throws
+  {
+    let bench = MappingBench()
+    let keeping = MappingVersionTests.keeping
+    let a = try await bench.open("a", [keeping])
+    let b = try await bench.open("b")
+    try await b.insert(Note(text: "of b"), "profile")
+    _ = try await b.exchange()
+    try await a.insert(Note(text: "of a", place: "here"), "profile")
+    _ = try await a.exchange()
+    let error = await #expect(throws: CairnError.self) {
+      try await a.store.write { objects throws(CairnError) in
+        try objects.insert(Note(text: "new"), id: "n")
+        try objects.attach(Note.self, "profile", to: "profile", uploads: false)
+      }
+    }
+    #expect(error?.code == .invalidOperation && error?.id == "profile")
+    #expect(try a.notes() == ["profile": Note(text: "of a", place: "here")])
+    #expect(a.store.outbox == OutboxStatus())
+    try await a.update("profile") { $0.text = "edited" }
+    #expect(try await a.queue() == [])
+    _ = try await a.exchange()
+    #expect(try a.record("profile") == ["text": "of b", "stars": 0])
+    try await a.close()
+    let again = try await bench.open("a", [keeping], version: MappingVersion("2"))
+    #expect(try await again.queue() == [])
+    #expect(try await bench.settle([again, b]))
+    #expect(try again.record("profile") == ["text": "of b", "stars": 0])
+    #expect(try again.notes() == ["profile": Note(text: "edited", place: "here")])
+    #expect(try b.notes() == ["profile": Note(text: "of b")])
+  }
+
+  @Test(arguments: [true, false])
+  func `an object that would stay here once it has followed a record does not follow it`(
+    isThere: Bool
+  ) async throws {
+    let device = try await MappingBench().open("a", [MappingVersionTests.keeping])
+    if isThere {
+      try await device.store.write { objects throws(CairnError) in
+        try objects.insert(Note(text: "mine"), id: "mine")
+        try objects.detach(Note.self, "mine", deletesRecord: false)
+      }
+    }
+    let record: [String: Value] = ["text": "t", "stars": 0, "place": "here"]
+    try device.main.table("notes").insert(fields: record, id: "profile")
+    try device.main.sync()
+    let error = await #expect(throws: CairnError.self) {
+      try await attach(device, "mine", to: "profile", uploads: false)
+    }
+    #expect(error?.code == .invalidOperation && error?.id == "mine")
+    #expect(try device.note("mine") == (isThere ? Note(text: "mine") : nil))
+    #expect(device.store.outbox == OutboxStatus())
+    let state = try await device.store.state(of: Note.self, "mine")
+    #expect(state?.isDetached == (isThere ? true : nil))
+    if isThere { try await device.update("mine") { $0.text = "x" } }
+    #expect(try await device.queue() == [])
+    _ = try await device.exchange()
+    #expect(try device.record("profile") == record)
+  }
+
   @Test func `a new object does not become the record that another one is attached to`()
     async throws
   {

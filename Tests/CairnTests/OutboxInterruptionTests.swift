@@ -107,6 +107,79 @@ import Testing
     #expect(try await device.exchange().arrived.count == 1)
   }
 
+  // MARK: what has arrived is told once
+
+  @Test(arguments: [false, true])
+  func `a set that is found to have arrived at an opening is in the first report`(
+    syncs: Bool
+  ) async throws {
+    let bench = MappingBench()
+    let device = try await device(bench)
+    try await device.update("n") { $0.text = "new" }
+    let set = try #require(try await device.store.pendingChangeSets().first?.id)
+    bench.hook.fail([.write], .noConnection)
+    await #expect(throws: CairnError.self) { _ = try await device.exchange() }
+    bench.hook.set(nil)
+    // It gets into the folder, and the objects are closed before they hear of it.
+    _ = try await device.main.exchange()
+    #expect(device.store.outbox.inFlight == 1)
+    try await device.store.close()
+    let again = try await ObjectStore.open(
+      in: bench.local("a"), remotes: device.remotes,
+      mappings: [MappingBench.note, MappingBench.draft], version: MappingVersion("1"))
+    #expect(again.outbox == OutboxStatus())
+    let report = try await syncs ? again.sync() : again.exchange()
+    #expect(report.arrived == [set])
+    #expect(try await again.sync().arrived == [])
+    #expect(try await again.exchange().arrived == [])
+  }
+
+  @Test func `what arrived before an upload failed is in the next report if no handler was told`()
+    async throws
+  {
+    let hooks = Hooks()
+    let device = try await device(MappingBench(), [hooks.notes])
+    try await device.update("m") { $0.text = "good" }
+    try await device.update("n") { $0.text = "bad" }
+    let sets = try await device.store.pendingChangeSets().map(\.id)
+    #expect(sets.count == 2)
+    hooks.mapping.withLock { $0 = Self.refuse("bad") }
+    await #expect(throws: CairnError.self) { _ = try await device.exchange() }
+    #expect(device.store.outbox.pending == 1)
+    hooks.mapping.withLock { $0 = nil }
+    device.store.resume()
+    #expect(try await device.exchange().arrived == sets)
+    #expect(try await device.exchange().arrived == [])
+  }
+
+  @Test func `what arrived on one route is in the next report after another route failed`()
+    async throws
+  {
+    let bench = MappingBench()
+    let told = Told<UploadFailure>()
+    let device = try await bench.open("a", [MappingTests.routed], routes: ["main", "work"]) {
+      told.add($0)
+    }
+    try await device.insert(Note(text: "home"), "h")
+    try await device.insert(Note(text: "office", place: "work"), "w")
+    let sets = try await device.store.pendingChangeSets().map(\.id)
+    #expect(sets.count == 2)
+    // As long as the folder of the first one is written the other's set is queued.
+    let store = device.store
+    bench.hook.set { request, path throws(CairnError) in
+      if request == .write, store.outbox.queued == 0 {
+        throw CairnError(.noConnection, "no write of \(path)", file: path)
+      }
+    }
+    await #expect(throws: CairnError.self) { _ = try await device.exchange() }
+    bench.hook.set(nil)
+    #expect(told.all.map(\.route) == ["work"] && told.all.map(\.arrived) == [[]])
+    #expect(store.outbox.inFlight == 1 && store.outbox.pending == 1)
+    store.resume()
+    #expect(try await device.exchange().arrived == sets)
+    #expect(try await device.exchange().arrived == [])
+  }
+
   // MARK: others in the middle
 
   @Test func `a direct write that comes while a set is merged is merged, too`() async throws {

@@ -341,4 +341,33 @@ import Testing
     #expect(b.device != device)
     #expect(try b.ids() == ["a0", "a1", "a2", "mine"])
   }
+
+  /// The first listing of a process is old, and an upload would break off. A restored copy lacks
+  /// what is in the file. Simulation seed 45298.
+  @Test func `a file that only listings lack is not written over`() async throws {
+    let (bench, script) = (IdentityBench(), ScriptedFolder.Script())
+    bench.scripts["a"] = script
+    var a = try bench.open("a")
+    try a.close()
+    bench.clone("a", as: "b")
+    a = try bench.open("a")
+    try a.add("a0")
+    try await a.exchange()
+    try a.close()
+    let path = try #require(bench.folder.paths().first { $0.hasSuffix(".seg") })
+    let bytes = try #require(bench.folder.bytes(path))
+    a = try bench.open("a")
+    try a.add("a1")
+    script.list { _, entries in entries.filter { !path.hasSuffix("/" + $0.name) } }
+    script.write { written, bytes in
+      path.hasSuffix("/" + written) ? .partUnanswered(bytes.count / 2) : .whole
+    }
+    #expect(await a.exchangeError() == nil)
+    #expect(bench.folder.bytes(path) == bytes)
+    try a.close()
+    let b = try bench.open("b")
+    try b.add("mine")
+    #expect(try await bench.settle([b]), "\(bench.unrest)")
+    #expect(try b.ids() == ["a0", "a1", "mine"])
+  }
 }

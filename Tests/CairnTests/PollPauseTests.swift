@@ -20,4 +20,24 @@ import Testing
     pause.note(isIdle: false)
     #expect(pause.current == 1)
   }
+
+  @Test func `what is only waited for is nothing that has happened, to objects neither`() {
+    var waiting = ExchangeReport()
+    waiting.waiting = [ExchangeReport.Waiting(name: "a.head", bytes: 7, reason: "half of it")]
+    var report = ObjectReport()
+    report.exchanges["main"] = waiting
+    #expect(!waiting.isIdle && !waiting.hasMoved && !report.hasMoved)
+    let counts: [WritableKeyPath<ExchangeReport, Int>] = [
+      \.publishedFiles, \.fetchedFiles, \.mergedFiles, \.publishedAttachments, \.fetchedAttachments,
+    ]
+    for count in counts {
+      var moved = waiting
+      moved[keyPath: count] = 1
+      report.exchanges["main"] = moved
+      #expect(moved.hasMoved && report.hasMoved)
+    }
+    report.exchanges["main"] = waiting
+    report.changes = [SyncResult.Change(table: "notes", id: "n", isDeleted: false)]
+    #expect(report.hasMoved)
+  }
 }

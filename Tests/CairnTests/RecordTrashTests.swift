@@ -95,6 +95,69 @@ import Testing
     #expect(try b.table("t").record("r3")?.get("n") == 55)
   }
 
+  /// A record that another device has deleted, and that has come back to this one.
+  private func restored() async throws -> (a: Datastore, b: Datastore) {
+    let (a, b) = try await pair()
+    try b.table("t").record("r3")?.delete()
+    try b.sync()
+    try await b.exchange()
+    try await a.pull()
+    #expect(try a.trash.restoreAll() == 1)
+    return (a, b)
+  }
+
+  @Test func `a record that was back and is deleted here is not listed`() async throws {
+    let (first, b) = try await restored()
+    var a = first
+    try a.sync()
+    try await a.exchange()
+    try a.table("t").record("r3")?.set("x", "secret")
+    try a.sync()
+    try a.table("t").record("r3")?.delete()
+    #expect(try a.trash.list().isEmpty)
+    try a.sync()
+    #expect(try a.trash.list().isEmpty && a.trash.restoreAll() == 0)
+    try a.compact()
+    #expect(try a.trash.list().isEmpty)
+    try a.close()
+    a = try bench.open("a")
+    #expect(try a.trash.list().isEmpty)
+    // What another device deletes after that is.
+    try await a.exchange()
+    try await b.pull()
+    try b.table("t").insert(["n": 5], id: "r3")
+    try b.sync()
+    try await b.exchange()
+    try await a.pull()
+    try b.table("t").record("r3")?.delete()
+    try b.sync()
+    try await b.exchange()
+    try await a.pull()
+    let found = try a.trash.list()
+    #expect(found.map(\.id.description) == ["r3"] && found.first?.fields == ["n": 5])
+    #expect(found.first?.device == b.device)
+  }
+
+  @Test func `a record is listed as before when its delete here is none`() async throws {
+    let (a, _) = try await restored()
+    func left() throws -> [String] { try a.trash.list().map(\.id.description) }
+    #expect(try left() == [])
+    try a.rollback()
+    #expect(try left() == ["r3"])
+    #expect(try a.trash.restoreAll() == 1)
+    // It was never there for anybody else.
+    try a.table("t").record("r3")?.delete()
+    #expect(try left() == ["r3"])
+    try a.sync()
+    #expect(try left() == ["r3"])
+    #expect(try a.trash.restoreAll() == 1)
+    try a.sync()
+    try a.table("t").record("r3")?.delete()
+    #expect(try left() == [])
+    try a.rollback()
+    #expect(try a.table("t").record("r3")?.get("n") == 3 && left() == [])
+  }
+
   @Test func `the oldest go when there are too many bytes`() async throws {
     bench.options.trashBytes = 200
     let (a, b) = try await pair()

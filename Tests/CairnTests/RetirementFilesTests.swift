@@ -280,4 +280,91 @@ import Testing
     try bench.expectEqual([a, b, away])
     #expect(try a.ids() == ["begin", "mine"])
   }
+
+  /// Simulation seed 34528: the round that made the return ready wrote the head once more, by half.
+  @Test func `a device that gives way leaves its head whole`() async throws {
+    let script = ScriptedFolder.Script()
+    bench.scripts["away"] = script
+    let (a, b, away) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.add("begin")
+    try await bench.settle([a, b, away])
+    let name = away.device
+    try away.add("mine")
+    try await bench.settle([away, a, b])
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+
+    // A head that may have arrived goes up again, even when it is about to be left.
+    try away.add("more")
+    script.write { path, _ in path.hasSuffix(".head") ? .lost : .whole }
+    #expect(await away.exchangeError()?.code == .timeout)
+    try away.sync()
+    script.write { path, _ in path.hasSuffix(".head") ? .partUnanswered(80) : .whole }
+    #expect(await away.exchangeError()?.code == .timeout)
+    try away.sync()
+    #expect(away.device == name)
+    script.write(nil)
+    #expect(try await bench.settle([away, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    let late = try bench.open("late")
+    #expect(try await bench.settle([late, away, a, b]), "\(bench.unrest)")
+    #expect(try await late.exchange().problems == [])
+    try bench.expectEqual([a, b, away, late])
+    #expect(try late.ids() == ["begin", "mine", "more"])
+  }
+  /// Simulation seed 36543.
+  @Test func `what is only in a snapshot that nobody behind a cut can join others give back`()
+    async throws
+  {
+    let (a, b, before) = (try bench.open("a"), try bench.open("b"), try bench.open("away"))
+    try a.add("begin")
+    try before.add("before")
+    try await bench.settle([a, b, before])
+    // Its snapshots have a fence: nobody joins one with less than that.
+    try a.askToForget()
+    try await bench.settle([a, b, before])
+    let (name, id) = (before.device, before.store.device)
+    try before.compact()
+    try before.close()
+    func segments(_ disk: MemoryDisk) -> [String] {
+      disk.paths().filter { $0.contains("/\(name)") && $0.hasSuffix(".seg") }
+    }
+    // What it does now nobody sees before it was retired.
+    bench.use(bench.folder.snapshot(), for: "folder apart")
+    bench.view("apart", of: "away")
+    let disk = bench.disk("folder apart")
+    let apart = try bench.open("away")
+    try apart.add("mine")
+    try await apart.exchange()
+    // One of two files it can write again. The first is in a snapshot only, which has `mine`, too.
+    for path in segments(disk) { try disk.remove(path) }
+    try await apart.exchange()
+    try apart.compact()
+    for _ in 0..<4 { try await apart.exchange() }
+    #expect(segments(disk).count == 1 && disk.paths().contains { $0.hasSuffix(".snap") })
+    try apart.close()
+    try a.retireDevice(name)
+    try await bench.settle([a, b])
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    #expect(a.store.vector[id] == 1)
+
+    for path in segments(bench.folder) { try bench.folder.remove(path) }
+    for path in disk.paths() where path.contains("/\(name)") || path.hasSuffix(".snap") {
+      try bench.folder.setBytes(path, try #require(disk.bytes(path)))
+    }
+    bench.use(bench.folder, for: "folder all")
+    bench.view("all", of: "away")
+    let (away, new) = (try bench.open("away"), try bench.open("new"))
+    // It begins to put together what the folder has, and comes to no end.
+    for _ in 0..<4 {
+      try await away.exchange()
+      try away.sync()
+    }
+    #expect(away.device == name)
+    #expect(try await bench.settle([away, new, a, b]), "\(bench.unrest)")
+    #expect(away.device != name)
+    try bench.expectEqual([a, b, away, new])
+    #expect(try a.ids() == ["begin", "before", "mine"])
+  }
 }

@@ -135,6 +135,19 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    (Rule.remote, false), (.local, true), (.max, true), (.min, false), (.sum, false),
+  ])
+  func `of lists that make sense as wholes only the rule chooses one`(rule: Rule, isOurs: Bool) {
+    let (old, theirs, ours) = (
+      FieldValue.list([.int(1), .int(5)]), FieldValue.list([.int(1), .int(3)]),
+      FieldValue.list([.int(4), .int(5)])
+    )
+    let way = ThreeWay(original: old, remote: theirs, pending: ours, rule: rule, isWhole: true)
+    #expect(way.value == (isOurs ? ours : theirs))
+    #expect(way.isPending == isOurs && way.isConflict)
+  }
+
   @Test func `sets are merged as sets`() {
     func set(_ items: Int64...) -> FieldValue { .list(items.map { .int($0) }) }
     let way = ThreeWay(

@@ -1,8 +1,9 @@
-import Cairn
 import CairnDisk
 import CairnLog
 import TestSupport
 import Testing
+
+@testable import Cairn
 
 /// One at a time moves datastores into a root, what comes back from the trash among them.
 @Suite struct TrashLockTests {
@@ -25,5 +26,49 @@ import Testing
     lock.unlock()
     try b.restore(copy)
     #expect(try b.ids() == ["n"])
+  }
+
+  @Test func `what is merged back does not go from the trash meanwhile`() async throws {
+    let (_, b) = try await bench.deletePhoto(hasArrived: true)
+    let copy = try #require(try b.trashedDatastores().first)
+    bench.clock.advance(by: 31 * 86_400_000)
+    let trash = b.trash
+    let (results, isOver) = (Told<CairnError.Code?>(), Flag())
+    bench.disk.intercept { step in
+      guard step.path.hasPrefix("/b/m"), isOver.raise() else { return nil }
+      trash.purge()
+      results.add(code { try b.emptyTrash() })
+      results.add(code { try b.emptyTrash(of: copy) })
+      return nil
+    }
+    try b.restore(copy)
+    bench.disk.heal()
+    #expect(results.all == [.alreadyOpen, .alreadyOpen])
+    #expect(try b.trashedDatastores().map(\.directory) == [copy.directory])
+    let restored = try b.openDefaultDatastore()
+    #expect(try restored.content(of: "r") == sample(1))
+    try restored.close()
+    try b.emptyTrash()
+    #expect(try b.trashedDatastores() == [] && bench.files("/b/trash") == [])
+  }
+
+  /// It would be made anew, with nothing in it, and nothing would come back.
+  @Test func `what goes just before it is opened is not there any more`() async throws {
+    let (_, b) = try await bench.deletePhoto(hasArrived: true)
+    let copy = try #require(try b.trashedDatastores().first)
+    bench.clock.advance(by: 31 * 86_400_000)
+    let (trash, isOver) = (b.trash, Flag())
+    bench.disk.intercept { step in
+      guard step.path == "/b/" + FileName.migrationLock, isOver.raise() else { return nil }
+      trash.purge()
+      return nil
+    }
+    #expect(code { try b.restore(copy) } == .notFound)
+    bench.disk.heal()
+    #expect(isOver.isUp)
+    #expect(try b.ids() == [])
+    #expect(bench.disk.heldLocks == 0)
+    trash.purge()
+    #expect(bench.files("/b/trash") == [])
   }
 }

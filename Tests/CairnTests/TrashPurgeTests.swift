@@ -93,4 +93,138 @@ import Testing
     #expect(disk.bytes(kept) == [1])
     #expect(others.allSatisfy { disk.bytes($0) == [2] })
   }
+
+  /// One that is merged back just now, for example.
+  @Test func `a copy that is in use stays, and keeps no other one in the trash`() throws {
+    for name in ["p-x", "p-y"] { try disk.setBytes("/r/" + name + "/CURRENT", [1]) }
+    let used = try trash.keep("p-x")
+    _ = try trash.keep("p-y")
+    let file = used + "/" + FileName.lock
+    let lock = try disk.lock(file)
+    clock.advance(by: 31 * Self.day)
+    trash.purge()
+    #expect(Set(disk.paths()) == [used + "/CURRENT", file])
+    lock.unlock()
+    trash.purge()
+    #expect(disk.paths() == [])
+  }
+
+  @Test func `a copy of which nobody can tell whether it is in use keeps no other one`() throws {
+    for name in ["p-x", "p-y"] { try disk.setBytes("/r/" + name + "/CURRENT", [1]) }
+    let kept = try trash.keep("p-x")
+    _ = try trash.keep("p-y")
+    let file = kept + "/" + FileName.lock
+    try disk.setBytes(file, [])
+    clock.advance(by: 31 * Self.day)
+    disk.intercept { $0.verb == "lock" ? .io(errno: 5) : nil }
+    trash.purge()
+    #expect(Set(disk.paths()) == [kept + "/CURRENT", file])
+    disk.heal()
+    trash.purge()
+    #expect(disk.paths() == [])
+  }
+
+  /// All of it or nothing: not what is left of it when files go already.
+  @Test func `a copy that is going is not put back any more`() async throws {
+    let bench = CatalogueBench()
+    let manager = bench.local("l")
+    try await manager.with("n") { try $0.add("r") }
+    try manager.trash.keep("p-n")
+    bench.clock.advance(by: 31 * Self.day)
+    let copy = try #require(try manager.trashedDatastores().first)
+    let (result, isOver) = (Shared<CairnError.Code?>(nil), Flag())
+    bench.disk.intercept { step in
+      guard step.verb == "remove", step.path.hasSuffix("/" + FileName.lock), isOver.raise()
+      else { return nil }
+      _ = result.exchange(code { try manager.restore(copy) })
+      return nil
+    }
+    manager.trash.purge()
+    bench.disk.heal()
+    #expect(isOver.isUp)
+    #expect(result.exchange(nil) == .notFound)
+    #expect(bench.disk.paths() == [])
+    #expect(bench.disk.heldLocks == 0)
+  }
+
+  /// One that another process does, for example.
+  @Test(arguments: [false, true])
+  func `a purge beside it keeps nothing in the trash that is emptied`(isOne: Bool) async throws {
+    let (bench, manager) = try await twoPutAway()
+    let copy = try #require(try manager.trashedDatastores().first)
+    let isOver = Flag()
+    bench.disk.intercept { step in
+      guard step.verb == "lock", step.path.hasPrefix(copy.directory), isOver.raise() else {
+        return nil
+      }
+      manager.trash.purge()
+      return nil
+    }
+    #expect(code { try manager.emptyTrash(of: isOne ? copy : nil) } == nil)
+    bench.disk.heal()
+    #expect(isOver.isUp)
+    #expect(try manager.trashedDatastores().map(\.id) == (isOne ? ["n"] : []))
+    #expect(bench.files("/l/trash").isEmpty == !isOne)
+    #expect(bench.disk.heldLocks == 0)
+  }
+
+  @Test func `what is put back beside it keeps nothing else in the trash that is emptied`()
+    async throws
+  {
+    let (bench, manager) = try await twoPutAway()
+    let copy = try #require(try manager.trashedDatastores().first)
+    let (result, isOver) = (Shared<CairnError.Code?>(nil), Flag())
+    bench.disk.intercept { step in
+      guard step.verb == "lock", step.path.hasPrefix(copy.directory), isOver.raise() else {
+        return nil
+      }
+      _ = result.exchange(code { try manager.restore(copy) })
+      return nil
+    }
+    #expect(code { try manager.emptyTrash() } == nil)
+    bench.disk.heal()
+    #expect(isOver.isUp && result.exchange(nil) == nil)
+    #expect(bench.files("/l/trash") == [])
+    #expect(try manager.ids() == ["m"])
+    let back = try manager.openDatastore("m")
+    #expect(try back.ids() == ["r"])
+    try back.close()
+    #expect(bench.disk.heldLocks == 0)
+  }
+
+  /// Two datastores in the trash of a local root, `m` before `n`: only its time is over.
+  private func twoPutAway() async throws -> (CatalogueBench, DatastoreManager) {
+    let bench = CatalogueBench()
+    let manager = bench.local("l")
+    for id in ["m", "n"] { try await manager.with(id) { try $0.add("r") } }
+    try manager.trash.keep("p-m")
+    bench.clock.advance(by: 31 * Self.day)
+    try manager.trash.keep("p-n")
+    return (bench, manager)
+  }
+
+  @Test func `what was left over in a local root goes when a datastore is opened there`()
+    async throws
+  {
+    let bench = CatalogueBench()
+    try await bench.local("l").with("n") { try $0.add("r") }
+    let disk = bench.disk
+    disk.intercept { step in
+      if step.verb == "remove" { disk.powerOff(before: step.number) }
+      return nil
+    }
+    #expect(code { try bench.local("l").deleteDatastore("n") } == .fileIO)
+    bench.crash(.nothingUnsynced)
+    let left = try bench.disk.list("/l").map(\.name)
+    #expect(left.count == 1 && left.allSatisfy { FileName.isTemporary($0) })
+    try await bench.local("l").with("m")
+    #expect(try bench.disk.list("/l").map(\.name) == ["p-m"])
+    let staged = FileName.staging(7, "p-x")
+    try bench.disk.setBytes("/l/" + staged + "/CURRENT", [1])
+    try await bench.local("l").with("m")
+    #expect(Set(try bench.disk.list("/l").map(\.name)) == ["p-m", staged])
+    bench.clock.advance(by: 8 * Self.day)
+    try await bench.local("l").with("m")
+    #expect(try bench.disk.list("/l").map(\.name) == ["p-m"])
+  }
 }

@@ -120,6 +120,17 @@ import Testing
     #expect(try doubled.table["n"].get("maybe") == nil)
   }
 
+  struct Placed: Codable, Sendable {
+    var at: SIMD2<Double>
+  }
+
+  @Test func `what is written as a whole keeps the integers that only were read`() throws {
+    let placed = try bench.table(of: Placed.self)
+    try placed.table.insert(fields: ["at": [1, 2]], id: "n")
+    try placed.update("n") { $0.at.x = 3 }
+    #expect(try placed.table["n"].listValues("at") == [3.0, 2])
+  }
+
   /// A type of the app's that tells integers from doubles.
   enum Number: Codable, Sendable, Equatable {
     case whole(Int)

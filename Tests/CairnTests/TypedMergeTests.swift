@@ -159,6 +159,113 @@ import Testing
     }
   }
 
+  // MARK: what is kept as a list and is none
+
+  struct Shift: TableModel, Equatable {
+    static let table = "shifts"
+    var span: Range<Int>
+    var spot: Spot
+    var people: Wrapped
+    var crew: Crew
+  }
+
+  /// Encodes as the list in it does, as property wrappers do.
+  struct Wrapped: Codable, Sendable, Equatable {
+    var list: [String]
+    var isDirty = false
+
+    init(_ list: [String]) { self.list = list }
+    init(from decoder: any Decoder) throws { list = try [String](from: decoder) }
+    func encode(to encoder: any Encoder) throws { try list.encode(to: encoder) }
+  }
+
+  /// Encodes as the list that it may have.
+  enum Crew: Codable, Sendable, Equatable {
+    case nobody
+    case list(people: [String])
+
+    init(from decoder: any Decoder) throws {
+      let people = try [String](from: decoder)
+      self = people.isEmpty ? .nobody : .list(people: people)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      switch self {
+      case .nobody: try [String]().encode(to: encoder)
+      case .list(let people): try people.encode(to: encoder)
+      }
+    }
+  }
+
+  /// A text and numbers in turn.
+  struct Spot: Codable, Sendable, Equatable {
+    var label: String
+    var x: Int
+
+    init(_ label: String, _ x: Int) { (self.label, self.x) = (label, x) }
+
+    init(from decoder: any Decoder) throws {
+      var items = try decoder.unkeyedContainer()
+      label = try items.decode(String.self)
+      x = try items.decode(Int.self)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var items = encoder.unkeyedContainer()
+      try items.encode(label)
+      try items.encode(x)
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `of two ranges or positions one wins, and lists that are wrapped merge`(
+    isWhole: Bool
+  ) async throws {
+    let devices = try TwoDevices()
+    let a = try devices.a.table(of: Shift.self)
+    let b = try devices.b.table(of: Shift.self)
+    let old = Shift(
+      span: 1..<5, spot: Spot("old", 0), people: Wrapped(["m"]), crew: .list(people: ["x"]))
+    try a.insert(old, id: "r")
+    try await devices.meet()
+    let early = Shift(
+      span: 1..<3, spot: Spot("old", 1), people: Wrapped(["m", "a"]),
+      crew: .list(people: ["x", "y"]))
+    let late = Shift(
+      span: 4..<5, spot: Spot("new", 0), people: Wrapped(["b", "m"]),
+      crew: .list(people: ["z", "x"]))
+    if isWhole { try a.update("r", early) } else { try a.update("r") { $0 = early } }
+    try devices.a.sync()
+    try await wait()
+    if isWhole { try b.update("r", late) } else { try b.update("r") { $0 = late } }
+    try devices.b.sync()
+    try await devices.meet()
+    let expected = Shift(
+      span: 1..<3, spot: Spot("old", 1), people: Wrapped(["b", "m", "a"]),
+      crew: .list(people: ["z", "x", "y"]))
+    #expect(try a.get("r") == expected)
+    #expect(try b.get("r") == expected)
+  }
+
+  @Test func `an enum that has no list any more has emptied it, item by item`() async throws {
+    let devices = try TwoDevices()
+    let a = try devices.a.table(of: Shift.self)
+    let b = try devices.b.table(of: Shift.self)
+    var shift = Shift(
+      span: 1..<5, spot: Spot("old", 0), people: Wrapped([]), crew: .list(people: ["x"]))
+    try a.insert(shift, id: "r")
+    try await devices.meet()
+    try a.update("r") { $0.crew = .nobody }
+    try devices.a.sync()
+    try await wait()
+    try b.update("r") { $0.crew = .list(people: ["x", "y"]) }
+    try devices.b.sync()
+    try await devices.meet()
+    shift.crew = .list(people: ["y"])
+    #expect(try a.get("r") == shift)
+    #expect(try b.get("r") == shift)
+  }
+
   // MARK: rules
 
   @Test func `rules are set with the table and reach other devices`() async throws {

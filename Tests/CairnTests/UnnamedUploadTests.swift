@@ -93,4 +93,54 @@ import Testing
     }
     #expect(try own(name).head == before.head)
   }
+
+  /// Neither of two copies has written a head for what it uploaded, and of one file half has
+  /// arrived: the copy that finds it takes another name, since more may have been published.
+  @Test func `what a copy had uploaded is there once, though all heads are its own`() async throws {
+    let mine = ScriptedFolder.Script()
+    bench.options.graceSeconds = 3600
+    (bench.scripts["a"], bench.scripts["b"]) = (mine, script)
+    var a = try bench.open("a")
+    let name = a.device
+    try a.table("t").setRule(.sum, field: "n")
+    try a.table("t").insert(["n": 1, "l": .list(["x"])], id: "r")
+    try a.sync()
+    try await a.exchange()
+    bench.clone("a", as: "b")
+    var b = try bench.open("b")
+    // From here on it is sure of its name.
+    try await b.exchange()
+    bench.clock.advance(by: 5)
+    try addTen(a, "of-a")
+    mine.write { path, _ in path.hasSuffix(".seg") ? .unanswered : .whole }
+    #expect(await a.exchangeError()?.code == .timeout)
+    mine.write(nil)
+    for item in ["of-b", "more"] {
+      bench.clock.advance(by: 5)
+      try addTen(b, item)
+    }
+    script.write { path, _ in path.hasSuffix(".seg") ? .partUnanswered(40) : .whole }
+    #expect(await b.exchangeError()?.code == .timeout)
+    script.write(nil)
+    let before = try own(name)
+    let next = before.head.last + 1
+    for last in [next, next + 1] {
+      let start = "/folder/p-notes/\(name)-\(next)-\(last)-"
+      try #require(before.files.filter { $0.hasPrefix(start) }.count == 1)
+    }
+    try a.close()
+    a = try bench.open("a")
+    for _ in 0..<8 where a.device == name { try await a.pull() }
+    #expect(a.device != name)
+    #expect(try own(name).head.last == next && a.committedDeltas == 0)
+    try b.close()
+    b = try bench.open("b")
+    #expect(try await bench.settle([a, b]), "\(bench.unrest)")
+    #expect(Set([name, a.device, b.device]).count == 3)
+    try bench.expectEqual([a, b])
+    let record = try #require(try a.table("t").record("r"))
+    #expect(try record.int("n") == 31)
+    let values = try record.list("l").values
+    #expect(Set(values) == ["x", "of-a", "of-b", "more"] && values.count == 4)
+  }
 }

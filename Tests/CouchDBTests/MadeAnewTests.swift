@@ -198,6 +198,43 @@ import Testing
     #expect(try old.database.ids() == ["y", "z"])
   }
 
+  @Test func `a purge that ended half-way is finished by the next pull`() async throws {
+    let (world, _, second) = try await servers()
+    func store(_ disk: MemoryDisk) throws -> CouchDBStore {
+      let manager = DatastoreManager(
+        root: "/root", account: nil, folder: nil, options: world.manager.options,
+        machine: Machine(disk: disk, clock: ManualClock(), random: SeededRandom(1)))
+      return CouchDBStore(try manager.openOrCreateDatastore("couch"))
+    }
+    let disk = MemoryDisk()
+    let first = try store(disk)
+    let follower = try world.follower(first)
+    #expect(try await follower.pull().documents == 3)
+    let database = try first.database("notes", url: second)
+    try database.put(database.partsTable, "part", ["bytes": .bytes([1])])
+    try first.datastore.sync()
+    // Room for the first of its commits, and for nothing behind it.
+    let hasBegun = Flag()
+    disk.intercept { step in
+      guard step.path.contains("/log/") else { return nil }
+      if step.verb == "sync" { hasBegun.raise() }
+      return step.verb == "write" && hasBegun.isUp ? .noSpace : nil
+    }
+    #expect { try database.purge() } throws: { ($0 as? CairnError)?.code == .diskSpace }
+    disk.intercept(nil)
+    // What a process that was killed then leaves.
+    let left = try store(disk.crash(keep: .nothingUnsynced))
+    let next = try CouchDBFollower(left.database("notes", url: second), options: follower.options)
+    #expect(try next.database.ids() == ["a", "b", "c"])
+    #expect(try await next.pull().documents == 2)
+    #expect(try next.database.ids() == ["y", "z"])
+    #expect(try next.database.partsTable.count == 0)
+    // And only by that one.
+    #expect(try await next.pull().documents == 0)
+    try first.datastore.close()
+    try left.datastore.close()
+  }
+
   @Test func `a pull ends whose address is changed meanwhile, and so do those after it`()
     async throws
   {

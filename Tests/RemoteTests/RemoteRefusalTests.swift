@@ -421,48 +421,4 @@ import Testing
     for _ in 0..<4 { try await late.refresh() }
     #expect(try late.listDatastores().map(\.id).sorted() == ["of-a", "of-c"])
   }
-
-  // MARK: files that are too large
-
-  /// A device whose server takes no file of more than a MiB, as nginx if nobody says otherwise.
-  private func openSmall(_ device: String) throws -> (bench: RemoteBench, device: Datastore) {
-    let memory = MemoryDAV(MemoryDAV.Manners(clockTicks: true))
-    let server = try TestServer { asked in
-      asked.method == "PUT" && asked.body.count > 1 << 20
-        ? .text(413, "no") : memory.answer(asked)
-    }
-    let bench = try RemoteBench(.webDAV("\(server.origin)/f", .test), keeping: server)
-    return (bench, try bench.open(device))
-  }
-
-  @Test func `a content that is too large for the server keeps no deltas back`() async throws {
-    let (bench, a) = try openSmall("a")
-    let content = try a.attach(SeededRandom(1).bytes(2 << 20))
-    try a.table("t").insert(["file": content.value], id: RecordID("large"))
-    try a.sync()
-    try a.add("behind")
-    let report = try await a.exchange()
-    #expect(report.publishedDeltas == 2 && report.publishedAttachments == 0)
-    #expect(report.problems.map(\.name) == [content.id.description])
-    let reason = try #require(report.problems.first).reason
-    #expect(reason.contains("413") && reason.contains("client_max_body_size"))
-    let b = try bench.open("b")
-    try await b.pull()
-    #expect(try b.ids() == ["large", "behind"])
-  }
-
-  @Test func `deltas that are too large for the server together go in smaller files`()
-    async throws
-  {
-    let (bench, a) = try openSmall("a")
-    for number in 0..<40 {
-      let bytes = SeededRandom(UInt64(number)).bytes(60_000)
-      try a.table("t").insert(["b": .bytes(bytes)], id: RecordID("r\(number)"))
-      try a.sync()
-    }
-    #expect(try await a.exchange().publishedDeltas == 40)
-    let b = try bench.open("b")
-    try await b.pull()
-    #expect(try b.ids().count == 40)
-  }
 }

@@ -83,6 +83,28 @@ import Testing
     #expect(outcome.status != 0 && outcome.output.contains("does not have"))
   }
 
+  @Test func `a folder that is away is not taken for one that lacks a content`() throws {
+    let file = try scratch.write("in.bin", content)
+    let id = try scratch.succeed("blob", "put", file, "t", "r", "photo", root: a)
+      .trimmingCharacters(in: .newlines)
+    let (folder, away) = (scratch.path("folder"), scratch.path("away"))
+    try scratch.succeed("sync", root: a)
+    try scratch.succeed("sync", "--folder", folder, root: b)
+    try FileManager.default.moveItem(atPath: folder, toPath: away)
+    let reason =
+      "the folder is empty, or not the one that default was exchanged with: cairn.json is missing; "
+      + "nothing was changed. Wait until the folder is there, or begin with a new root in this one"
+    let fetched = try scratch.cairn("blob", "fetch", root: b)
+    #expect(fetched.status == 1)
+    #expect(fetched.output == "fetched 0 attachments\nproblem: \(reason)\n")
+    let get = try scratch.cairn(
+      "blob", "get", id, "--output", scratch.path("out.bin"), root: b)
+    #expect(get.status == 4 && get.errors.contains(reason), "\(get)")
+    #expect(!scratch.exists("folder") && !scratch.exists("out.bin"))
+    try FileManager.default.moveItem(atPath: away, toPath: folder)
+    #expect(try scratch.succeed("blob", "fetch", root: b) == "fetched 1 attachment\n")
+  }
+
   @Test func `unused contents go with gc`() throws {
     let file = try scratch.write("in.bin", content)
     let loose = try scratch.write("loose.bin", [1, 2, 3])

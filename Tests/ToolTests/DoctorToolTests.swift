@@ -65,6 +65,29 @@ import Testing
     #expect(try scratch.files(below: "root/trash") == [])
   }
 
+  @Test func `what is said of a datastore works though its id begins like an option`() throws {
+    try scratch.succeed(
+      "import", "t", scratch.path("in.csv"), "--key", "k", "--datastore=-x")
+    try scratch.succeed("compact", "--datastore=-x")
+    #expect(try damage(".snap").hasPrefix("p--x/"))
+    let repair = "cairn repair --root \(scratch.root) -- -x\n"
+    let verified = try scratch.cairn("verify", "--datastore=-x")
+    #expect(verified.status == 3, "\(verified)")
+    #expect(verified.output.hasSuffix("\nto mend the datastore: \(repair)"), "\(verified)")
+    #expect(try scratch.cairn("doctor").output.contains("  -> \(repair)"))
+    let done = try runAdvice(scratch.root)
+    #expect(done.status == 0 && done.output.contains("\nthe original is in "), "\(done)")
+    #expect(try scratch.cairn("verify", "--datastore=-x").status == 0)
+    try scratch.succeed("status", "--datastore=-x")
+    var bytes = try scratch.bytes("root/p--x/INFO")
+    bytes[20] ^= 1
+    _ = try scratch.write("root/p--x/INFO", bytes)
+    let status = "  -> cairn status '--datastore=-x' --root \(scratch.root)\n"
+    #expect(try scratch.cairn("doctor").output.contains(status))
+    let shown = try runAdvice(scratch.root)
+    #expect(shown.status == 0 && shown.output.hasPrefix("datastore    -x\n"), "\(shown)")
+  }
+
   // MARK: what the folder has lost
 
   /// A root that has published three records, and its file in the folder.
@@ -89,7 +112,10 @@ import Testing
     let start = "  -> cairn "
     let line = try #require(
       health.output.split(separator: "\n").first { $0.hasPrefix(start) }, "\(health.output)")
-    return try Tool.run(line.dropFirst(start.count).split(separator: " ").map(String.init))
+    // As a shell takes it.
+    return try Tool.run(
+      ["-c", #""$0" "# + String(line.dropFirst(start.count)), Tool.directory + "cairn"],
+      program: "/bin/sh")
   }
 
   private func expectAll(_ wanted: String, in root: String) throws {

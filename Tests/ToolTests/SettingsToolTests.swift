@@ -100,6 +100,64 @@ import Testing
     #expect(try here(["unfollow"]).errors == "cairn: nothing is followed in cairn-data\n")
   }
 
+  // MARK: another folder
+
+  /// The root has exchanged with a folder; the path of that.
+  private func exchanged() throws -> String {
+    let folder = scratch.path("folder")
+    try scratch.succeed("set", "t", "a", "n=1", "--insert", "--folder", folder)
+    try scratch.succeed("sync")
+    return folder
+  }
+
+  @Test(arguments: [["devices"], ["sync"], ["set", "t", "a", "n=2"]])
+  func `a folder that has not proved to be the right one is not remembered`(
+    command: [String]
+  ) throws {
+    let folder = try exchanged()
+    let before = try scratch.text("root.settings")
+    let place = ["--folder", scratch.path("other"), "--root", scratch.root]
+    let outcome = try Tool.run(command + place)
+    if command == ["sync"] { #expect(outcome.status == 4, "\(outcome)") }
+    #expect(try scratch.text("root.settings") == before)
+    #expect(try self.folder(of: scratch.root) == folder)
+    #expect(try scratch.cairn("sync").status == 0)
+  }
+
+  @Test func `a folder elsewhere is remembered when it has proved to be the same`() throws {
+    let moved = scratch.path("moved")
+    try FileManager.default.moveItem(atPath: try exchanged(), toPath: moved)
+    #expect(try scratch.cairn("sync").status == 4)
+    try scratch.succeed("sync", "--folder", moved)
+    #expect(try folder(of: scratch.root) == moved)
+    #expect(try scratch.cairn("sync").status == 0)
+  }
+
+  @Test func `until something was exchanged a folder takes the place of one that was wrong`()
+    throws
+  {
+    let (wrong, right) = (scratch.path("wrong"), scratch.path("right"))
+    try scratch.succeed("set", "t", "a", "n=1", "--insert", "--folder", wrong)
+    #expect(try folder(of: scratch.root) == wrong)
+    try scratch.succeed("set", "t", "b", "n=2", "--insert", "--folder", right)
+    #expect(try folder(of: scratch.root) == right)
+    try scratch.succeed("sync")
+    #expect(scratch.exists("right/cairn.json") && !scratch.exists("wrong/cairn.json"))
+  }
+
+  /// The second time it was, but not with the folder of the others.
+  @Test func `a datastore that was never exchanged proves nothing of another folder`() throws {
+    let folder = try exchanged()
+    let before = try scratch.text("root.settings")
+    try scratch.succeed("set", "t", "b", "n=2", "--insert", "--datastore", "new")
+    for _ in 0..<2 {
+      try scratch.succeed("sync", "--datastore", "new", "--folder", scratch.path("other"))
+      #expect(try scratch.text("root.settings") == before)
+    }
+    #expect(try self.folder(of: scratch.root) == folder)
+    #expect(try scratch.cairn("sync").status == 0)
+  }
+
   @Test func `many commands may be the first at once`() throws {
     let folder = scratch.path("folder")
     let processes = try (0..<8).map { number in

@@ -1,3 +1,4 @@
+import CairnBytes
 import Foundation
 import TestSupport
 import Testing
@@ -67,5 +68,30 @@ import Testing
     #expect(empty.output == "removed 0 records for good, and 1 damaged file\n")
     #expect(try scratch.cairn("verify", root: b).status == 0)
     #expect(try scratch.cairn("doctor", root: b).status == 0)
+  }
+
+  @Test func `what a newer version has put into the trash is no damage`() throws {
+    try prepare("{\"$id\":\"7\",\"n\":1}\n{\"$id\":\"8\",\"n\":1}\n")
+    try delete(["7"])
+    let name = try #require(try scratch.files(below: "b").first { $0.hasSuffix(".del") })
+    let whole = try scratch.bytes("b/" + name)
+    var newer = whole
+    (newer[8], newer[10]) = (9, 9)
+    newer.removeLast(8)
+    newer.put(XXH3.hash64(newer))
+    let path = try scratch.write("b/" + name, newer)
+    let what =
+      "\(path): written by a newer version: it needs format 9, this is 1; update the app"
+    let verified = try scratch.cairn("verify", root: b)
+    #expect(verified.status == 1 && verified.output.hasPrefix("not checked: \(what)\n"))
+    #expect(verified.output.hasSuffix("\nno damage, 1 file not checked\n"), "\(verified)")
+    let report = try json(scratch.cairn("verify", "--json", root: b).output)
+    #expect(report["unread"] as? [String] == [what] && report["mend"] as? [String] == [])
+    #expect((report["damage"] as? [Any])?.count == 0)
+    let health = try scratch.cairn("doctor", root: b)
+    #expect(health.status == 1 && health.output.contains("warning: default: \(what)\n"))
+    #expect(!health.output.contains("trash empty"), "\(health)")
+    _ = try scratch.write("b/" + name, whole)
+    #expect(try scratch.succeed("trash", "restore", "--all", root: b) == "restored 1 record\n")
   }
 }

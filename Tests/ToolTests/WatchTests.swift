@@ -89,6 +89,49 @@ import Testing
     #expect(conflict["field"] as? String == "n" && conflict["chosen"] as? Int == 3)
   }
 
+  @Test func `a folder elsewhere is remembered when it has proved to be the same`() async throws {
+    let moved = scratch.path("moved")
+    try FileManager.default.moveItem(atPath: scratch.path("folder"), toPath: moved)
+    try scratch.succeed("sync", "--folder", moved, root: there)
+    let settings = try scratch.text("here.settings")
+    let watch = try Watch(scratch, ["--folder", moved, "--root", here])
+    try await watch.wait(for: "watching default; Ctrl-C ends it")
+    // What the second one brings is another round, and the first is over then.
+    for id in ["b", "c"] {
+      try change("set", "t", id, "n=2", "--insert")
+      try await watch.wait(for: "t  \(id)  n=2")
+    }
+    #expect(watch.interrupt() == 0)
+    let expected = settings.replacing(scratch.path("folder"), with: moved)
+    #expect(try scratch.text("here.settings") == expected)
+  }
+
+  @Test func `a datastore that was never exchanged proves nothing of another folder`()
+    async throws
+  {
+    let (other, third) = (scratch.path("other"), scratch.path("third"))
+    let new = ["--datastore", "new"]
+    func publish(_ id: String) throws {
+      let set = ["set", "t", id, "n=2", "--insert", "--folder", other]
+      for command in [set, ["sync"]] {
+        let outcome = try Tool.run(command + new + ["--root", third])
+        #expect(outcome.status == 0, "\(outcome)")
+      }
+    }
+    try publish("a")
+    let settings = try scratch.text("here.settings")
+    let watch = try Watch(scratch, new + ["--folder", other, "--root", here])
+    try await watch.wait(for: "watching new; Ctrl-C ends it")
+    // What the second one brings is another round, and the first is over then.
+    for id in ["b", "c"] {
+      try publish(id)
+      try await watch.wait(for: "t  \(id)  n=2")
+    }
+    #expect(watch.interrupt() == 0)
+    #expect(try scratch.text("here.settings") == settings)
+    #expect(try scratch.cairn("sync", root: here).status == 0)
+  }
+
   @Test func `without a folder there is nothing to watch`() throws {
     let alone = scratch.path("alone")
     try scratch.succeed("set", "t", "a", "n=1", "--insert", root: alone)

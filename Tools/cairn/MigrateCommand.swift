@@ -29,7 +29,7 @@ struct MigrateCommand: ParsableCommand {
     source.limits = store.limits
     let account = try target.manager(.creating)
     let moved = try source.manager(.writing).migrate(to: account)
-    try target.remember()
+    try target.rememberIfFree(account)
     let conflicts = moved.datastores.flatMap { datastore in
       datastore.conflicts.map { (datastore: datastore.id, conflict: $0) }
     }

@@ -13,8 +13,9 @@ struct RepairCommand: AsyncParsableCommand {
       shared folder is looked at: all that this device has published is read, and written again \
       where it is missing or damaged; what of other devices' files is gone there, and is here, is \
       published in a snapshot. Ends with 1 if not all of that can be looked into or mended now. \
-      With --dry-run nothing is written to the folder, and what was found there is no failure; as \
-      with each command, opening the datastore cuts off what a crash left half written.
+      With --dry-run nothing is written to the folder, contents of attachments there are not \
+      looked into, and what was found there is no failure; as with each command, opening the \
+      datastore cuts off what a crash left half written.
       """)
 
   @Argument(help: "Id of the datastore.")

@@ -111,8 +111,27 @@ struct StoreOptions: ParsableArguments {
       access == .creating
       ? try manager.openOrCreateDatastore(datastore) : try manager.openDatastore(datastore)
     for note in datastore.recoveryNotes { Console.error("cairn: mended at opening: \(note)") }
-    try remember()
+    try rememberIfFree(manager)
     return datastore
+  }
+
+  /// Another folder has to prove first that it is the one that was exchanged with.
+  func rememberIfFree(_ manager: DatastoreManager) throws {
+    let (known, wanted) = (try Settings(root: rootPath).folder, try settings().folder)
+    let isFree = try known == nil || known == wanted || !manager.hasExchanged()
+    if isFree { try remember() }
+  }
+
+  /// Whether an exchange of a datastore that goes well proves that the folder is the right one: one
+  /// that was never exchanged goes with any. To be asked before it.
+  func canProve(_ datastore: Datastore) throws -> Bool {
+    let (known, wanted) = (try Settings(root: rootPath).folder, try settings().folder)
+    return try known == nil || known == wanted || datastore.manager.hasExchanged(datastore)
+  }
+
+  /// Remembers the options after that exchange, unless others of this root have another folder.
+  func remember(provedBy datastore: Datastore) throws {
+    if try !datastore.manager.isElsewhere(datastore) { try remember() }
   }
 
   func manager(_ access: Access, _ budget: ServerBudget? = nil) throws -> DatastoreManager {

@@ -28,7 +28,9 @@ struct SyncCommand: AsyncParsableCommand {
     }
     let datastore = try store.open(.creating, try budget.budget(for: folder))
     let outcome: SyncRounds.Outcome
+    let canProve: Bool
     do {
+      canProve = try store.canProve(datastore)
       defer { noteTraffic(datastore) }
       outcome = try await SyncRounds.attempt(datastore, allowingMassDelete: allowMassDelete)
     } catch {
@@ -42,6 +44,8 @@ struct SyncCommand: AsyncParsableCommand {
       try report.print(summary.json, text: summary.lines)
     }
     if let failure = outcome.failure { throw failure }
+    // The folder has proved to be the right one.
+    if canProve { try store.remember(provedBy: datastore) }
     if summary.merge.massDelete != nil { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 

@@ -10,7 +10,8 @@ struct VerifyCommand: ParsableCommand {
       That is the snapshot, the log, the trash, attachments, PUBLISHED, and what was fetched and \
       waits to be merged.
 
-      Ends with 3 if anything is damaged, and says where and which command mends it.
+      Ends with 3 if anything is damaged, and says where and which command mends it; else with 1 \
+      if a file is a newer version's or can't be read, so that nobody knows.
       """)
 
   @OptionGroup var store: InspectionOptions
@@ -37,11 +38,13 @@ struct VerifyCommand: ParsableCommand {
       progress.update(Int(clamping: done), of: Int(clamping: total))
     }
     progress.end()
-    let notes = result.problems.filter { !$0.isDamage }
+    let unread = result.problems.filter(\.isUnread).map { "\($0.file): \($0.message)" }
+    let notes = result.problems.filter { !$0.isDamage && !$0.isUnread }
     try finish(
       result.problems.filter(\.isDamage).map {
         Damage(file: $0.file, offset: $0.offset, message: $0.message)
       },
+      unread: unread,
       counts: [
         "files": .count(result.files), "bytes": .count(result.bytes),
         "frames": .count(result.frames), "deltas": .count(result.deltas),
@@ -58,7 +61,7 @@ struct VerifyCommand: ParsableCommand {
   /// By where a file lies: what its damage costs, and so what mends it, is told by that.
   private func mend(_ file: String) -> String {
     let root = ["--root", store.rootPath]
-    let which = ["--datastore", store.datastore] + root
+    let which = ShellLine.option("--datastore", store.datastore) + root
     // Neither a repair nor the trash is for what is followed: all of it is in the folder.
     let isFollowed = FollowedRoot.isOne(store.rootPath)
     return switch file.split(separator: "/").dropLast().last.map(String.init) ?? "" {
@@ -68,7 +71,9 @@ struct VerifyCommand: ParsableCommand {
     case "blobs":
       "to mend contents of attachments: " + ShellLine.of(["cairn", "blob", "fetch"] + which)
     case _ where isFollowed: "to mend what is followed: " + followAgain(root)
-    default: "to mend the datastore: " + ShellLine.of(["cairn", "repair", store.datastore] + root)
+    default:
+      "to mend the datastore: "
+        + ShellLine.of(["cairn", "repair"] + ShellLine.naming(store.datastore, root))
     }
   }
 
@@ -79,11 +84,13 @@ struct VerifyCommand: ParsableCommand {
     var words = ["cairn", "follow", settings?.folder ?? "FOLDER"]
     if let file = settings?.credentials { words += ["--credentials", file] }
     if let file = settings?.certificates { words += ["--certificates", file] }
-    if store.datastore != "default" { words += ["--datastore", store.datastore] }
+    if store.datastore != "default" { words += ShellLine.option("--datastore", store.datastore) }
     return ShellLine.of(["cairn", "unfollow"] + root) + ", then " + ShellLine.of(words + root)
   }
 
-  private func finish(_ damage: [Damage], counts: JSON, text: [String]) throws {
+  private func finish(
+    _ damage: [Damage], unread: [String] = [], counts: JSON, text: [String]
+  ) throws {
     let list = damage.map { place -> JSON in
       [
         "file": .string(place.file), "offset": place.offset.map { .count($0) } ?? .null,
@@ -95,11 +102,15 @@ struct VerifyCommand: ParsableCommand {
       return "damage: \(place.file)\(offset): \(place.message)"
     }
     let mends = Set(damage.map { mend($0.file) }).sorted()
-    let verdict =
+    var verdict =
       damage.isEmpty ? "no damage" : "\(counted(damage.count, "place")) damaged"
+    if !unread.isEmpty { verdict += ", \(counted(unread.count, "file")) not checked" }
+    let skipped = unread.map { "not checked: " + $0 }
     try report.print(
-      counts.adding("damage", .array(list)).adding("mend", .array(mends.map(JSON.string))),
-      text: lines + text + [verdict] + mends)
+      counts.adding("damage", .array(list)).adding("mend", .array(mends.map(JSON.string)))
+        .adding("unread", .array(unread.map(JSON.string))),
+      text: lines + skipped + text + [verdict] + mends)
     if !damage.isEmpty { throw ExitCode(ExitStatus.damageFound.rawValue) }
+    if !unread.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 }

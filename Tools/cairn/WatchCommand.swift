@@ -43,6 +43,8 @@ struct WatchCommand: AsyncParsableCommand {
 
   private func follow(_ datastore: Datastore) async throws {
     let output = WatchOutput(report: report, tables: Set(table), datastore: datastore)
+    let (store, proof) = (store, Once())
+    let canProve = try store.canProve(datastore)
     let interruption = Interruption()
     let wishes = interruption.wishes
     let (changes, statuses) = (datastore.changes, datastore.statusChanges)
@@ -67,7 +69,13 @@ struct WatchCommand: AsyncParsableCommand {
         }
       }
       group.addTask { for await _ in wishes { return } }
-      try datastore.startExchanging()
+      try datastore.startExchanging { result in
+        // The folder has proved to be the right one.
+        guard case .success = result, canProve, proof.begin() else { return }
+        do { try store.remember(provedBy: datastore) } catch {
+          Console.error("cairn: the folder is not remembered: \(error)")
+        }
+      }
       try output.printStart()
       // Whatever ends first, an interruption or a failure, ends all.
       defer { group.cancelAll() }

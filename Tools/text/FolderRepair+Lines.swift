@@ -13,7 +13,11 @@ extension FolderRepair {
           : "what could be looked into of what this device has published is right: \(count)")
     }
     lines += unread.map { "not looked into: \($0): its content is not here yet" }
-    if !isDry { lines += changes }
+    if isDry {
+      lines.append("contents of attachments were not looked into")
+    } else {
+      lines += changes
+    }
     lines += problems.map { "not mended in the folder: \($0)" }
     return lines + exchange.problems.map { "problem with \($0.name): \($0.reason)" }
   }

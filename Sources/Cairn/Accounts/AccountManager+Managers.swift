@@ -41,7 +41,7 @@ extension AccountManager {
       root: root(id), account: entry.account,
       folder: try entry.account.folder.opener(
         options.folderKinds, machine: machine, credentials: credentialSource(id)),
-      options: options, machine: machine)
+      options: options, machine: machine, following: nil, accountRoot: accountRoot(id))
     // What is not used, and what it holds of the app's, goes at the end, not under the lock.
     defer { withExtendedLifetime((new, old, entry)) {} }
     try state.withLock { state throws(CairnError) in
@@ -52,6 +52,13 @@ extension AccountManager {
       new.setOrganization(entry.info?.orgName)
       state.managers[id] = new
     }
+  }
+
+  /// Nothing holds the account manager: a manager of datastores may outlive it.
+  private func accountRoot(_ id: UInt64) -> AccountRoot {
+    AccountRoot(
+      path: root(id), id: id, list: directory + "/" + FileName.accounts, machine: machine,
+      look: { [weak self] in self?.look() })
   }
 
   /// Those that the account was linked with.

@@ -48,7 +48,7 @@ extension AccountManager {
     if watcher?.start() == true { look() }
   }
 
-  private func look() {
+  func look() {
     // Whoever asks next gets the error.
     do throws(CairnError) { try refresh() } catch {}
   }

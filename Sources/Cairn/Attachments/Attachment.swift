@@ -59,15 +59,21 @@ public struct Attachment: Hashable, Sendable {
   /// Makes sure that the content is on this device: returns at once if it is, otherwise when all of
   /// it came from the folder and was checked. One that was interrupted goes on where it ended.
   ///
-  /// - Throws: `notFound` if the folder does not have it (yet), or there is none; `disallowed` if
-  ///   the policy says never; `corrupt` if what the folder has is something else; `sizeLimit`;
-  ///   `cancelled`; errors of the folder and of the disk.
+  /// - Throws: `notFound` if the folder does not have it (yet), or is not there; `disallowed` if
+  ///   the policy says never, or the folder is another one; `corrupt` if what the folder has is
+  ///   something else; `sizeLimit`; `cancelled`; errors of the folder and of the disk.
   public func fetch() async throws(CairnError) {
     try checkReadable()
     try datastore.checkOpen()
     if try datastore.blobs.find(id.reference) != nil { return }
-    guard let exchange = datastore.exchanger?.blobs else { throw missing("there is no folder") }
-    try await exchange.fetch(id.reference)
+    guard let exchanger = datastore.exchanger, let exchange = exchanger.blobs else {
+      throw missing("there is no folder")
+    }
+    do throws(CairnError) { try await exchange.fetch(id.reference) } catch {
+      // A drive that is away has no contents either.
+      if error.code == .notFound { try await exchanger.checkIsThere() }
+      throw error
+    }
   }
 
   /// Removes the content from this device, to make room; `fetch()` brings it back, and so does the

@@ -53,7 +53,13 @@ final class CatalogueExchange: Sendable {
     self.root = root
     self.folder = folder
     self.machine = machine
-    quarantine = Quarantine(directory: root + "/" + FileName.quarantine, machine: machine)
+    var quarantine = Quarantine(directory: root + "/" + FileName.quarantine, machine: machine)
+    quarantine.whileHeld = { make in
+      // It would make a root anew that somebody has removed during the round.
+      do throws(DiskError) { if try machine.disk.info(root) == nil { return } } catch {}
+      make()
+    }
+    self.quarantine = quarantine
   }
 
   /// Where hints of changes come from.
@@ -68,6 +74,7 @@ final class CatalogueExchange: Sendable {
     let result = await turn.run { () async -> Result<CatalogueReport, CairnError> in
       do throws(CairnError) {
         try manager.installation.checkInUse()
+        try manager.checkRoot()
         let lock = try await self.takeLock()
         defer { lock.unlock() }
         self.sweepOnce()
@@ -129,12 +136,15 @@ final class CatalogueExchange: Sendable {
     report.heldDeletes = hold(&found, before, views, limit)
     try installation.update { file in
       for (number, other) in found {
-        if let known = file.others[number]?.file, known.revision > other.file.revision {
-          // An older one has come back: it is not read again, but says nothing.
-          file.others[number]?.version = other.version
-        } else {
-          file.others[number] = other
+        var next = other
+        if let known = file.others[number]?.file {
+          // An older one that has come back is not read again.
+          if known.revision > other.file.revision { next.file = known }
+          // Nobody drops entries: one that lacks some is of a root that was restored, and counts on
+          // from what it was.
+          next.file.entries = Catalogue.merged([known, other.file])
         }
+        file.others[number] = next
       }
       CatalogueExchange.adopt(views, &file)
     }

@@ -94,6 +94,8 @@ final class InfoKeeper: Sendable {
   /// Writes the file if it would say something new. Best effort: a list that is behind is no
   /// reason for a commit to fail.
   func save() {
+    // In a forked child the file is the parent's, and the lock below may be held for ever.
+    do throws(StoreError) { try store.checkProcess() } catch { return }
     catchUp()
     state.withLock { state in
       if state.info == state.saved { return }

@@ -7,6 +7,7 @@ internal import Synchronization
 final class Installation: Sendable {
   let root: String
   private let machine: Machine
+  private let accountRoot: AccountRoot?
   private let cache = Lock<Cached?>(nil)
   /// What a crash left in the root was looked for.
   private let hasSwept = Atomic<Bool>(false)
@@ -18,9 +19,10 @@ final class Installation: Sendable {
     var file: InstallationFile
   }
 
-  init(root: String, machine: Machine) {
+  init(root: String, machine: Machine, accountRoot: AccountRoot? = nil) {
     self.root = root
     self.machine = machine
+    self.accountRoot = accountRoot
   }
 
   private var path: String { root + "/" + FileName.installation }
@@ -109,13 +111,19 @@ final class Installation: Sendable {
     }
   }
 
+  /// The account may have been unlinked elsewhere during a round: the next one has the account
+  /// manager look, as locks may be held here.
+  private func makeRoot() throws(CairnError) {
+    do { if try machine.disk.info(root) != nil { return } } catch { throw CairnError(error) }
+    if let accountRoot, accountRoot.isGone { throw DatastoreManager.shutDownError }
+    do { try machine.disk.createDirectory(root) } catch { throw CairnError(error) }
+  }
+
   /// Tries of about a millisecond each: who holds the lock writes one small file.
   private static let attempts = 10_000
 
   private func takeLock() throws(CairnError) -> any DiskLock {
-    do throws(DiskError) {
-      if try machine.disk.info(root) == nil { try machine.disk.createDirectory(root) }
-    } catch { throw CairnError(error) }
+    try makeRoot()
     for _ in 0..<Installation.attempts {
       do throws(DiskError) {
         return try machine.disk.lock(root + "/" + FileName.installationLock)

@@ -78,7 +78,10 @@ struct Trash: Sendable {
   }
 
   private func isUnused(_ time: Int64) throws(DiskError) -> Bool {
-    try machine.disk.list(place(time)).allSatisfy { $0.name == FileName.trashReason }
+    // What an earlier removal has left is nobody's.
+    try machine.disk.list(place(time)).allSatisfy {
+      $0.name == FileName.trashReason || FileName.isTemporary($0.name)
+    }
   }
 
   private func write(_ text: String, to path: String) throws(DiskError) {
@@ -110,11 +113,45 @@ struct Trash: Sendable {
         guard let time = Int64(entry.name), time >= 0,
           now.elapsed(since: time) > Trash.keepMilliseconds
         else { continue }
-        let hasReason = try machine.disk.info(place(time) + "/" + FileName.trashReason) != nil
-        if hasReason, try !isUnused(time) { continue }
-        try machine.disk.removeTree(trash + "/" + entry.name)
+        do throws(DiskError) {
+          let hasReason = try machine.disk.info(place(time) + "/" + FileName.trashReason) != nil
+          if hasReason, try !isUnused(time) { continue }
+          _ = try removePlace(trash + "/" + entry.name)
+        } catch {
+          // The time of the others has come all the same.
+        }
       }
     } catch {}
+  }
+
+  /// Removes a place of the trash for good. False, and nothing is done, if a copy in it is in use:
+  /// while one is merged back its records are read, and its contents at the very end.
+  func removePlace(_ place: String) throws(DiskError) -> Bool {
+    guard try machine.disk.info(place)?.kind == .directory else {
+      try machine.disk.removeTree(place)
+      return true
+    }
+    var locks: [any DiskLock] = []
+    defer { for lock in locks { lock.unlock() } }
+    // What an earlier removal has left is nobody's.
+    let copies = try machine.disk.list(place).filter {
+      $0.info.kind == .directory && !FileName.isTemporary($0.name)
+    }
+    for copy in copies {
+      let path = place + "/" + copy.name + "/" + FileName.lock
+      guard try machine.disk.info(path)?.kind == .file else { continue }
+      do { locks.append(try machine.disk.lock(path)) } catch {
+        if error.reason == .locked { return false }
+        throw error
+      }
+    }
+    // In one step it is no copy any more: who puts it back just now gets all of it or nothing.
+    for copy in copies {
+      let gone = place + "/" + FileName.temporary(machine.random.next())
+      try machine.disk.move(place + "/" + copy.name, to: gone, syncing: place)
+    }
+    try machine.disk.removeTree(place)
+    return true
   }
 
   /// While a move is under way, its staging directories are all there is.

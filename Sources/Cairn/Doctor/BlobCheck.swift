@@ -55,7 +55,7 @@ enum BlobCheck {
         datastore.finding(
           name, .error, "\(file.path): \(file.problem ?? ""). When it is next read, it goes into "
             + "quarantine, and the folder's copy is fetched if there is one", file: file.path,
-          command: datastore.root.command("blob", "fetch", "--datastore", datastore.id))
+          command: datastore.root.command(["blob", "fetch"], on: datastore.id))
       }
     } catch { return [datastore.finding(name, LogError(error))] }
   }

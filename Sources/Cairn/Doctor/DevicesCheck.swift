@@ -57,11 +57,7 @@ enum DevicesCheck {
             times.append(Spoken(id: head.device, device: describe(head), time: time))
           }
         } catch {
-          findings.append(
-            datastore.finding(
-              name, .warning, "the newest file of \(describe(head)) can't be used: \(error). What "
-                + "is in it waits; on that device, repair writes it again", file: error.path,
-              offset: error.offset))
+          findings.append(unusable(error, head, datastore))
         }
       } catch {
         findings.append(datastore.finding(name, .warning, error.message, file: entry.name))
@@ -105,6 +101,18 @@ enum DevicesCheck {
       }
     return datastore.finding(
       name, .warning, "\(error); \(advice)", file: entry.name, offset: error.offset)
+  }
+
+  private static func unusable(
+    _ error: LogError, _ head: Head, _ datastore: ExaminedDatastore
+  ) -> Finding {
+    let advice =
+      if case .needsNewerVersion = error.reason { "What is in it waits until then" } else {
+        "What is in it waits; on that device, repair writes it again"
+      }
+    return datastore.finding(
+      name, .warning, "the newest file of \(describe(head)) can't be used: \(error). \(advice)",
+      file: error.path, offset: error.offset)
   }
 
   private static func missing(

@@ -57,23 +57,43 @@ public struct Doctor: Sendable {
     var report = DoctorReport()
     guard let (file, findings) = AccountsCheck.run(root, machine: machine) else {
       let own = AccountsCheck.account(of: root, machine: machine)
+      let unknown: Finding?
       if let own, account == nil || account == own {
-        await examineRoot(root, ofApp: own, id, &report)
+        unknown = await examineRoot(root, ofApp: own, id, &report)
       } else {
-        await examineRoot(root, account, folder, id, &report, options: commandOptions)
+        unknown = await examineRoot(
+          root, account, folder, id, &report, options: commandOptions)
       }
+      if let unknown { report.findings.append(unknown) }
       return report
     }
     report.findings += findings
+    var unknown: [Finding] = []
     for entry in file?.entries ?? [] {
       let place = root + "/" + FileName.accountRoot(entry.id)
       // An account that was never used has none yet.
       guard isThere(place) else { continue }
-      await examineRoot(place, ofApp: entry.account, id, &report)
+      if let found = await examineRoot(place, ofApp: entry.account, id, &report) {
+        unknown.append(found)
+      }
     }
     let local = root + "/" + FileName.localRoot
-    if isThere(local) { await examineRoot(local, nil, nil, id, &report) }
+    if isThere(local), let found = await examineRoot(local, nil, nil, id, &report) {
+      unknown.append(found)
+    }
+    // One of them may have it, and the others need not. Of accounts that can't be read it is not
+    // known which datastores they have.
+    if let id, file != nil, unknown.count == report.roots.count {
+      report.findings.append(
+        unknown.count == 1 ? unknown[0] : Doctor.unknown(id, in: root, command: nil))
+    }
     return report
+  }
+
+  private static func unknown(_ id: String, in place: String, command: String?) -> Finding {
+    Finding(
+      check: PlaceCheck.name, severity: .error, datastore: id,
+      message: "there is no datastore \(id) in \(place)", file: place, command: command)
   }
 
   private func isThere(_ path: String) -> Bool {
@@ -84,16 +104,17 @@ public struct Doctor: Sendable {
   /// One of an `AccountManager`, which alone remembers whose it is.
   private func examineRoot(
     _ path: String, ofApp account: Account, _ id: String?, _ report: inout DoctorReport
-  ) async {
+  ) async -> Finding? {
     await examineRoot(
       path, account, Doctor.folder(of: account, folderKinds), id, &report,
       options: ["--folder", account.folder.text, "--user", account.user])
   }
 
+  /// Returns what is to be said if neither the root nor its account has the datastore.
   private func examineRoot(
     _ path: String, _ account: Account?, _ folder: (any Folder)?, _ id: String?,
     _ report: inout DoctorReport, options: [String] = []
-  ) async {
+  ) async -> Finding? {
     var root = ExaminedRoot(
       root: path, account: account, folder: folder, machine: machine, options: options)
     report.roots.append(path)
@@ -106,7 +127,9 @@ public struct Doctor: Sendable {
     report.findings += CatalogueCheck.run(&root)
     let (found, isUsable) = await FolderCheck.run(root)
     report.findings += found
+    var isHere = false
     for datastore in root.datastores() where id == nil || datastore.id == id {
+      isHere = true
       report.datastores.append(datastore.id)
       let (examined, findings) = examine(datastore)
       report.findings += findings
@@ -116,13 +139,8 @@ public struct Doctor: Sendable {
         report.findings += BlobCheck.missing(examined, elsewhere: [])
       }
     }
-    if let id, !report.datastores.contains(id), !isListed(id, root) {
-      report.findings.append(
-        Finding(
-          check: PlaceCheck.name, severity: .error, datastore: id,
-          message: "there is no datastore \(id) in \(path)", file: path,
-          command: root.command("ls")))
-    }
+    guard let id, !isHere, !isListed(id, root) else { return nil }
+    return Doctor.unknown(id, in: path, command: root.command("ls"))
   }
 
   /// The account has it, and it was not fetched yet.

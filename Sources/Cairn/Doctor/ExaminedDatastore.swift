@@ -75,11 +75,7 @@ struct ExaminedDatastore: Sendable {
     var result = finding(
       check, .error, error.description + more, file: error.path, offset: error.offset,
       command: command ?? repair)
-    switch error.reason {
-    case .needsNewerVersion: result.command = nil
-    case .disk(let disk) where disk.reason != .notFound: result.command = nil
-    default: break
-    }
+    if error.saysUnread { result.command = nil }
     return result
   }
 
@@ -93,9 +89,9 @@ struct ExaminedDatastore: Sendable {
       isLinked = try StoredLinkage.isLinked(directory, datastore: identity, disk: root.disk)
     } catch {
       // The repair itself says what can't be read.
-      return root.command("repair", id)
+      return root.command("repair", of: id)
     }
-    return isLinked == (root.account != nil) ? root.command("repair", id) : nil
+    return isLinked == (root.account != nil) ? root.command("repair", of: id) : nil
   }
 
   /// The command that leaves a device out.

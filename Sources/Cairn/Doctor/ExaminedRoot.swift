@@ -24,7 +24,17 @@ struct ExaminedRoot: Sendable {
 
   /// A command line on a datastore of it.
   func command(_ word: String, on id: String, _ more: String...) -> String {
-    ShellLine.of(["cairn", word, "--datastore", id] + more + ["--root", root] + options)
+    command([word], on: id, more)
+  }
+
+  func command(_ words: [String], on id: String, _ more: [String] = []) -> String {
+    ShellLine.of(
+      ["cairn"] + words + ShellLine.option("--datastore", id) + more + ["--root", root] + options)
+  }
+
+  /// A command line that names a datastore without an option.
+  func command(_ word: String, of id: String) -> String {
+    ShellLine.of(["cairn", word] + ShellLine.naming(id, ["--root", root] + options))
   }
 
   /// What is in a directory; nothing if it is not there.

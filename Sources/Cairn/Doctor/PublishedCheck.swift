@@ -142,6 +142,14 @@ enum PublishedCheck {
       do throws(LogError) {
         head = try Head(bytes, name: file, datastore: datastore.identity)
       } catch {
+        // No exchange writes over what a newer version wrote.
+        if case .needsNewerVersion = error.reason {
+          return [
+            datastore.finding(
+              name, .warning, "\(error); until then nothing is published", file: file,
+              offset: error.offset)
+          ]
+        }
         return [
           datastore.finding(
             name, .warning, "\(error); the next exchange writes it again", file: file,

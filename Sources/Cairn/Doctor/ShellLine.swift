@@ -12,4 +12,14 @@ package enum ShellLine {
           .joined(separator: "'\\''") + "'"
     }.joined(separator: " ")
   }
+
+  /// An option and its value. One that begins like an option itself would be taken for one.
+  package static func option(_ name: String, _ value: String) -> [String] {
+    value.hasPrefix("-") ? ["\(name)=\(value)"] : [name, value]
+  }
+
+  /// An argument, and the options beside it. One that begins like an option comes behind them all.
+  package static func naming(_ argument: String, _ options: [String]) -> [String] {
+    argument.hasPrefix("-") ? options + ["--", argument] : [argument] + options
+  }
 }

@@ -16,20 +16,29 @@ enum TrashCheck {
     do throws(DiskError) {
       return try files(datastore.directory, of: datastore.identity, disk: datastore.root.disk)
         .compactMap { file in
-          guard let problem = file.problem else { return nil }
-          return datastore.finding(
-            name, .warning, "\(problem); the deleted records in it can't be had back. Nothing else "
-              + "needs it: remove it, or empty the trash when nothing in it is wanted any more",
-            file: file.path, offset: problem.offset,
-            command: datastore.isFollowed
-              ? nil
-              : datastore.root.command("trash", "empty", "--datastore", datastore.id))
+          file.problem.map { finding($0, file.path, datastore) }
         }
     } catch {
       // Gone just now, or never there.
       if error.reason == .notFound { return [] }
       return [datastore.finding(name, LogError(error))]
     }
+  }
+
+  private static func finding(
+    _ problem: LogError, _ path: String, _ datastore: ExaminedDatastore
+  ) -> Finding {
+    // What is in it may be whole.
+    if problem.saysUnread {
+      return datastore.finding(
+        name, .warning, "\(problem)", file: path, offset: problem.offset)
+    }
+    return datastore.finding(
+      name, .warning, "\(problem); the deleted records in it can't be had back. Nothing else "
+        + "needs it: remove it, or empty the trash when nothing in it is wanted any more",
+      file: path, offset: problem.offset,
+      command: datastore.isFollowed
+        ? nil : datastore.root.command(["trash", "empty"], on: datastore.id))
   }
 
   /// Reads all files of a datastore's trash.

@@ -15,13 +15,8 @@ extension Exchange {
     if let known = memory.withLock({ $0.folderIdentity }) {
       identity = known
     } else {
-      report.requests += 1
-      identity = try await FollowedSource.identity(of: folder, id: datastoreID)
+      identity = try await followedIdentity(source, &report)
       if identity != file.folder {
-        // Two devices may have made the folder at once, and one of the two files has won since.
-        report.requests += 1
-        let entries = try await folder.list(directory)
-        guard try await hasKnownHead(entries, &report) else { throw otherFolderError }
         try checkOpen()
         source.noteFolder(identity)
       }
@@ -36,6 +31,22 @@ extension Exchange {
           + (entry.view == nil ? "" : ", and there is another one of that name now")
           + "; what was pulled stays here until you unsubscribe", id: datastoreID)
     }
+  }
+
+  /// That of the folder as it is now, which is the one that was subscribed to.
+  func followedIdentity(
+    _ source: FollowedSource, _ report: inout ExchangeReport
+  ) async throws(CairnError) -> UInt128 {
+    report.requests += 1
+    let identity = try await FollowedSource.identity(of: folder, id: datastoreID)
+    if identity == source.file.folder { return identity }
+    // Two devices may have made the folder at once, and one of the two files has won since.
+    report.requests += 1
+    let entries = try await folder.list(directory)
+    let isKnown = try await hasKnownHead(entries, &report)
+    try checkOpen()
+    guard isKnown else { throw otherFolderError }
+    return identity
   }
 
   private var otherFolderError: CairnError {

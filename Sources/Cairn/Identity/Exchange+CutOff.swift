@@ -27,7 +27,9 @@ extension Exchange {
       }
       // The cut came after what was put together in earlier rounds, some of which it cuts off, or
       // it may have had to give way itself meanwhile: the next sync looks for the one that goes on.
-      if hasNews || staging.isOther(than: cut) { stopRejoining() }
+      // A snapshot that has the cut by now is where one begins, and not for what is here already.
+      let mustBegin = hasNews || staging.isOther(than: cut)
+      if mustBegin || staging.lacksFoundation(cut, listing) && isFoundingDue() { stopRejoining() }
       wait("delta \(cut.dot.sequence) of device \(cut.dot.device) can be applied")
       return nil
     }
@@ -73,26 +75,39 @@ extension Exchange {
     return try withSums(plan, last, wait)
   }
 
+  /// Each try fetches all that the folder has.
+  private func isFoundingDue() -> Bool {
+    memory.withLock { memory in
+      guard memory.foundings.isDue() else { return false }
+      memory.foundings.fail()
+      return true
+    }
+  }
+
   /// The plan with how far the own sums had come that go on; nil as long as that can't be told.
   private func withSums(
     _ plan: Rejoining, _ last: UInt64, _ wait: (String) -> Void
   ) throws(CairnError) -> Rejoining? {
     var plan = plan
-    let through = plan.common.last
     let known = memory.withLock { $0.common }
-    // What this process has found out stays so, also when a compaction has gone over it since.
-    if let known, known.device == store.device, known.last == through, !plan.common.knowsAdditions {
-      plan.common = known
-    }
     let certain: CommonBranch?
-    do throws(StoreError) { certain = try store.certainBranch(plan) } catch {
+    do throws(StoreError) {
+      plan = try store.sparingMoved(plan)
+      // What this process has found out stays so, also when a compaction has gone over it since.
+      if let known, known.device == store.device, known.last == plan.common.last,
+        !plan.common.knowsAdditions
+      {
+        plan.common = known
+      }
+      certain = try store.certainBranch(plan)
+    } catch {
       guard error.log?.reason == .missing else { throw CairnError(error) }
       // A compaction has dropped what is published since it was looked for.
-      wait("its own deltas \(through + 1) to \(last) are found in the folder")
+      wait("its own deltas \(plan.common.last + 1) to \(last) are found in the folder")
       return nil
     }
     guard let certain else {
-      wait("its own deltas 1 to \(through) are in the folder")
+      wait("its own deltas 1 to \(plan.common.last) are in the folder")
       return nil
     }
     plan.common = certain
@@ -124,5 +139,16 @@ extension Staging {
   /// Whether what was put together is not for this cut, or has to give way itself.
   fileprivate func isOther(than cut: Cut) -> Bool {
     exchange.memory.withLock { $0.cutOff != nil || $0.foundation?.dot != cut.dot }
+  }
+
+  /// Whether what the cut builds on may be in a snapshot only that is there, has the cut, and can't
+  /// be joined with what was put together.
+  fileprivate func lacksFoundation(_ cut: Cut, _ listing: [String: FolderEntry]) -> Bool {
+    let heads = exchange.memory.withLock { $0.sortedHeads }
+    if heads.allSatisfy(\.gaps.isEmpty) { return false }
+    return heads.compactMap(\.snapshot).contains { snapshot in
+      snapshot.vector.contains(cut.dot) && listing[snapshot.name]?.size == snapshot.size
+        && exchange.store.obstacle(toJoining: snapshot.vector, fence: snapshot.fence) != nil
+    }
   }
 }

@@ -204,8 +204,13 @@ extension Exchange {
       report.waiting.append(waitingForPast(nil))
       return .unseen
     }
-    let head = try await givenBack(reach.head, listing, &report)
+    guard let head = try await givenBack(reach.head, listing, &report) else {
+      report.waiting.append(waitingForPast(nil))
+      return .unseen
+    }
     guard mustWrite else {
+      // What others have of that name and no file here tells of must not get other bytes.
+      if word == nil, try await claimsUploads(behind: head, listing, &report) { return .unsettled }
       return .lost(head, reason: word ?? "files of this device's name have deltas behind it")
     }
     try await publishHead(
@@ -223,16 +228,24 @@ extension Exchange {
         + "and the head does not say so; until it does, nothing is published")
   }
 
-  /// What is to be compared has to be there: own files that the folder has lost, from the log.
+  /// What is to be compared has to be there: own files that the folder has lost, from the log. Nil
+  /// if it can't be told just now whether one is lost.
   private func givenBack(
     _ head: Head, _ listing: [String: FolderEntry], _ report: inout ExchangeReport
-  ) async throws(CairnError) -> Head {
+  ) async throws(CairnError) -> Head? {
     var result = head
+    var audit: FolderRepair?
     for segment in head.segments {
       let name = segment.name(head.device)
       guard listing[name]?.size != segment.size,
         memory.withLock({ $0.past.files[name] == nil })
       else { continue }
+      if try await isThere(segment, head.device, &audit, &report) {
+        // Not given just now: it may be lost, and behind the new head nobody puts it back.
+        let entry = FolderEntry(name: name, size: segment.size, version: "")
+        if withheldCount(entry) > 0 { return nil }
+        continue
+      }
       _ = try await republish(segment, &result, listing, &report)
     }
     return result

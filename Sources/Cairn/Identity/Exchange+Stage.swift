@@ -68,7 +68,7 @@ extension Exchange {
     try checkOpen()
     report.waiting += lacking
     var ready = lacking.isEmpty ? plan : nil
-    if case .fork(let isOwnSeen) = cause, let plan = ready, !plan.leavesName {
+    if case .fork(let isOwnSeen) = cause, let plan = ready, plan.device == store.device {
       staging.state.withLock { $0.plan = nil }
       if try await !hasTakenBackUploads(mayRemove: isOwnSeen, listing, &report) { ready = nil }
       try checkOpen()
@@ -257,6 +257,8 @@ extension Exchange {
         return nil
       }
     }
+    guard let taken = try await takenNames(plan, staging, listing, &report) else { return nil }
+    plan.taken = taken
     return plan
   }
 

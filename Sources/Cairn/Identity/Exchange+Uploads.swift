@@ -100,10 +100,15 @@ extension Exchange {
   }
 
   /// What was made ready for the next sync counts with less than is published.
-  private func forgetPlan() {
+  ///
+  /// - Parameter onlyIfLeaving: It stays, unless this device leaves its name.
+  func forgetPlan(onlyIfLeaving: Bool = false) {
     rejoining.withLock { phase in
       guard case .staging(let staging) = phase else { return }
-      staging.state.withLock { $0.plan = nil }
+      staging.state.withLock { state in
+        let leaves = state.plan.map { $0.device != store.device } ?? false
+        if !onlyIfLeaving || leaves { state.plan = nil }
+      }
     }
   }
 }

@@ -8,8 +8,8 @@ internal import Synchronization
 /// What is known of the histories of devices: the chain hash after their last deltas that are here
 /// or in the inbox. Two copies of one device that went on by themselves are told apart by it.
 ///
-/// Kept in CHAINS. It need not be complete, nor durable: what is not known is not compared, and
-/// does not count as the same.
+/// Kept in CHAINS. It need not be complete, nor durable, but for names of snapshots that nothing
+/// else tells: what is not known is not compared, and does not count as the same.
 ///
 ///     "CAIRNCHN" · version u16 · floor u16 · zero u32 ·
 ///     devices (count; device u64, marks (count; sequence varint, chain u128)) ·
@@ -34,7 +34,8 @@ package struct Histories: Equatable, Sendable {
   /// By device, ascending by sequence.
   private(set) var marks: [DeviceID: [Mark]] = [:]
   /// Own files in the folder that the head does not name (any more), and when that was first seen:
-  /// their grace goes on in the next process.
+  /// their grace goes on in the next process. A snapshot is here from before it goes up until the
+  /// head names it.
   var replaced: [String: Int64] = [:]
   /// How often the store had been put together anew: what is known of a history that has lost says
   /// nothing of the one that has won.
@@ -111,6 +112,23 @@ package struct Histories: Equatable, Sendable {
   /// Forgets what is behind a delta.
   mutating func cut(_ device: DeviceID, after sequence: UInt64) {
     marks[device]?.removeAll { $0.sequence > sequence }
+  }
+
+  /// Names of snapshots that may have gone up and are in no head, in a fixed order.
+  var uploads: [String] {
+    replaced.keys.filter { FileName.sharedSnapshot($0) != nil }.sorted()
+  }
+
+  /// Forgets all other files.
+  mutating func dropReplaced() {
+    replaced = replaced.filter { FileName.sharedSnapshot($0.key) != nil }
+  }
+
+  mutating func forgetUploads(namedBy head: Head) {
+    for name in uploads
+    where head.snapshot?.name == name || head.superseded.contains(where: { $0.name == name }) {
+      replaced[name] = nil
+    }
   }
 
   package func encoded() -> [UInt8] {
@@ -191,12 +209,14 @@ extension Exchange {
     } catch { return Histories() }
   }
 
-  /// Likewise. Not while somebody else may have the datastore open.
+  /// Likewise, but for the name of a snapshot that nothing else tells. Not while somebody else may
+  /// have the datastore open.
   func saveHistories() {
     let (histories, saved) = memory.withLock { ($0.histories, $0.savedHistories) }
     guard histories != saved, store.ending == nil else { return }
     do throws(StoreError) {
-      try store.replaceFile(FileName.chains, histories.encoded(), durable: false)
+      try store.replaceFile(
+        FileName.chains, histories.encoded(), durable: !histories.uploads.isEmpty)
       memory.withLock { $0.savedHistories = histories }
     } catch {}
   }

@@ -22,6 +22,11 @@ final class Staging: Sendable {
     var plan: Rejoining?
     /// What another copy of this device has published, under the nonce of its head.
     var branch: (nonce: UInt64, files: [PublishedBranch.File])?
+    /// When the first deltas were made of files that might be another copy's, by name: most need
+    /// not be read for that again.
+    var beginnings: [String: Int64] = [:]
+    /// In how many rounds files were waited for that might be another copy's, by device.
+    var waits: [DeviceID: Int] = [:]
     /// Of those before it that had no room.
     var delay: RejoinDelay?
   }
@@ -305,8 +310,10 @@ extension Exchange {
         own: isRenamed ? Head(datastore: store.datastore, device: store.device) : memory.own)
       new.folderIdentity = memory.folderIdentity
       new.histories = histories
-      // Files of a name that was left are not this device's to remove any more.
-      new.histories.replaced = isRenamed ? [:] : memory.histories.replaced
+      new.histories.replaced = memory.histories.replaced
+      // Files of a name that was left are not this device's to remove any more. A snapshot's has
+      // no device's.
+      if isRenamed { new.histories.dropReplaced() }
       new.isFirstLook = memory.isFirstLook
       // A new name nobody else has.
       new.isNameSure = isRenamed || memory.isNameSure

@@ -14,7 +14,7 @@ internal import CairnStore
 /// | `:map.originals` | the same, if there is anything | the fields as they were |
 /// | `:map.homes` | each object that has a record | `route`, `table`, `record` if not of its id |
 /// | `:map.links` | each link | `table`, `object`; `route`, `record`, `detached` |
-/// | `:map.unread` | each record that could not be read | `route`, `table`, `record` |
+/// | `:map.unread` | each record that is not followed | `route`, `table`, `record` |
 ///
 /// A change names its object (`table`, `object`) and its record (`recordTable`, `record`). Links
 /// and homes are named by the hash of table and object, unread records by that of all they say.
@@ -152,42 +152,45 @@ extension MappingBook {
   // MARK: writing
 
   /// Writes what has changed into the datastore; its next commit has it.
-  mutating func store(in store: Store) throws(StoreError) {
+  mutating func store(in store: Store, limits: CairnMerge.Limits) throws(StoreError) {
     outbox.dropEmpty()
     if hasChangedState {
       var state: ObjectFields = [
         "format": .int(MappingBook.format), "installation": .string(installation.description),
       ]
       if let version { state["version"] = .string(version) }
-      try MappingBook.put(state, Place.state, MappingBook.stateRecord, store)
+      try MappingBook.put(state, Place.state, MappingBook.stateRecord, store, limits)
     }
     for route in changedRoutes.sorted() {
-      try MappingBook.put(followed[route]?.fields, Place.routes, RecordName(route), store)
+      let fields = followed[route]?.fields
+      try MappingBook.put(fields, Place.routes, RecordName(route), store, limits)
     }
     for number in outbox.changedBatches.sorted() {
-      try MappingBook.put(
-        outbox.batches[number]?.fields, Place.batches, MappingBook.name(number), store)
+      let fields = outbox.batches[number]?.fields
+      try MappingBook.put(fields, Place.batches, MappingBook.name(number), store, limits)
     }
     for number in outbox.changedEntries.sorted() {
       let entry = outbox.entries[number]
       let name = MappingBook.name(number)
-      try MappingBook.put(entry?.fieldsStored, Place.entries, name, store)
+      try MappingBook.put(entry?.fieldsStored, Place.entries, name, store, limits)
       let originals = entry.flatMap { $0.originals.isEmpty ? nil : $0.originals }
-      try MappingBook.put(originals, Place.originals, name, store)
+      try MappingBook.put(originals, Place.originals, name, store, limits)
     }
     for key in changedLinks.sorted() {
       try MappingBook.put(
-        links[key]?.fields(key), Place.links, MappingBook.linkName(key), store)
+        links[key]?.fields(key), Place.links, MappingBook.linkName(key), store, limits)
     }
     for (key, place) in homes.sorted(by: { $0.key < $1.key }) {
       try MappingBook.put(
-        place?.fields(key), Place.homes, MappingBook.linkName(key), store)
+        place?.fields(key), Place.homes, MappingBook.linkName(key), store, limits)
     }
-    try storeUnread(in: store)
+    try storeUnread(in: store, limits)
     noteStored()
   }
 
-  private func storeUnread(in store: Store) throws(StoreError) {
+  private func storeUnread(
+    in store: Store, _ limits: CairnMerge.Limits
+  ) throws(StoreError) {
     // None of the three has a space.
     let texts = changedUnread.map { place in
       (place: place, text: "\(place.route) \(place.table) \(place.record)")
@@ -198,7 +201,8 @@ extension MappingBook {
         "record": .string(place.record.description),
       ]
       try MappingBook.put(
-        unread.contains(place) ? fields : nil, Place.unread, MappingBook.hashName(text), store)
+        unread.contains(place) ? fields : nil, Place.unread, MappingBook.hashName(text), store,
+        limits)
     }
   }
 
@@ -230,7 +234,8 @@ extension MappingBook {
 
   /// Makes a record what it is to be; nil: gone.
   static func put(
-    _ fields: ObjectFields?, _ table: String, _ id: RecordName, _ store: Store
+    _ fields: ObjectFields?, _ table: String, _ id: RecordName, _ store: Store,
+    _ limits: CairnMerge.Limits
   ) throws(StoreError) {
     let now = try store.fields(table: table, id: id).map { ObjectFields($0) }
     guard let fields else {
@@ -238,12 +243,12 @@ extension MappingBook {
       return
     }
     guard let now else {
-      try store.insert(table: table, id: id, fields.inOrder.map { ($0.0, $0.1) })
+      try store.insert(table: table, id: id, fields.inOrder.map { ($0.0, $0.1) }, limits: limits)
       return
     }
     let changed = ObjectFields.differences(now, fields).sorted()
     if changed.isEmpty { return }
-    try store.update(table: table, id: id, changed.map { ($0, fields[$0]) })
+    try store.update(table: table, id: id, changed.map { ($0, fields[$0]) }, limits: limits)
   }
 }
 

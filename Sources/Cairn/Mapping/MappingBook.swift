@@ -45,7 +45,8 @@ struct MappingBook: Sendable {
   /// Where records of objects are, as far as storage does not have it yet. There is one for each
   /// object that syncs, so they are read when they are needed.
   private(set) var homes: [RowKey: RecordPlace?] = [:]
-  /// Records that are there and could not become objects, or what objects are.
+  /// Records that are there and could not become objects, or what objects are; or whose objects
+  /// stay on this device by their mapping since they have become what these say.
   private(set) var unread: Set<RecordPlace> = []
   private(set) var changedUnread: Set<RecordPlace> = []
 

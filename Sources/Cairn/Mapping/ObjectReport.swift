@@ -21,7 +21,8 @@ public struct ObjectReport: Sendable {
   /// Records that are no objects to this version of the app: those that were met. The first report
   /// has those that were met when the store was opened.
   public var unreadable: [Unreadable] = []
-  /// The sets that have arrived in a folder.
+  /// The sets that have arrived in a folder, each told once: those that were found when the store
+  /// was opened are among them, and those of a round that failed before anybody heard of them.
   public var arrived: [RecordID] = []
   /// Deletes that wait for consent, by route: `Datastore.sync(allowingMassDelete:)` gives it.
   public var massDeletes: [String: MassDelete] = [:]

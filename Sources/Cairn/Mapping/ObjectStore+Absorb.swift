@@ -18,8 +18,9 @@ extension ObjectStore {
     /// The object had another record until now, which others have deleted; this one takes over,
     /// with what was pending of that.
     var isMoved = false
-    /// By its mapping the object stays here: nobody has read the record, which is there.
-    var isLeft = false
+    /// Whether the record counts as unread from now on, nil if as before: by its mapping the object
+    /// stays here.
+    var isUnread: Bool? = false
 
     var target: OutboxBook.Target {
       OutboxBook.Target(
@@ -44,7 +45,7 @@ extension ObjectStore {
       remote: try self.record(route, place.table, record), object: try fields(key),
       queued: book.outbox.queued(key, place))
     let isMerge = try meet(&meeting, &sets, &changes)
-    if !meeting.isLeft { book.note(place, isUnread: false) }
+    if let isUnread = meeting.isUnread { book.note(place, isUnread: isUnread) }
     return isMerge
   }
 
@@ -53,19 +54,22 @@ extension ObjectStore {
   ) throws(CairnError) -> Bool {
     guard let remote = meeting.remote else { return try absorbDelete(meeting, &sets, &changes) }
     if let delete = book.outbox.delete(of: meeting.place) {
-      return try restore(meeting, remote, delete, &sets, &changes)
+      return try restore(&meeting, remote, delete, &sets, &changes)
     }
     guard let object = meeting.object else {
-      try make(meeting, remote, &changes)
+      try make(&meeting, remote, &changes)
       return false
     }
     // One that stays here by its mapping has nothing to do with a record of the same id.
     guard let shaped = try shape(meeting.key, object) else {
-      meeting.isLeft = true
+      // One that goes with this record all the same had another, which others have deleted.
+      let isBack =
+        try home(meeting.key) == nil && book[link: meeting.key]?.route == meeting.place.route
+      meeting.isUnread = isBack ? true : nil
       return false
     }
     guard try adopts(&meeting, shaped) else { return false }
-    return try merge(meeting, remote, shaped, &sets, &changes)
+    return try merge(&meeting, remote, shaped, &sets, &changes)
   }
 
   /// Whether an object and a record of its id belong together. If the object has a record on
@@ -88,7 +92,7 @@ extension ObjectStore {
   // MARK: both are there
 
   private func merge(
-    _ meeting: Meeting, _ remote: ObjectFields, _ shaped: ShapedObject,
+    _ meeting: inout Meeting, _ remote: ObjectFields, _ shaped: ShapedObject,
     _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     var (pending, originals) = wanted(meeting, shaped)
@@ -128,6 +132,7 @@ extension ObjectStore {
       // What the object can't say, nobody could upload.
       outcome.still = outcome.still.filter { $0.value == nil || after?.fields[$0.key] != nil }
     }
+    if let fields, fields != meeting.object { meeting.isUnread = try staysHere(fields, meeting) }
     // From here on nothing of the app's is asked.
     if let fields { try put(meeting, fields, &changes) }
     book.outbox.take(Set(losses.values.keys), from: losses.sent)
@@ -139,6 +144,20 @@ extension ObjectStore {
     }
     try setHome(meeting.place, of: meeting.key)
     return isMerge
+  }
+
+  /// Whether what an object becomes by its record stays on this device by the mapping. Others share
+  /// it then: no change of it here may delete that.
+  private func staysHere(
+    _ fields: ObjectFields, _ meeting: Meeting
+  ) throws(CairnError) -> Bool {
+    do throws(CairnError) {
+      return try meeting.mapping.shape(fields, meeting.objectPlace, .change) == nil
+    } catch {
+      // The object's next change is refused for it.
+      if error.code == .badType || error.code == .illegalArgument { return false }
+      throw error
+    }
   }
 
   /// What is pending of an object, and what that was.
@@ -185,7 +204,7 @@ extension ObjectStore {
         original: shaped.read(field, originals[field]),
         remote: shaped.read(field, remote[field]), pending: shaped.read(field, value),
         rule: remotes[meeting.place.route]?.store.rule(table: table, field: field) ?? .remote,
-        isSet: shaped.form.sets.contains(field))
+        isSet: shaped.form.sets.contains(field), isWhole: shaped.form.wholes.contains(field))
       if way.isPending { still.updateValue(way.value, forKey: field) }
       if way.isConflict { conflicts.append(field) }
     }
@@ -288,7 +307,7 @@ extension ObjectStore {
 
   /// The object was deleted here, and the record has changed.
   private func restore(
-    _ meeting: Meeting, _ remote: ObjectFields, _ delete: OutboxBook.Entry,
+    _ meeting: inout Meeting, _ remote: ObjectFields, _ delete: OutboxBook.Entry,
     _ sets: inout BatchNames, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> Bool {
     if delete.originals == remote { return false }
@@ -311,7 +330,7 @@ extension ObjectStore {
       .filter { $0.value != remote[$0.key] }
     var result = remote
     for (field, value) in still { result[field] = value }
-    let made = try make(meeting, result, &changes)
+    let made = try make(&meeting, result, &changes)
     still = still.filter { $0.value == nil || made?.fields[$0.key] != nil }
     if let made { still = still.filter { !made.isSame($0.key, $0.value, remote[$0.key]) } }
     book.outbox.remove(delete)
@@ -340,7 +359,7 @@ extension ObjectStore {
   /// Returns what the mapping makes of the new object; nil if it is none.
   @discardableResult
   private func make(
-    _ meeting: Meeting, _ record: ObjectFields, _ changes: inout [SyncResult.Change]
+    _ meeting: inout Meeting, _ record: ObjectFields, _ changes: inout [SyncResult.Change]
   ) throws(CairnError) -> ShapedObject? {
     guard let fields = try meeting.mapping.absorb(record, nil, meeting.objectPlace) else {
       return nil
@@ -349,7 +368,8 @@ extension ObjectStore {
     let shaped = try meeting.mapping.shape(fields, meeting.objectPlace, .change)
     let (table, id) = (meeting.key.table, meeting.key.id.name)
     try wrapped { () throws(StoreError) in
-      try local.store.insert(table: table, id: id, fields.inOrder.map { ($0.0, $0.1) })
+      try local.store.insert(
+        table: table, id: id, fields.inOrder.map { ($0.0, $0.1) }, limits: .unlimited)
     }
     changes.append(SyncResult.Change(table: table, id: meeting.key.id, isDeleted: false))
     // It stays where it came from, also if the mapping would say another route.
@@ -360,6 +380,8 @@ extension ObjectStore {
         route: meeting.place.route, record: meeting.place.record)
     }
     try setHome(meeting.place, of: meeting.key)
+    // Others share what this device keeps: no change of it here may delete that.
+    if shaped == nil { meeting.isUnread = true }
     return shaped
   }
 
@@ -370,7 +392,8 @@ extension ObjectStore {
     if changed.isEmpty { return }
     let (table, id) = (meeting.key.table, meeting.key.id.name)
     try wrapped { () throws(StoreError) in
-      try local.store.update(table: table, id: id, changed.map { ($0, fields[$0]) })
+      try local.store.update(
+        table: table, id: id, changed.map { ($0, fields[$0]) }, limits: .unlimited)
     }
     changes.append(SyncResult.Change(table: table, id: meeting.key.id, isDeleted: false))
   }

@@ -31,6 +31,7 @@ extension ObjectStore {
   ) async -> (ObjectReport, [UploadFailure], CairnError?) {
     var report = ObjectReport()
     report.unreadable = foundWhenOpened
+    (report.arrived, arrivedUntold) = (arrivedUntold, [])
     var failures: [UploadFailure] = []
     var first: CairnError?
     for route in routes {
@@ -40,7 +41,13 @@ extension ObjectStore {
         first = first ?? failure.error
       } catch { first = first ?? error }
     }
-    if first == nil { foundWhenOpened = [] }
+    if first == nil {
+      foundWhenOpened = []
+    } else {
+      // This report nobody gets.
+      let told: Set<RecordID> = onFailure == nil ? [] : Set(failures.flatMap(\.arrived))
+      arrivedUntold = report.arrived.filter { !told.contains($0) }
+    }
     return (report, failures, first)
   }
 
@@ -145,8 +152,7 @@ extension ObjectStore {
     do throws(CairnError) {
       let report = try await exchange([route])
       reports.tell(.success(report))
-      let isIdle = report.exchanges.values.allSatisfy(\.isIdle) && report.changes.isEmpty
-      return isIdle ? .idle : .moved
+      return report.hasMoved ? .moved : .idle
     } catch {
       // A mapping's function may say of anything that it is closed or deleted.
       let isOver = !local.isOpen || remotes[route]?.store.ending != nil
@@ -167,6 +173,11 @@ extension ObjectStore {
 
   /// There may be something to upload.
   nonisolated func hint() { background.withLock { $0.hint() } }
+}
+
+extension ObjectReport {
+  /// Whether the next round should come soon.
+  var hasMoved: Bool { !changes.isEmpty || exchanges.values.contains { $0.hasMoved } }
 }
 
 /// The rounds of all routes, each with its pauses.

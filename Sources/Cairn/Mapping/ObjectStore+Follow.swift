@@ -13,12 +13,13 @@ extension ObjectStore {
   public func sync() throws(CairnError) -> ObjectReport {
     var report = ObjectReport()
     report.unreadable = foundWhenOpened
+    report.arrived = arrivedUntold
     var first: CairnError?
     for route in remotes.keys.sorted() {
       do throws(CairnError) { try follow(route, &report) } catch { first = first ?? error }
     }
     if let first { throw first }
-    foundWhenOpened = []
+    (foundWhenOpened, arrivedUntold) = ([], [])
     return report
   }
 
@@ -162,7 +163,7 @@ extension ObjectStore {
 
   /// Whether it is time to commit, lest the next change break the limit.
   func isFull() throws(CairnError) -> Bool {
-    try wrapped { () throws(StoreError) in try book.store(in: local.store) }
+    try wrapped { () throws(StoreError) in try book.store(in: local.store, limits: .unlimited) }
     return local.unsyncedChangesSize > partMax
   }
 

@@ -24,7 +24,7 @@ extension ObjectStore {
       if try !follow(route, &report) { try catchUp(route, &report) }
       try noteArrived(route, &report.arrived)
     }
-    foundWhenOpened = report.unreadable
+    (foundWhenOpened, arrivedUntold) = (report.unreadable, report.arrived)
     try holdWhatCannotLeave()
     let isNew = book.version != version.tag
     let tables = isNew ? Set(mappings.keys) : Set(newMappings.map(\.table))
@@ -156,9 +156,9 @@ extension ObjectStore {
     try save(shaped, key, table, shaped.route, &sets, changed: changed)
   }
 
-  /// Whether an object has a record that is there and could not be read, or that others have moved
-  /// to where it could not be read.
-  private func hasUnread(_ key: RowKey, _ table: String) throws(CairnError) -> Bool {
+  /// Whether an object has a record that is there and that it has not followed, as that could not
+  /// be read or made it one that stays here; or that others have moved to where that is so.
+  func hasUnread(_ key: RowKey, _ table: String) throws(CairnError) -> Bool {
     let record = book.place(key).record
     for route in try routes(of: key, table) {
       let place = RecordPlace(route: route, table: table, record: record)
@@ -221,7 +221,7 @@ extension ObjectStore {
     if changed.isEmpty { return after }
     try wrapped { () throws(StoreError) in
       try local.store.update(
-        table: key.table, id: key.id.name, changed.map { ($0, fields[$0]) })
+        table: key.table, id: key.id.name, changed.map { ($0, fields[$0]) }, limits: .unlimited)
     }
     return after
   }

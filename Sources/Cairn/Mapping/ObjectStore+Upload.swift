@@ -19,9 +19,10 @@ extension ObjectStore {
       try wrapped { () throws(StoreError) in
         let now = try remote.store.fields(
           table: MappingBook.Place.sent, id: book.installation.name)
+        // Of a datastore that merging has brought beyond its limits a delete must get out.
         try MappingBook.put(
           ObjectStore.noting(batch, in: ObjectFields(now ?? [])), MappingBook.Place.sent,
-          book.installation.name, remote.store)
+          book.installation.name, remote.store, .unlimited)
       }
     } catch {
       // The set goes as a whole or not at all.

@@ -22,13 +22,25 @@ extension ObjectStore {
     settleDoubts()
     let result = try changing { () throws(CairnError) in
       var transaction = ObjectTransaction(local, tables: Set(mappings.keys))
+      let size = local.size
       let result = try body(&transaction)
+      let limits = queueLimits(grown: local.size > size)
       try record(transaction.touched, transaction.ties)
-      try commit()
+      try commit(limits: limits)
       return result
     }
     if gate.status.queued > 0 { hint() }
     return result
+  }
+
+  /// What the queue may take. A write that makes the objects no larger is not what a limit refuses:
+  /// who is beyond one deletes something, which takes room in the queue until it is uploaded.
+  private func queueLimits(grown: Bool) -> CairnMerge.Limits {
+    let limits = local.store.options.limits
+    if grown { return limits }
+    var rest = CairnMerge.Limits.unlimited
+    rest.deltaBytes = limits.deltaBytes
+    return rest
   }
 
   private func record(
@@ -99,6 +111,8 @@ extension ObjectStore {
       }
     }
     let new = try after.flatMap { after throws(CairnError) in try shape(key, after) }
+    // It stayed here before, and its record came like that: that one is others', not its own.
+    if after != nil, new == nil, earlier == nil, try hasUnread(key, table) { return nil }
     // Not by what the mapping says of the object as it was: it may have said something else then.
     for route in try routes(of: key, table) where route != new?.route {
       // On a route that is not there the record of one that moves stays.
@@ -209,6 +223,12 @@ extension ObjectStore {
       }
       var changes: [SyncResult.Change] = []
       try absorb(key, mapping, route, record, &sets, &changes)
+      // Asked afterwards: the record may be what makes it one that stays.
+      if let now = try fields(key), try shape(key, now) == nil {
+        throw CairnError(
+          .invalidOperation, "the object \(key.id) stays on this device by its mapping, so it "
+            + "can't follow a record", id: key.id.description)
+      }
       return
     }
     guard let after, let new = try shape(key, after) else {

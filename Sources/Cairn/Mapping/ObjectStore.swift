@@ -28,6 +28,8 @@ public actor ObjectStore {
   var book: MappingBook
   /// What the first report tells beside its own.
   var foundWhenOpened: [ObjectReport.Unreadable] = []
+  /// Sets that have arrived, and of which neither a report nor the failure handler has told.
+  var arrivedUntold: [RecordID] = []
   /// Set when the objects may not be what the queue says: the store has to be opened anew.
   var failure: CairnError?
   /// By route: why nobody knows whether its datastore has a set that is queued here.
@@ -196,9 +198,10 @@ public actor ObjectStore {
 
   // MARK: commits
 
-  /// Makes durable what was done to objects and queue since the last commit.
-  func commit() throws(CairnError) {
-    do throws(StoreError) { try book.store(in: local.store) } catch { throw CairnError(error) }
+  /// Makes durable what was done to objects and queue since the last commit. `limits`: for the
+  /// queue and all else that is noted; nothing that follows from other devices is refused.
+  func commit(limits: CairnMerge.Limits = .unlimited) throws(CairnError) {
+    try wrapped { () throws(StoreError) in try book.store(in: local.store, limits: limits) }
     try local.sync()
     let held = book.outbox.held.count
     gate.note(

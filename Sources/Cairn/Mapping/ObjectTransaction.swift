@@ -106,7 +106,8 @@ public struct ObjectTransaction: ~Copyable {
   ///     Otherwise the record is, and the object becomes what it says.
   /// - Throws: at the end of the transaction, which is taken back then: `exists` if the object has
   ///   another record, or the record another object; `notFound` if there is no object to upload,
-  ///   or no record to follow.
+  ///   or no record to follow; `invalidOperation` for an object that is to follow it, and stays on
+  ///   this device by its mapping, as it is or as the record makes it.
   public mutating func attach<Object: TableModel>(
     _ type: Object.Type, _ id: RecordID, to record: RecordID,
     route: String = ObjectMapping.mainRoute, uploads: Bool

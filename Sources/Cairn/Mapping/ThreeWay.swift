@@ -10,9 +10,10 @@ struct ThreeWay: Equatable {
   /// Whether both sides have changed the field, differently.
   var isConflict = false
 
+  /// - Parameter isWhole: Its list makes sense as a whole only: no items of both.
   init(
     original: FieldValue?, remote: FieldValue?, pending: FieldValue?, rule: Rule,
-    isSet: Bool = false
+    isSet: Bool = false, isWhole: Bool = false
   ) {
     if pending == original || pending == remote && rule != .sum {
       // This device has taken its change back, or both did the same; of sums both count.
@@ -24,15 +25,15 @@ struct ThreeWay: Equatable {
       return
     }
     isConflict = pending != remote
-    value = ThreeWay.decide(original, remote, pending, rule, isSet: isSet)
+    value = ThreeWay.decide(original, remote, pending, rule, isSet: isSet, isWhole: isWhole)
     isPending = value != remote
   }
 
   private static func decide(
     _ original: FieldValue?, _ remote: FieldValue?, _ pending: FieldValue?, _ rule: Rule,
-    isSet: Bool
+    isSet: Bool, isWhole: Bool
   ) -> FieldValue? {
-    if case .list(let theirs)? = remote, case .list(let ours)? = pending,
+    if !isWhole, case .list(let theirs)? = remote, case .list(let ours)? = pending,
       let merged = lists(original, theirs, ours, isSet: isSet)
     {
       return .list(merged)

@@ -38,6 +38,7 @@ extension DatastoreManager {
     for manager in [self, target] { try manager.checkNoFollower() }
     var report = MigrationReport()
     if isShutDown || target.isShutDown { throw DatastoreManager.shutDownError }
+    try target.checkRoot()
     var locks = MigrationLocks(machine: machine)
     defer { locks.release() }
     try locks.take(root)

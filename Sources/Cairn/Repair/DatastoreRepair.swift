@@ -158,7 +158,8 @@ struct DatastoreRepair {
           do { try machine.disk.createDirectory(new) } catch { throw LogError(error) }
           try DurableFile.replace(directory: new, name: name, bytes: bytes, machine: machine)
         } catch {
-          if case .disk(let disk) = error.reason, disk.reason != .notFound { throw error }
+          // One that may be whole is no loss.
+          if error.saysUnread { throw error }
           report.losses.append(
             RepairReport.Loss(
               file: old + "/" + name, offset: error.offset,

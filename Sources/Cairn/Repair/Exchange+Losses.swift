@@ -7,8 +7,8 @@ internal import Synchronization
 /// Finding out what the folder has lost.
 extension Exchange {
   /// A file that so many listings in a row do not have is lost, and not merely late: a listing may
-  /// lag behind. Acting too early costs work; an own file that only a snapshot could replace is
-  /// asked for by its name before.
+  /// lag behind. Acting too early costs work; an own file is asked for by its name before it is
+  /// written again, or a snapshot takes its place.
   static let patience = 3
   /// The same for own segments, which are at hand.
   private static let ownPatience = 2
@@ -80,24 +80,31 @@ extension Exchange {
     if let snapshot = head.snapshot {
       losses.snapshot = isLost(snapshot.name, after: snapshotPatience)
     }
+    let (vector, cuts) = (store.vector, store.cuts)
+    // One that has what does not count beside a sealed cut is nothing for those who have the cut.
+    func isBesideCut(_ snapshot: Head.Snapshot) -> Bool {
+      cuts.admitted(of: snapshot.vector).map { !$0.covers(snapshot.vector) } ?? false
+    }
     let there = (heads + [head]).compactMap(\.snapshot).filter {
-      !isLost($0.name, after: snapshotPatience)
+      !isLost($0.name, after: snapshotPatience) && !isBesideCut($0)
     }
-    let vector = store.vector
-    func want(_ dot: Dot) {
+    // As many of them as are here: others may never get the rest either.
+    func want(_ device: DeviceID, _ deltas: ClosedRange<UInt64>) {
+      let dot = Dot(device: device, sequence: min(deltas.upperBound, vector[device]))
       let isThere = there.contains { $0.vector.contains(dot) }
-      if vector.contains(dot), !isThere { losses.wanted.insert(dot) }
+      if deltas.contains(dot.sequence), !isThere { losses.wanted.insert(dot) }
     }
-    if let gap = head.gaps.last { want(Dot(device: head.device, sequence: gap.upperBound)) }
+    if let gap = head.gaps.last { want(head.device, gap) }
     for other in heads {
       for segment in other.segments
       where isLost(segment.name(other.device), after: othersPatience) {
-        want(Dot(device: other.device, sequence: segment.last))
+        want(other.device, segment.first...segment.last)
       }
-      if let gap = other.gaps.last, let snapshot = other.snapshot,
-        isLost(snapshot.name, after: othersPatience)
+      let gap = other.gaps.last { $0.lowerBound <= vector[other.device] }
+      if let gap, let snapshot = other.snapshot,
+        isLost(snapshot.name, after: othersPatience) || isBesideCut(snapshot)
       {
-        want(Dot(device: other.device, sequence: gap.upperBound))
+        want(other.device, gap)
       }
     }
     return losses

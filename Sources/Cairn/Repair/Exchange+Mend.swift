@@ -9,65 +9,87 @@ internal import Synchronization
 /// snapshot.
 extension Exchange {
   /// What can't be given back just now is tried ever more seldom, as it may be much: the rounds
-  /// between do all else. Whoever has looked into all files wants it tried now.
+  /// between do all else. Whoever has looked into all files wants it tried now. Returns whether the
+  /// server found the own snapshot too large: then this round is not to send it once more.
   func mendIfDue(
     _ losses: Losses, onlyFromLog: Bool, _ head: inout Head, _ listing: [String: FolderEntry],
     _ audit: inout FolderRepair?, _ report: inout ExchangeReport
-  ) async throws(CairnError) {
-    if losses.isEmpty { return memory.withLock { $0.mends = Retry(version: "") } }
+  ) async throws(CairnError) -> Bool {
+    if losses.isEmpty {
+      memory.withLock { $0.mends = Retry(version: "") }
+      return false
+    }
     let isDue = memory.withLock { $0.mends.isDue() }
     guard isDue || audit != nil else {
-      return report.problems.append(
+      report.problems.append(
         ExchangeReport.Problem(
           name: directory,
           reason: "the folder lacks files of this device, and they could not be put back; that is "
             + "tried again in one of the next rounds"))
+      return false
     }
     do throws(CairnError) {
-      let isDone = try await mend(
+      let outcome = try await mend(
         losses, onlyFromLog: onlyFromLog, &head, listing, &audit, &report)
       memory.withLock { memory in
-        if isDone {
+        if outcome == .done {
           memory.mends = Retry(version: "")
         } else {
           memory.mends.fail(most: Retry.lockedRoundsMax)
         }
       }
+      return outcome == .tooLarge
     } catch {
       memory.withLock { $0.mends.fail(most: Retry.lockedRoundsMax) }
       throw error
     }
   }
 
-  /// `onlyFromLog`: no snapshot is published. Returns whether none was needed, or it was published.
+  private enum Mended {
+    /// All is there again, or in a snapshot.
+    case done
+    /// What only a snapshot can give is not to be had now, …
+    case notNow
+    /// … as the server has just found that too large.
+    case tooLarge
+  }
+
+  /// `onlyFromLog`: no snapshot is published.
   private func mend(
     _ losses: Losses, onlyFromLog: Bool, _ head: inout Head, _ listing: [String: FolderEntry],
     _ audit: inout FolderRepair?, _ report: inout ExchangeReport
-  ) async throws(CairnError) -> Bool {
+  ) async throws(CairnError) -> Mended {
     var wanted = losses.wanted
     var gone: [Head.Segment] = []
     for segment in head.segments where losses.segments.contains(segment.name(head.device)) {
+      let name = segment.name(head.device)
+      // A thorough look has just read it. Else it may be there, and the listing old: an upload over
+      // it that breaks off would leave half of what was whole.
+      let wasRead = audit?.damaged.contains { $0.name == name } ?? false
+      if !wasRead, try await isThere(segment, head.device, &audit, &report) { continue }
       let new = try await republish(segment, &head, listing, &report)
       audit?.written += new.map { $0.name(head.device) }
       if new.isEmpty {
-        if try await isThere(segment, head.device, &audit, &report) { continue }
+        if wasRead, try await isThere(segment, head.device, &audit, &report) { continue }
         gone.append(segment)
         wanted.insert(Dot(device: store.device, sequence: segment.last))
       }
     }
-    guard losses.snapshot || !wanted.isEmpty else { return true }
+    guard losses.snapshot || !wanted.isEmpty else { return .done }
     if onlyFromLog {
       audit?.problems.append(
         "the folder lacks what only a snapshot can give it, and this device publishes none "
           + "before it has taken over what the others have; sync, exchange and repair again")
-      return false
+      return .notNow
     }
-    guard try await publishSnapshot(covering: wanted, losses, &head, listing, &report) else {
+    let outcome = try await publishSnapshot(
+      covering: wanted, losses, isAsked: audit != nil, &head, listing, &report)
+    guard outcome == .done else {
       let reason = "the folder lacks what only a snapshot can give it, and there is none that can "
         + "be published just now; one of the next rounds tries again"
       audit?.problems.append(reason)
       report.problems.append(ExchangeReport.Problem(name: directory, reason: reason))
-      return false
+      return outcome
     }
     if let name = head.snapshot?.name { audit?.written.append(name) }
     audit?.publishedSnapshot = head.snapshot != nil
@@ -76,12 +98,12 @@ extension Exchange {
     for segment in gone {
       audit?.onlyInSnapshot.append(FolderRepair.Range(first: segment.first, last: segment.last))
     }
-    return true
+    return .done
   }
 
   /// Whether a file that listings lack is there all the same: nothing else has its deltas in a form
   /// that another copy of this device could be compared with.
-  private func isThere(
+  func isThere(
     _ segment: Head.Segment, _ device: DeviceID, _ audit: inout FolderRepair?,
     _ report: inout ExchangeReport
   ) async throws(CairnError) -> Bool {
@@ -120,12 +142,12 @@ extension Exchange {
 
   // MARK: the snapshot
 
-  /// Publishes the own snapshot so that it has these deltas; false if that can't be done now.
+  /// Publishes the own snapshot so that it has these deltas. `isAsked`: somebody waits for that.
   private func publishSnapshot(
-    covering wanted: VersionVector, _ losses: Losses, _ head: inout Head,
+    covering wanted: VersionVector, _ losses: Losses, isAsked: Bool, _ head: inout Head,
     _ listing: [String: FolderEntry], _ report: inout ExchangeReport
-  ) async throws(CairnError) -> Bool {
-    if !losses.snapshot, let there = head.snapshot, there.vector.covers(wanted) { return true }
+  ) async throws(CairnError) -> Mended {
+    if !losses.snapshot, let there = head.snapshot, there.vector.covers(wanted) { return .done }
     let needed = wanted.merged(with: head.snapshot?.vector ?? VersionVector())
     if !(store.snapshotFile()?.vector.covers(needed) ?? false) {
       try wrapped { () throws(StoreError) in _ = try store.compact() }
@@ -134,12 +156,25 @@ extension Exchange {
     // Nothing may be in it that others could not tell whose it is.
     guard let file = store.snapshotFile(), file.vector.covers(needed),
       file.vector[store.device] <= head.last
-    else { return false }
-    try await publishSnapshot(
-      &head, listing, isDamaged: losses.snapshot, isNeeded: !wanted.isEmpty, &report)
+    else { return .notNow }
+    // All of it is sent with each try, for which not every mending is worth it.
+    let isDue = memory.withLock { $0.largeSnapshots.isDue() }
+    guard isDue || isAsked else { return .notNow }
+    do throws(CairnError) {
+      try await publishSnapshot(
+        &head, listing, isDamaged: losses.snapshot, isNeeded: !wanted.isEmpty, &report)
+    } catch {
+      guard error.code == .sizeLimit else { throw error }
+      let most = Retry.roundsMax / Retry.lockedRoundsMax
+      memory.withLock { $0.largeSnapshots.fail(most: most) }
+      report.problems.append(
+        ExchangeReport.Problem(name: error.file ?? directory, reason: error.message))
+      return .tooLarge
+    }
+    memory.withLock { $0.largeSnapshots = Retry(version: "") }
     // It was left to another device, which vouches for what is there.
-    if losses.snapshot, head.snapshot == nil { return true }
-    return head.snapshot?.vector.covers(needed) ?? false
+    if losses.snapshot, head.snapshot == nil { return .done }
+    return head.snapshot?.vector.covers(needed) ?? false ? .done : .notNow
   }
 }
 

@@ -47,6 +47,8 @@ package final class RoleNote: Sendable {
   }
 
   func note(_ role: Role) {
+    // In a forked child the file is the parent's, and the lock below may be held for ever.
+    do throws(StoreError) { try store?.checkProcess() } catch { return }
     noted.withLock { noted in
       if noted == role { return }
       do {

@@ -63,9 +63,7 @@ extension DatastoreManager {
     try checkUsable()
     try checkNotFollowing()
     guard try trashedDatastores().contains(where: { $0.directory == deleted.directory }) else {
-      throw CairnError(
-        .notFound, "\(deleted.directory) is not in the trash any more",
-        file: deleted.directory, id: deleted.id)
+      throw missing(deleted)
     }
     let generation = try generation(of: deleted.id)
     // Also of what an earlier call has brought back.
@@ -126,12 +124,7 @@ extension DatastoreManager {
       _ = try settleMigration(target: nil, &locks)
       try checkNotBack(deleted, generation, earlier)
       try checkNothingMoves(deleted.id)
-      let identity = DatastoreManager.identity(of: deleted.id, generation: deleted.generation)
-      let source = try wrapped { () throws(StoreError) in
-        try Store.open(
-          deleted.directory, datastore: identity, isLinked: !isLocal,
-          options: MigrationStaging.options, machine: machine)
-      }
+      let source = try open(deleted)
       do throws(CairnError) { try stage(source, deleted.id, generation) } catch {
         do throws(StoreError) { try source.close() } catch {}
         // It may have been just the last step's answer that failed.
@@ -143,6 +136,27 @@ extension DatastoreManager {
       try wrapped { () throws(StoreError) in try source.close() }
       _ = try settleMigration(target: nil, &locks)
     }
+  }
+
+  /// Opens a copy, which keeps it in the trash until it is closed.
+  private func open(_ deleted: DeletedDatastore) throws(CairnError) -> Store {
+    let device = try device(String(deleted.directory.dropFirst(root.count + 1)))
+    let identity = DatastoreManager.identity(of: deleted.id, generation: deleted.generation)
+    let source = try wrapped { () throws(StoreError) in
+      try Store.open(
+        deleted.directory, datastore: identity, isLinked: !isLocal,
+        options: MigrationStaging.options, machine: machine)
+    }
+    if source.device.rawValue == device { return source }
+    // It went just before it was locked, and an empty one was made in its place.
+    do throws(StoreError) { try source.close() } catch {}
+    throw missing(deleted)
+  }
+
+  private func missing(_ deleted: DeletedDatastore) -> CairnError {
+    CairnError(
+      .notFound, "\(deleted.directory) is not in the trash any more",
+      file: deleted.directory, id: deleted.id)
   }
 
   private func stage(_ source: Store, _ id: String, _ generation: UInt32) throws(CairnError) {
@@ -164,22 +178,41 @@ extension DatastoreManager {
 
   /// Removes copies from the trash for good: all of them, or one. After this no power cut brings
   /// them back.
+  ///
+  /// - Throws: `alreadyOpen` if a copy is in use just now, as it is merged back or removed by
+  ///   somebody else: that one stays, and the others are gone; errors of the disk.
   public func emptyTrash(of deleted: DeletedDatastore? = nil) throws(CairnError) {
-    let trash = root + "/" + FileName.trash
+    let directory = root + "/" + FileName.trash
+    var used: String?
     do throws(DiskError) {
-      if try machine.disk.info(trash) == nil { return }
+      if try machine.disk.info(directory) == nil { return }
       if let deleted {
         // Not one of another root.
         guard deleted.directory.hasPrefix(parent(of: deleted) + "/") else { return }
-        try machine.disk.removeTree(parent(of: deleted))
+        if try !removePlace(parent(of: deleted)) { used = deleted.directory }
       } else {
         // Also what an earlier removal that failed has left of one.
-        for entry in try machine.disk.list(trash)
+        for entry in try machine.disk.list(directory)
         where entry.info.kind == .directory && Int64(entry.name) != nil {
-          try machine.disk.removeTree(trash + "/" + entry.name)
+          let place = directory + "/" + entry.name
+          if try !removePlace(place) { used = place }
         }
       }
-      try machine.disk.syncDirectory(trash)
+      try machine.disk.syncDirectory(directory)
     } catch { throw CairnError(error) }
+    guard let used else { return }
+    throw CairnError(
+      .alreadyOpen,
+      "what is in \(used) is in use just now (being restored or removed); empty the trash after "
+        + "that",
+      file: used, id: deleted?.id)
+  }
+
+  private func removePlace(_ place: String) throws(DiskError) -> Bool {
+    do throws(DiskError) { return try trash.removePlace(place) } catch {
+      // Somebody else has removed or restored it meanwhile.
+      if error.reason == .notFound { return true }
+      throw error
+    }
   }
 }

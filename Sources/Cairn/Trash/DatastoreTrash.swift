@@ -2,7 +2,8 @@ internal import CairnLog
 internal import CairnStore
 
 /// The records that other devices have deleted, as they were here: for `Options.trashDays`, on this
-/// device only. Records that were deleted here are not in it.
+/// device only. Records that were deleted here are not in it, nor those that were back and that
+/// this device has deleted then.
 ///
 /// It is written before a delete becomes visible, so a crash does not lose what is in it.
 /// Thread-safe.
@@ -23,7 +24,8 @@ public struct DatastoreTrash: Sendable {
   }
 
   /// Files of the trash that can't be used, and why. What is in damaged ones can't be had back:
-  /// they may be removed. As long as the disk does not give one, unused attachments stay.
+  /// they may be removed. As long as the disk does not give one, or one is a newer version's,
+  /// unused attachments stay.
   public var problems: [CairnError] {
     get throws(CairnError) {
       try wrapped { () throws(StoreError) in try store.deletedRecords().problems }.map {

@@ -34,7 +34,8 @@ enum FieldDiff {
   }
 
   /// Changes as the store makes them: lists that become other lists as edits of their items, so
-  /// that what several devices do to a list merges. `model` says what the fields are to the model.
+  /// that what several devices do to a list merges, unless only the whole makes sense. `model` says
+  /// what the fields are to the model.
   static func update(
     _ changes: [Change], from now: [(String, FieldValue)], as model: RecordFields
   ) -> RecordUpdate {
@@ -42,7 +43,12 @@ enum FieldDiff {
     for (field, value) in changes {
       let old = now.first { $0.0 == field }?.1
       if let list = edits(of: field, from: old, to: value, as: model) {
-        if !list.operations.isEmpty { update.lists.append(list) }
+        if list.operations.isEmpty { continue }
+        if model.wholes.contains(field) {
+          update.fields.append((field, .list(list.items)))
+        } else {
+          update.lists.append(list)
+        }
       } else {
         update.fields.append((field, value))
       }

@@ -66,6 +66,9 @@ final class RecordEncoder: Encoder {
   /// Says that a field's list is a set.
   func markSet(_ field: String) { encoded.sets.insert(field) }
 
+  /// Says that a field's list makes sense as a whole only.
+  func markWhole(_ field: String) { encoded.wholes.insert(field) }
+
   /// Says that a field's list is as good as absent when it is empty. Not so if the model is a
   /// dictionary: the key is part of what that is.
   func markList(_ field: String) {

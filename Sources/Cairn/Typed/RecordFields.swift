@@ -6,6 +6,9 @@ struct RecordFields {
   var fields: [(field: String, value: FieldValue?)] = []
   /// Fields whose lists are sets: neither order nor repetition means anything in them.
   var sets: Set<String> = []
+  /// Fields that are kept as lists and are none to the model, as a range is: only the whole of one
+  /// makes sense.
+  var wholes: Set<String> = []
   /// Fields of arrays and sets that are not optional: absent they read as empty.
   var lists: Set<String> = []
   /// Fields that the model holds as a `Float`, or a list of these.

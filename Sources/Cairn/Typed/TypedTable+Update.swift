@@ -5,9 +5,10 @@ extension TypedTable {
   /// Makes a record what the model is, writing only the fields that differ.
   ///
   /// A list that differs is edited item by item, so that what other devices do to it at the same
-  /// time merges. A property that is nil removes its field. Fields that the model does not encode
-  /// stay. What other threads or devices changed since the model was read is overwritten where it
-  /// differs: to change some fields only, use ``update(_:change:)``.
+  /// time merges; what is kept as a list and is none, a range say, is written as a whole. A
+  /// property that is nil removes its field. Fields that the model does not encode stay. What other
+  /// threads or devices changed since the model was read is overwritten where it differs: to change
+  /// some fields only, use ``update(_:change:)``.
   ///
   /// - Throws: `deleted` if there is no such record; `badType` for what a record can't hold;
   ///   `illegalArgument` for a bad id, one that is not the model's, or a bad coding key;

@@ -34,12 +34,25 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer, UnkeyedEncoding
     if T.self == String.self, let text = value as? String { return .string(text) }
     let encoder = ValueEncoder(for: T.self, root: root, field: field, item: item)
     try value.encode(to: encoder)
+    if encoder.isWhole(value) { root.markWhole(field) }
     return try encoder.finish()
   }
 
   private var place: FieldPlace { root.place(field, item: item) }
   var codingPath: [any CodingKey] { place.codingPath }
   var userInfo: [CodingUserInfoKey: Any] { root.userInfo }
+
+  /// Whether a value has made a list of itself without being one: only its type knows what the
+  /// items mean to each other.
+  private func isWhole(_ value: some Encodable) -> Bool {
+    guard kind == .plain, case .list(let items) = state else { return false }
+    switch ValueKind.content(of: value) {
+    case .list: return false
+    case .pairs: return true
+    // Where there are no items a list may be absent for now: all else has some.
+    case .nothing: return !items.isEmpty
+    }
+  }
 
   private func finish() throws -> FieldValue? {
     if let problem = root.problem { throw problem }

@@ -166,9 +166,12 @@ extension CouchDBDatabase {
     return count
   }
 
-  /// Removes parts that no document's record names, since a pull ended while it wrote them.
+  /// Removes what a purge left that ended on its way, or parts that no document's record names,
+  /// since a pull ended while it wrote them.
   func clearUnfinished() throws(CairnError) {
-    guard var state = try state, let writing = state.writing else { return }
+    guard var state = try state else { return }
+    if state.isEmptying { return try empty() }
+    guard let writing = state.writing else { return }
     let words = writing.split(separator: " ").map(String.init)
     state.writing = nil
     if words.count == 2 {

@@ -9,6 +9,8 @@ struct DatabaseState: Equatable {
   var instance: String?
   /// Another database has taken its place: what that does not have is still to be removed.
   var isRecreated = false
+  /// Everything that is here goes: a purge has begun, and may have ended on its way.
+  var isEmptying = false
   /// Whose parts were being written, since they are too many for one delta.
   var writing: String?
   /// When the server had nothing new for the last time.
@@ -24,6 +26,7 @@ struct DatabaseState: Equatable {
     since = text("since")
     instance = text("instance")
     isRecreated = fields["recreated"] == .bool(true)
+    isEmptying = fields["emptying"] == .bool(true)
     writing = text("writing")
     if case .date(let date) = fields["level"] { level = date }
   }
@@ -32,7 +35,8 @@ struct DatabaseState: Equatable {
     let all: [String: Value?] = [
       "url": url.map(Value.string), "since": since.map(Value.string),
       "instance": instance.map(Value.string), "recreated": isRecreated ? .bool(true) : nil,
-      "writing": writing.map(Value.string), "level": level.map(Value.date),
+      "emptying": isEmptying ? .bool(true) : nil, "writing": writing.map(Value.string),
+      "level": level.map(Value.date),
     ]
     return all.compactMapValues(\.self)
   }

@@ -6,6 +6,8 @@ package struct CommonBranch: Sendable {
   package let device: DeviceID
   /// The last delta that both have.
   package private(set) var last: UInt64 = 0
+  /// When that one was made; nil if that is not known.
+  package private(set) var time: Int64?
   /// What the device had seen of others when it made that one.
   package private(set) var context = VersionVector()
   /// The device's last additions.
@@ -50,6 +52,7 @@ package struct CommonBranch: Sendable {
     while try reader.next(into: &delta) {
       guard delta.dot.device == device, delta.dot.sequence == last + 1, last < end else { continue }
       last += 1
+      time = delta.time
       for dependency in delta.dependencies { context.insert(dependency) }
       noteRuns(of: delta, reader.records)
     }

@@ -43,4 +43,26 @@ package struct DeltaChain: Sendable {
     }
     return values
   }
+
+  /// So many of a device's deltas are told apart when it leaves its name; each takes 8 bytes.
+  package static let movedMax = 1 << 14
+
+  /// 64 bits of the value after each of a device's deltas behind `common`, as if none was before
+  /// them, of the first ones. `packs` have them in order.
+  package static func values(
+    behind common: UInt64, in packs: [[UInt8]]
+  ) throws(DecodeError) -> [UInt64] {
+    var chain = DeltaChain()
+    var values: [UInt64] = []
+    for pack in packs {
+      var reader = try PackReader(pack)
+      var delta = Delta()
+      while values.count < movedMax, try reader.next(into: &delta) {
+        guard delta.dot.sequence == common + UInt64(values.count) + 1 else { continue }
+        chain.add(&delta, heap: reader.heap, names: reader.records)
+        values.append(UInt64(truncatingIfNeeded: chain.value))
+      }
+    }
+    return values
+  }
 }

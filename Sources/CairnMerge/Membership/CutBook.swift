@@ -12,6 +12,9 @@ package struct CutBook: Hashable, Sendable {
   package var retired: Set<DeviceID> = []
   /// Names that devices have left to give way, by the name that was left.
   package var earlierNames: [DeviceID: EarlierName] = [:]
+  /// Which deltas are there once more under the next name, by the name that was left: what
+  /// `DeltaChain.values(behind:in:)` says of them.
+  package var moved: [DeviceID: [UInt64]] = [:]
 
   package init() {}
 

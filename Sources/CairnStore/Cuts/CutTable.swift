@@ -8,13 +8,15 @@ package import CairnMerge
 ///     <device>-<sequence>   a cut: `cut` is its content, `seal` the context of the delta that
 ///                           seals it
 ///     r-<device>            the device is retired: `at` is since when, `to` which name took its
-///                           place, if its own device says so
+///                           place, if its own device says so, and `moved` tells which of its
+///                           deltas are there once more under which name
 package enum CutTable {
   static let name = Cut.table
   static let cut = "cut"
   static let seal = "seal"
   static let since = "at"
   static let successor = "to"
+  static let moved = "moved"
 
   static func record(_ dot: Dot) -> RecordName {
     RecordName("\(dot.device)-\(dot.sequence)")
@@ -51,6 +53,10 @@ package enum CutTable {
         let name = decoded { () throws(DecodeError) in try EarlierName(device, bytes) }
         if let name { book.earlierNames[device] = name }
       }
+      for case (CutTable.moved, .bytes(let bytes)) in fields {
+        let next = book.earlierNames[device]?.next
+        book.moved[device] = decoded { () throws(DecodeError) in try chains(bytes, under: next) }
+      }
     }
     guard let dot = dot(record) else { return }
     var cut: Cut?
@@ -63,6 +69,25 @@ package enum CutTable {
     }
     cut?.seal = seal
     if let cut { book.insert(cut) }
+  }
+
+  static func encoded(_ chains: [UInt64], under name: DeviceID) -> [UInt8] {
+    var out: [UInt8] = []
+    out.put(name.rawValue)
+    for chain in chains { out.put(chain) }
+    return out
+  }
+
+  /// Who comes back from an older backup has another next name, and may write none of them.
+  private static func chains(
+    _ bytes: [UInt8], under next: DeviceID?
+  ) throws(DecodeError) -> [UInt64] {
+    var reader = ByteReader(bytes)
+    let name = DeviceID(rawValue: try reader.u64())
+    guard name == next else { throw .malformed("deltas that are there under another name") }
+    var chains: [UInt64] = []
+    while !reader.isAtEnd { chains.append(try reader.u64()) }
+    return chains
   }
 
   static func decoded<R>(_ body: () throws(DecodeError) -> R) -> R? {

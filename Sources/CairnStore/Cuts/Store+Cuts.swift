@@ -105,9 +105,10 @@ extension Store {
     state.withLock { $0.wantsCut = min($0.wantsCut ?? .max, count) }
   }
 
-  /// Commits names that this device has left.
-  func note(_ names: [EarlierName]) throws(StoreError) {
-    try withState { guarded throws(StoreError) in try guarded.store.note(names) }
+  /// Commits names that this device has left. `moved`: which deltas it has written once more, by
+  /// the name that they had.
+  func note(_ names: [EarlierName], moved: [DeviceID: [UInt64]]) throws(StoreError) {
+    try withState { guarded throws(StoreError) in try guarded.store.note(names, moved) }
     try sync()
   }
 

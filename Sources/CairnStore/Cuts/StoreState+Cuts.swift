@@ -167,15 +167,20 @@ extension StoreState {
   }
 
   /// Notes names that this device has left, as retired.
-  mutating func note(_ names: [EarlierName]) throws(StoreError) {
+  mutating func note(
+    _ names: [EarlierName], _ moved: [DeviceID: [UInt64]]
+  ) throws(StoreError) {
     for name in names {
       let record = CutTable.record(retired: name.name)
-      let successor: FieldChange = (CutTable.successor, .bytes(name.encoded))
+      var fields: [FieldChange] = [(CutTable.successor, .bytes(name.encoded))]
+      if let chains = moved[name.name], !chains.isEmpty {
+        fields.append((CutTable.moved, .bytes(CutTable.encoded(chains, under: name.next))))
+      }
       if cuts.retired.contains(name.name) {
-        try update(table(CutTable.name), record, [successor], limits: .unlimited)
+        try update(table(CutTable.name), record, fields, limits: .unlimited)
       } else {
         let since: FieldChange = (CutTable.since, .int(Int64(clamping: vector.total)))
-        try insertCutRecord(record, [since, successor])
+        try insertCutRecord(record, [since] + fields)
       }
     }
   }

@@ -86,7 +86,8 @@ extension Store {
   }
 
   /// Records that other devices have deleted and that are not there, the newest of each id, oldest
-  /// first. `notKept` counts those that were too many to keep.
+  /// first; without those that this device has deleted since. `notKept` counts those that were too
+  /// many to keep.
   package func deletedRecords() throws(StoreError) -> (
     records: [KeptRecord], notKept: UInt64, problems: [LogError]
   ) {
@@ -101,7 +102,7 @@ extension Store {
     var result: [KeptRecord] = []
     for (index, record) in records.enumerated() {
       guard last[Key(table: record.table, id: record.id)] == index,
-        try !exists(table: record.table, id: record.id)
+        try !exists(table: record.table, id: record.id), try !isDeletedHere(record)
       else { continue }
       result.append(record)
     }
@@ -109,15 +110,35 @@ extension Store {
     return (result, notKept, problems)
   }
 
+  /// Whether this device has deleted a record that is not there after it was back: as long as that
+  /// is remembered, under the name that the device has now.
+  private func isDeletedHere(_ kept: KeptRecord) throws(StoreError) -> Bool {
+    let device = device
+    return try withState { guarded throws(StoreError) in
+      let number = guarded.store.table(kept.table)
+      let place = try guarded.store.tables[number].find(kept.id, &guarded.store.ground)
+      // Not committed yet.
+      if case .slot(let slot) = place, guarded.store.tables[number].hasPendingDelete(slot) {
+        return true
+      }
+      guard let state = try guarded.store.state(number, place) else { return false }
+      return state.tombstones.contains {
+        $0.dot.device == device && $0.context.contains(kept.dot)
+      }
+    }
+  }
+
   /// Everything that the trash remembers, also of records that are there again: one that comes back
   /// while somebody looks is found here if it is not found among those. Files that are damaged can
-  /// give nothing back; those that can't be read are an error.
+  /// give nothing back; those that can't be read, or only by a newer version, are an error.
   package func remembered() throws(StoreError) -> [KeptRecord] {
     let (files, problems) = try trash.contents()
     for problem in problems {
+      switch problem.reason {
+      case .needsNewerVersion: throw StoreError(problem)
       // One that is gone was removed meanwhile.
-      if case .disk(let disk) = problem.reason, disk.reason != .notFound {
-        throw StoreError(problem)
+      case .disk(let disk) where disk.reason != .notFound: throw StoreError(problem)
+      default: break
       }
     }
     return files.flatMap(\.records)
@@ -139,5 +160,13 @@ extension Store {
   package func emptyTrash(through time: Int64) throws(StoreError) {
     if let ending { throw ending }
     try trash.empty(through: time)
+  }
+}
+
+extension TableState {
+  /// Whether the next commit deletes a record that the last one has left.
+  fileprivate func hasPendingDelete(_ slot: Int) -> Bool {
+    let mark = Int(pendingMarks[slot])
+    return mark != 0 && pendingRecords[mark - 1].deleted
   }
 }

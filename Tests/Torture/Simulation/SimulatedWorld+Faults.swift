@@ -50,16 +50,30 @@ extension SimulatedWorld {
     // What a restore has written it has synced.
     device.start(on: backup.disk.crash(keep: .everything))
     for (copy, memory) in zip(device.copies, backup.copies) {
+      let left = copy.memory.device
       let listed = copy.memory.listed
       let safe = copy.memory.marks.filter { mark in
         mark.dot.device != copy.memory.device || mark.dot.sequence <= listed
       }.filter { _ in !folder.hasRolledBack }
       copy.memory = memory
+      copy.memory.awaited.formUnion(Set(safe.map(\.id)).subtracting(memory.marks.map(\.id)))
       copy.memory.marks += safe
-      guard try copy.open(afterCrash: true, keepsMarks: true) else { return }
+      let isOpen = try copy.open(afterCrash: true, keepsMarks: true)
+      noteLeft(left, by: copy)
+      guard isOpen else { return }
     }
     folder.hasTwins = true
     if isOlder { took(.restore) }
+  }
+
+  /// A copy was taken back to before it had a name. A copy of the device that goes on under it, or
+  /// one that is taken back to it again, is there to write its head.
+  private func noteLeft(_ left: DeviceID?, by copy: SimulatedCopy) {
+    if let name = copy.memory.device { leftNames[copy.index].remove(name) }
+    guard let left, !devices.contains(where: { $0.copies[copy.index].memory.device == left }) else {
+      return
+    }
+    leftNames[copy.index].insert(left)
   }
 
   /// What a device sees of the folder is what it saw some time ago.
@@ -70,6 +84,12 @@ extension SimulatedWorld {
     else { return }
     folder.hasTwins = true
     folder.hasRolledBack = true
+    // What a restored device had not fetched yet may be gone with the folder's newer state: its own
+    // numbers are free then, and of two deltas of one name the older one is left out.
+    for copy in devices.flatMap(\.copies) {
+      let (awaited, vector) = (copy.memory.awaited, copy.datastore?.core.vector ?? VersionVector())
+      copy.memory.marks.removeAll { awaited.contains($0.id) && !vector.contains($0.dot) }
+    }
   }
 
   /// Of two devices that made the folder at once one goes on with an identity that has lost, until

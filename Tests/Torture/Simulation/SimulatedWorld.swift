@@ -29,6 +29,10 @@ final class SimulatedWorld: @unchecked Sendable {
   var unknownSums = 0
   /// Installations that a device was when it was restored: the backup may not know of them yet.
   var leftInstallations: Set<UInt64> = []
+  /// By datastore: names that a restore took from the only copy that had them.
+  var leftNames: [Set<DeviceID>]
+  /// Heads that can't be used, and that nobody is left to write again.
+  var ownerlessHeads: Set<String> = []
   /// Files of the list that can't be used, and that nobody is left to write again.
   var ownerlessFiles: Set<String> = []
   /// How often somebody had to choose between groups that had retired each other, by datastore.
@@ -61,6 +65,7 @@ final class SimulatedWorld: @unchecked Sendable {
     self.profile = profile
     folder = MemoryFolder(isShared: profile.isShared)
     histories = (0..<profile.datastores).map { _ in SimulatedHistory() }
+    leftNames = Array(repeating: [], count: profile.datastores)
     counts = Array(repeating: 0, count: SimulationStep.Act.allCases.count)
     folder.before = { [unowned self] device in await middle(of: device) }
     folder.isOff = { [unowned self] device in devices[device].isOff }

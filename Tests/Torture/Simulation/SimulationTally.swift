@@ -53,6 +53,7 @@ struct SimulationTally {
     }
     ledger.count("worlds in which somebody had to decide", world.decisions.isEmpty ? 0 : 1)
     ledger.count("files of the list that nobody is left to mend", world.ownerlessFiles.count)
+    ledger.count("heads that nobody is left to mend", world.ownerlessHeads.count)
     ledger.count("checks against the reference", world.referenceChecks)
     ledger.count("cuts that all agreed on", world.sealedCuts)
     for device in world.devices {
