@@ -96,9 +96,11 @@ extension Exchange {
   /// An older head than the one that is known has come back: nothing to learn from it.
   /// Unless it is of another copy of its device: then that one's is what counts from now on.
   private func take(_ head: Head, _ entry: FolderEntry) {
+    // A process that has read none yet knows of later deltas, too.
+    let isOld = head.last < store.vector[head.device]
     memory.withLock { memory in
       memory.versions[entry.name] = entry.version
-      memory.doubt(entry, unless: memory.isNews(head))
+      memory.doubt(entry, unless: memory.isNews(head) && !isOld)
       let chain = memory.histories.chain(head.device, at: head.last)
       if let chain, chain != head.chain {
         memory.forked.insert(head.device)
