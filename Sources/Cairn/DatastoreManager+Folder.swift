@@ -6,8 +6,10 @@ internal import CairnStore
 extension DatastoreManager {
   /// Whether any datastore here was ever exchanged.
   package func hasExchanged() throws(CairnError) -> Bool {
-    for place in try places() where try hasExchanged(in: root + "/" + place.directory) {
-      return true
+    for place in try places() {
+      if try StoredLinkage.wasExchanged(root + "/" + place.directory, disk: machine.disk) {
+        return true
+      }
     }
     return false
   }
@@ -15,13 +17,7 @@ extension DatastoreManager {
   /// Whether a datastore of this manager was. One that is followed came from its folder.
   package func hasExchanged(_ datastore: Datastore) throws(CairnError) -> Bool {
     if following != nil { return true }
-    return try hasExchanged(in: datastore.store.directory)
-  }
-
-  private func hasExchanged(in directory: String) throws(CairnError) -> Bool {
-    do throws(LogError) {
-      return try StoredLinkage.hasExchanged(directory, disk: machine.disk)
-    } catch { throw CairnError(error) }
+    return try StoredLinkage.wasExchanged(datastore.store.directory, disk: machine.disk)
   }
 
   /// Whether a datastore of this manager is known to be published in another folder than one that

@@ -46,7 +46,8 @@ extension Exchange {
       return
     }
     let known = memory.withLock { $0.tiedIdentity }
-    if known == nil, try !hasExchanged() { return }
+    // An earlier process may have fetched, and nothing was ever published.
+    if known == nil, try !StoredLinkage.wasExchanged(store.directory, disk: machine.disk) { return }
     let found: FolderIdentity.Found
     do throws(CairnError) { found = try await FolderIdentity.find(in: folder) } catch {
       // Damaged: rounds that know the folder go on without it.
@@ -88,13 +89,6 @@ extension Exchange {
     }
     try checkOpen()
     return isThere
-  }
-
-  /// An earlier process may have fetched, and nothing was ever published.
-  private func hasExchanged() throws(CairnError) -> Bool {
-    do throws(LogError) {
-      return try StoredLinkage.hasExchanged(store.directory, disk: machine.disk)
-    } catch { throw CairnError(error) }
   }
 
   private var absentFolderError: CairnError {

@@ -48,6 +48,25 @@ final class DamageWorkbench {
     return (0..<40).map { _ in String(random.next(), radix: 36) }.joined()
   }
 
+  /// Two devices of which the second has `of-b` and has published it, and the first has published
+  /// what it is given here. Both are closed; returns what they are called.
+  func exchangeTwo(
+    _ fill: (Datastore) throws -> Void, then end: (Datastore) async throws -> Void
+  ) async throws -> (own: String, other: String) {
+    let a = try linked("a").openOrCreateDatastore("notes")
+    try fill(a)
+    try await a.exchange()
+    let b = try linked("b").openOrCreateDatastore("notes")
+    try await b.pull()
+    try b.add("of-b")
+    try await b.exchange()
+    try await end(a)
+    let devices = (own: a.device, other: b.device)
+    try a.close()
+    try b.close()
+    return devices
+  }
+
   // MARK: files
 
   func files(_ directory: String, _ suffix: String = "") throws -> [String] {

@@ -26,18 +26,7 @@ import Testing
 
   /// What `b` has published is in the inbox of `a`. Returns the device's id.
   private func makeWaiting() async throws -> String {
-    let a = try bench.linked("a").openOrCreateDatastore("notes")
-    try a.add("of-a")
-    try await a.exchange()
-    let b = try bench.linked("b").openOrCreateDatastore("notes")
-    try await b.pull()
-    try b.add("of-b")
-    try await b.exchange()
-    try await a.exchange()
-    try a.close()
-    let device = b.device
-    try b.close()
-    return device
+    try await bench.exchangeTwo { try $0.add("of-a") } then: { try await $0.exchange() }.other
   }
 
   // MARK: accounts

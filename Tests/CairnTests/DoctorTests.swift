@@ -25,18 +25,11 @@ import Testing
 
   /// Two devices that have exchanged all they have.
   private func makeLinked() async throws {
-    let a = try bench.linked("a").openOrCreateDatastore("notes")
-    try bench.fill(a, 60)
-    try await a.exchange()
-    let b = try bench.linked("b").openOrCreateDatastore("notes")
-    try await b.pull()
-    try b.add("of-b")
-    try await b.exchange()
-    try await a.pull()
-    try await a.exchange()
-    try await bench.linked("a").refresh()
-    try a.close()
-    try b.close()
+    _ = try await bench.exchangeTwo { try bench.fill($0, 60) } then: {
+      try await $0.pull()
+      try await $0.exchange()
+      try await bench.linked("a").refresh()
+    }
   }
 
   private var localStore: String { bench.directory(bench.localRoot) }

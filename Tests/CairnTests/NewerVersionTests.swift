@@ -18,19 +18,10 @@ import Testing
 
   /// Two devices that have exchanged all they have; what they are called.
   private func makeLinked() async throws -> (own: String, other: String) {
-    let a = try bench.linked("a").openOrCreateDatastore("notes")
-    try a.add("of-a")
-    try await a.exchange()
-    let b = try bench.linked("b").openOrCreateDatastore("notes")
-    try await b.pull()
-    try b.add("of-b")
-    try await b.exchange()
-    try await a.pull()
-    try await a.exchange()
-    let devices = (own: a.device, other: b.device)
-    try a.close()
-    try b.close()
-    return devices
+    try await bench.exchangeTwo { try $0.add("of-a") } then: {
+      try await $0.pull()
+      try await $0.exchange()
+    }
   }
 
   private func examine() async -> [Finding] {

@@ -117,16 +117,19 @@ struct StoreOptions: ParsableArguments {
 
   /// Another folder has to prove first that it is the one that was exchanged with.
   func rememberIfFree(_ manager: DatastoreManager) throws {
-    let (known, wanted) = (try Settings(root: rootPath).folder, try settings().folder)
-    let isFree = try known == nil || known == wanted || !manager.hasExchanged()
-    if isFree { try remember() }
+    if try !namesAnother() || !manager.hasExchanged() { try remember() }
+  }
+
+  /// Whether the options name another folder than the one that is remembered.
+  private func namesAnother() throws -> Bool {
+    guard let known = try Settings(root: rootPath).folder else { return false }
+    return try known != settings().folder
   }
 
   /// Whether an exchange of a datastore that goes well proves that the folder is the right one: one
   /// that was never exchanged goes with any. To be asked before it.
   func canProve(_ datastore: Datastore) throws -> Bool {
-    let (known, wanted) = (try Settings(root: rootPath).folder, try settings().folder)
-    return try known == nil || known == wanted || datastore.manager.hasExchanged(datastore)
+    try !namesAnother() || datastore.manager.hasExchanged(datastore)
   }
 
   /// Remembers the options after that exchange, unless others of this root have another folder.

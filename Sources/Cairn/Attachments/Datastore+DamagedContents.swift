@@ -84,11 +84,7 @@ extension Datastore {
       return try await exchanger.checkFolder(&report)
     }
     guard case .missing = try await FolderIdentity.find(in: exchanger.folder) else { return }
-    let hasExchanged: Bool
-    do throws(LogError) {
-      hasExchanged = try StoredLinkage.hasExchanged(store.directory, disk: blobs.machine.disk)
-    } catch { throw CairnError(error) }
-    guard hasExchanged else { return }
+    guard try StoredLinkage.wasExchanged(store.directory, disk: blobs.machine.disk) else { return }
     throw CairnError(
       .notFound,
       "the shared folder is empty, or not there: \(FileName.folderIdentity) is missing; nothing "

@@ -249,7 +249,7 @@ struct DatastoreRepair {
   ) async throws(CairnError) -> Bool {
     let file = FileName.folderIdentity
     let known = try knownFolder()
-    let isUntold = known == 0 ? try hasExchanged() : false
+    let isUntold = known == 0 ? try StoredLinkage.wasExchanged(place, disk: machine.disk) : false
     guard let bytes = try await folder.read(file, limit: FolderIdentity.bytesMax) else {
       if known == 0, !isUntold { return false }
       throw CairnError(
@@ -299,12 +299,6 @@ struct DatastoreRepair {
       default: return nil
       }
     }
-  }
-
-  private func hasExchanged() throws(CairnError) -> Bool {
-    do throws(LogError) {
-      return try StoredLinkage.hasExchanged(place, disk: machine.disk)
-    } catch { throw CairnError(error) }
   }
 
   /// All devices that the damaged copy is known to have something of, itself among them.

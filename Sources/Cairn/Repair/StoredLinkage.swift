@@ -45,6 +45,13 @@ enum StoredLinkage {
     } catch { throw LogError(error) }
   }
 
+  /// The same, as an app is told.
+  static func wasExchanged(_ directory: String, disk: any Disk) throws(CairnError) -> Bool {
+    do throws(LogError) { return try hasExchanged(directory, disk: disk) } catch {
+      throw CairnError(error)
+    }
+  }
+
   /// Whether the datastore's directory in a folder has a file of one of these devices. Ids of
   /// devices are drawn by lot: another folder has none of them.
   static func hasFile(
