@@ -20,7 +20,9 @@ extension Exchange {
     let before = memory.withLock { $0.own }
     forgetUploads(listing, before)
     var head = resumed(before)
+    let isRegained = try await regain(found, &head, &report)
     let isWithdrawn = withdrawSnapshot(from: &head)
+    let isTakenBack = withdrawWords(from: &head)
     let mayRemove = memory.withLock { $0.removals.isDue() }
     let isLost = isHeadLost(listing, head)
     let losses = losses(of: head, isRolledBack: isLost, audit)
@@ -30,7 +32,8 @@ extension Exchange {
       || !unnamedSnapshots(listing, head).isEmpty
     // What a head that may have arrived names is never told otherwise: it goes up even then.
     let isInDoubt = head.last > before.last
-    guard isLost || isInDoubt || isWithdrawn || !losses.isEmpty || hasNews && !onlyMends else {
+    let isAmended = isRegained || isWithdrawn || isTakenBack
+    guard isLost || isInDoubt || isAmended || !losses.isEmpty || hasNews && !onlyMends else {
       try dropPublished(found, before)
       return try await remove(mayRemove ? replacedFiles(found, before) : [], &report)
     }
@@ -69,6 +72,25 @@ extension Exchange {
     head.superseded.append(Head.Superseded(name: snapshot.name, time: machine.clock.now()))
     head.snapshot = nil
     return true
+  }
+
+  /// What is acknowledged of a history that has lost would tell the device of the other one that
+  /// more was published than it knows. It would publish nothing more, or leave its name, and what
+  /// was published from here on top waits for the deltas that it has not published. So no more is
+  /// acknowledged than what both have, once all that the device's head tells is compared.
+  private func withdrawWords(from head: inout Head) -> Bool {
+    let (forked, heads, known) = memory.withLock { ($0.forked, $0.heads, $0.histories) }
+    guard !forked.isEmpty, let staged else { return false }
+    let found = staged.memory.withLock { $0.histories }
+    let before = head.acknowledged
+    for device in forked {
+      guard let other = heads[device], other.last > 0,
+        found.chain(device, at: other.last) == other.chain
+      else { continue }
+      let agreed = known.agreement(with: found, on: device)
+      head.acknowledged[device] = min(before[device], agreed)
+    }
+    return head.acknowledged != before
   }
 
   /// What others can do without for a while. The head fits after each step of it, so what ends it
@@ -156,12 +178,16 @@ extension Exchange {
 
   /// Own segments that the head does not name (any more), once their grace has ended. It counts
   /// from when they were first seen so, which CHAINS keeps for the next process: a list of them in
-  /// the head would make each head as long as the history.
+  /// the head would make each head as long as the history. What has deltas that no other file has
+  /// just now is not replaced.
   private func replacedFiles(_ listing: FolderListing, _ head: Head) -> [String] {
     if memory.withLock({ $0.tidy?.isOf(listing, $0) ?? false }) { return [] }
     let now = machine.clock.now()
     let current = Set(head.segments.map { $0.name(store.device) })
-    let own = listing.published[store.device, default: []].filter { !current.contains($0) }
+    let mayRegain = regainable(of: head)
+    let own = listing.published[store.device, default: []].filter {
+      !current.contains($0) && !mayRegain($0)
+    }
     return memory.withLock { memory in
       memory.tidy = own.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
       let known = memory.histories.replaced
@@ -287,17 +313,22 @@ extension Exchange {
     } catch { return .failure(error) }
   }
 
+  /// A segment as it is written: who does not know of cuts must not read them.
+  func withFloor(_ segment: PublishedSegment) throws(CairnError) -> PublishedSegment {
+    var segment = segment
+    do throws(DecodeError) {
+      if try CutTable.occurs(in: segment.pack) { segment.floor = FormatVersion.cuts }
+    } catch { throw CairnError(LogError(error, store.directory, at: 0, "own deltas")) }
+    return segment
+  }
+
   /// Writes a segment, unless it is `there`: then a round has written it that did not come to its
   /// head. Nobody else has files of that name, which says what is in them.
   func put(
     _ segment: PublishedSegment, need: BudgetNeed = .waits,
     there: [String: FolderEntry] = [:], _ report: inout ExchangeReport
   ) async throws(CairnError) -> Head.Segment {
-    var segment = segment
-    do throws(DecodeError) {
-      if try CutTable.occurs(in: segment.pack) { segment.floor = FormatVersion.cuts }
-    } catch { throw CairnError(LogError(error, store.directory, at: 0, "own deltas")) }
-    let (bytes, name) = segment.encoded()
+    let (bytes, name) = try withFloor(segment).encoded()
     let result = Head.Segment(
       first: segment.first, last: segment.last, size: UInt64(bytes.count),
       hash: XXH3.hash128(bytes, 0..<(bytes.count - 16)))

@@ -107,6 +107,8 @@ final class Exchange: Sendable {
     var mergeBound = MergeBound()
     /// When it is worth a try to give the folder back what it has lost.
     var mends = Retry(version: "")
+    /// What is known of own files that are there, and of which the head says that they are lost.
+    var strays = Strays()
     /// When a store is put together once more because a snapshot is there to begin with.
     var foundings = Retry(version: "")
     /// Looks at a directory without files, of a device without a head.
@@ -166,8 +168,8 @@ final class Exchange: Sendable {
     var mustRewriteHead = false
     /// Whether the round that is under way may write into the folder at all, …
     var mayPublish = true
-    /// … and whether it may make it one of ours.
-    var mayFound = true
+    /// … and whether somebody wants to have mended now what is lost.
+    var isThorough = false
   }
 
   init(
@@ -373,7 +375,7 @@ final class Exchange: Sendable {
     memory.withLock { memory in
       // What is remembered of the own head may be of one that the folder has lost since.
       if isThorough { (memory.isOwnVerified, memory.isQuiet) = (false, false) }
-      (memory.mayPublish, memory.mayFound) = (publishes, publishes || !isThorough)
+      (memory.mayPublish, memory.isThorough) = (publishes, isThorough)
     }
   }
 

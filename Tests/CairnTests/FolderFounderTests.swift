@@ -178,6 +178,29 @@ import Testing
     #expect(try bench.read(head) == old)
   }
 
+  @Test(arguments: [false, true])
+  func `a list of a copy that has a new name, and no head yet, goes by those whom it knows`(
+    isLeft: Bool
+  ) async throws {
+    var a = try await bench.publisher("a")
+    let head = bench.shared + "/" + bench.head(a)
+    let old = try bench.read(head)
+    try a.close()
+    try bench.copyTree(bench.root("a"), to: bench.root("clone"))
+    let clone = try bench.open("clone")
+    try clone.add("of-the-clone")
+    try await clone.exchange()
+    a = try bench.open("a")
+    #expect(try await a.exchange().isRejoining)
+    #expect(try a.sync().newDevice == a.device)
+    try a.close()
+    // A folder that was left for this one has less.
+    if isLeft { try bench.write(head, old) }
+    try win()
+    #expect(try await bench.manager("a").refreshError()?.code == (isLeft ? .disallowed : nil))
+    if isLeft { #expect(try bench.names(bench.folder + "/catalogue", ".cat") == []) }
+  }
+
   @Test func `a list that says nothing yet belongs to no folder`() async throws {
     #expect(try await bench.manager("a").refreshError() == nil)
     try win()

@@ -41,7 +41,8 @@ import Testing
       // A listing may lag behind.
       #expect(said == (round == 1 ? [] : expected), "round \(round)")
     }
-    #expect(rounds == [2, 3, 5, 9, 13] && asked.all.count == 5)
+    // Twice in each, before it is given up.
+    #expect(rounds == [2, 3, 5, 9, 13] && asked.all.count == 10)
     // Another process may have another folder, with parts.
     hook.set(nil)
     try a.close()
@@ -50,5 +51,42 @@ import Testing
     let b = try bench.open("b")
     try await b.pull()
     #expect(try b.ids() == ["a"])
+  }
+
+  /// The first listing of a process lacks it, and the first answer is wrong, too. Simulation seed
+  /// 47645.
+  @Test(arguments: ["damaged", "absent"])
+  func `a file that only the folder has is not given up for one bad answer`(answer: String)
+    async throws
+  {
+    let bench = try FolderWorkbench()
+    bench.options.durability = .none
+    var a = try bench.open("a")
+    try a.add("a")
+    for _ in 0..<2 { try await a.exchange() }
+    try a.compact()
+    try await a.exchange()
+    let name = try bench.segment(a)
+    try a.close()
+    let (script, asked) = (ScriptedFolder.Script(), Shared(0))
+    script.list { _, entries in entries.filter { $0.name != name } }
+    script.read { path, bytes in
+      guard path.hasSuffix(name) else { return bytes }
+      let isFirst = asked.withLock { count -> Bool in
+        count += 1
+        return count == 1
+      }
+      guard isFirst else { return bytes }
+      return answer == "absent" ? nil : bytes?.flipped(at: 150)
+    }
+    a = try bench.open("a", script)
+    try await a.exchange()
+    #expect(asked.withLock { $0 } == 2)
+    script.list(nil)
+    for _ in 0..<3 { try await a.exchange() }
+    let head = try Head(
+      bench.read(bench.shared + "/" + bench.head(a)), name: "head", datastore: nil)
+    #expect(head.gaps == [])
+    #expect(try bench.segment(a) == name)
   }
 }

@@ -370,4 +370,129 @@ import Testing
     #expect(try await bench.settle([b]), "\(bench.unrest)")
     #expect(try b.ids() == ["a0", "a1", "mine"])
   }
+
+  // MARK: files of another copy's head
+
+  /// A copy, `b`, of a device that has published two deltas, the second one since. `knows`: the
+  /// copy has the first one, whose file is at `path`.
+  private func copied(
+    _ bench: IdentityBench, knows: Bool = true
+  ) async throws -> (name: String, path: String, bytes: [UInt8]) {
+    try bench.open("a").close()
+    if !knows { bench.clone("a", as: "b") }
+    var a = try bench.open("a")
+    try a.add("a0")
+    try await a.exchange()
+    let path = try #require(bench.folder.paths().first { $0.hasSuffix(".seg") })
+    try a.close()
+    if knows { bench.clone("a", as: "b") }
+    a = try bench.open("a")
+    try a.add("a1")
+    try await a.exchange()
+    try a.close()
+    return (a.device, path, try #require(bench.folder.bytes(path)))
+  }
+
+  /// The other copy may never come back, as it is what was restored.
+  @Test(arguments: [false, true])
+  func `half a file that another copy's head names is given back from the own log`(
+    isRepaired: Bool
+  ) async throws {
+    let bench = IdentityBench()
+    let (name, path, bytes) = try await copied(bench)
+    let half = Array(bytes.prefix(bytes.count / 2))
+    try bench.folder.setBytes(path, half)
+    let b = try bench.open("b")
+    try b.add("mine")
+    if isRepaired {
+      #expect(try await b.repairFolder(dryRun: true).exchange.republishedFiles == 0)
+      #expect(try await b.repairFolder().exchange.republishedFiles == 1)
+    } else {
+      // It may still be on its way.
+      for _ in 0..<2 { #expect(try await b.pull().republishedFiles == 0) }
+      #expect(bench.folder.bytes(path) == half)
+      #expect(try await b.pull().republishedFiles == 1)
+    }
+    #expect(bench.folder.bytes(path) == bytes)
+    let late = try bench.open("late")
+    #expect(try await bench.settle([b, late]), "\(bench.unrest)")
+    #expect(b.device != name)
+    #expect(try late.ids() == ["a0", "a1", "mine"])
+    try bench.expectEqual([b, late])
+  }
+
+  @Test func `who has other deltas than half a file of another copy waits for that`() async throws {
+    let bench = IdentityBench()
+    let (name, path, bytes) = try await copied(bench, knows: false)
+    let half = Array(bytes.prefix(bytes.count / 2))
+    try bench.folder.setBytes(path, half)
+    let paths = bench.folder.paths()
+    let b = try bench.open("b")
+    try b.add("mine")
+    for _ in 0..<5 {
+      let report = try await b.pull()
+      #expect(report.publishedFiles == 0 && !report.waiting.isEmpty)
+    }
+    #expect(bench.folder.bytes(path) == half && bench.folder.paths() == paths)
+    let a = try bench.open("a")
+    #expect(try await bench.settle([a, b]), "\(bench.unrest)")
+    #expect(bench.folder.bytes(path) == bytes)
+    #expect(a.device == name && b.device != name)
+    #expect(try a.ids() == ["a0", "a1", "mine"])
+    try bench.expectEqual([a, b])
+  }
+
+  @Test func `a file of another copy that the folder does not take keeps no other one back`()
+    async throws
+  {
+    let (bench, script) = (IdentityBench(), ScriptedFolder.Script())
+    bench.scripts["b"] = script
+    var a = try bench.open("a")
+    for number in 0..<2 {
+      try a.add("a\(number)")
+      try await a.exchange()
+    }
+    let paths = bench.folder.paths().filter { $0.hasSuffix(".seg") }
+    let whole = try paths.map { try #require(bench.folder.bytes($0)) }
+    try a.close()
+    bench.clone("a", as: "b")
+    a = try bench.open("a")
+    try a.add("a2")
+    try await a.exchange()
+    try a.close()
+    for (path, bytes) in zip(paths, whole) {
+      try bench.folder.setBytes(path, Array(bytes.prefix(bytes.count / 2)))
+    }
+    let b = try bench.open("b")
+    try b.add("mine")
+    script.write { path, _ in paths[0].hasSuffix("/" + path) ? .part(10) : .whole }
+    for _ in 0..<2 { #expect(try await b.pull().republishedFiles == 0) }
+    let report = try await b.pull()
+    #expect(report.republishedFiles == 1)
+    #expect(report.problems.contains { paths[0].hasSuffix("/" + $0.name) })
+    #expect(bench.folder.bytes(paths[1]) == whole[1])
+    script.write(nil)
+    #expect(try await bench.settle([b]), "\(bench.unrest)")
+    #expect(bench.folder.bytes(paths[0]) == whole[0])
+    #expect(try b.ids() == ["a0", "a1", "a2", "mine"])
+  }
+
+  /// An upload over it would break off.
+  @Test func `a file of another copy that only listings lack is not written over`() async throws {
+    let (bench, script) = (IdentityBench(), ScriptedFolder.Script())
+    let (name, path, bytes) = try await copied(bench)
+    bench.scripts["b"] = script
+    let b = try bench.open("b")
+    try b.add("mine")
+    script.list { _, entries in entries.filter { !path.hasSuffix("/" + $0.name) } }
+    script.write { written, bytes in
+      path.hasSuffix("/" + written) ? .partUnanswered(bytes.count / 2) : .whole
+    }
+    for _ in 0..<5 { #expect(try await b.pull().republishedFiles == 0) }
+    #expect(bench.folder.bytes(path) == bytes && b.device == name)
+    script.list(nil)
+    #expect(try await bench.settle([b]), "\(bench.unrest)")
+    #expect(b.device != name)
+    #expect(try b.ids() == ["a0", "a1", "mine"])
+  }
 }

@@ -1,7 +1,9 @@
-import Cairn
 import CairnDisk
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import Cairn
 
 /// Folders that go back to an older state, or lose files: what they have lost is published again.
 @Suite struct RollbackTests {
@@ -136,5 +138,167 @@ import Testing
     let late = try bench.open("late")
     try await late.pull()
     #expect(try late.ids() == ["a", "a0", "a1", "a2"])
+  }
+
+  // MARK: what was lost and is there again
+
+  private func gaps(_ device: Datastore) throws -> [ClosedRange<UInt64>] {
+    try #require(device.exchanger).memory.withLock { $0.own }.gaps
+  }
+
+  private func named(_ device: Datastore) throws -> [String] {
+    try #require(device.exchanger).memory.withLock { $0.own }.segments
+      .map { "\($0.first)-\($0.last)" }
+  }
+
+  /// A device that has published two deltas, a file each, and whose head has given up the first
+  /// one: no listing has it, and a compaction has dropped its delta from the log.
+  private func gapped(
+    _ bench: IdentityBench
+  ) async throws -> (a: Datastore, path: String, bytes: [UInt8]) {
+    let a = try bench.open("a")
+    try a.add("a0")
+    try await a.exchange()
+    let path = try #require(bench.folder.paths().first { $0.hasSuffix(".seg") })
+    try a.add("a1")
+    for _ in 0..<2 { try await a.exchange() }
+    try a.compact()
+    let bytes = try #require(bench.folder.bytes(path))
+    try bench.folder.remove(path)
+    for _ in 0..<2 { try await a.exchange() }
+    try #require(try gaps(a) == [1...1])
+    return (a, path, bytes)
+  }
+
+  @Test(arguments: [false, true])
+  func `a file that comes back after the head has given it up is named again, and stays`(
+    isReopened: Bool
+  ) async throws {
+    let bench = IdentityBench()
+    let (first, path, bytes) = try await gapped(bench)
+    var a = first
+    if isReopened {
+      try a.close()
+      a = try bench.open("a")
+    }
+    try bench.folder.setBytes(path, bytes)
+    try await a.exchange()
+    #expect(try gaps(a) == [])
+    for _ in 0..<3 { #expect(try await a.exchange().isIdle) }
+    #expect(bench.folder.bytes(path) == bytes)
+    #expect(try await a.repairFolder(dryRun: true).wasWhole)
+    let late = try bench.open("late")
+    #expect(try await bench.settle([a, late]))
+    try bench.expectEqual([a, late])
+  }
+
+  @Test func `half a file that comes back stays until the rest is there`() async throws {
+    let bench = IdentityBench()
+    let (a, path, bytes) = try await gapped(bench)
+    let half = Array(bytes.prefix(bytes.count / 2))
+    try bench.folder.setBytes(path, half)
+    for _ in 0..<4 { try await a.exchange() }
+    for _ in 0..<4 {
+      bench.clock.advance(by: 1000)
+      let report = try await a.exchange()
+      #expect(report.waiting == [] && report.problems == [])
+    }
+    #expect(bench.folder.bytes(path) == half)
+    #expect(try gaps(a) == [1...1])
+    try bench.folder.setBytes(path, bytes)
+    try await a.exchange()
+    #expect(try gaps(a) == [])
+  }
+
+  @Test func `a file with other deltas than were published is not named, and goes`() async throws {
+    let bench = IdentityBench()
+    try bench.open("a").close()
+    bench.clone("a", as: "b")
+    let (a, path, _) = try await gapped(bench)
+    bench.view("other", of: "b")
+    let b = try bench.open("b")
+    try b.add("b0")
+    try await b.exchange()
+    try #require(b.device == a.device)
+    let other = bench.disk("folder other")
+    let strange = try #require(other.paths().first { $0.hasSuffix(".seg") })
+    try #require(strange != path && strange.contains("-1-1-"))
+    try bench.folder.setBytes(strange, try #require(other.bytes(strange)))
+    for _ in 0..<2 { try await a.exchange() }
+    #expect(bench.folder.bytes(strange) == nil)
+    #expect(try gaps(a) == [1...1])
+  }
+
+  /// One that they were merged into was acknowledged and is stored late, if ever. Simulation seed
+  /// 36543.
+  @Test func `files that were merged into a lost one stay, and take its place`() async throws {
+    let bench = IdentityBench()
+    bench.options.graceSeconds = 60
+    bench.options.tuning.smallFileRun = 4
+    let a = try bench.open("a")
+    for number in 0..<4 {
+      try a.add("a\(number)")
+      try await a.exchange()
+    }
+    try await a.exchange()
+    let own = bench.folder.paths().filter { $0.hasSuffix(".seg") }
+    let merged = try #require(own.first { $0.contains("-1-4-") })
+    try #require(own.count == 5)
+    try a.compact()
+    let bytes = try #require(bench.folder.bytes(merged))
+    try bench.folder.remove(merged)
+    // Their grace is over.
+    bench.clock.advance(by: 120_000)
+    for _ in 0..<2 { try await a.exchange() }
+    #expect(try gaps(a) == [1...4])
+    for path in own where path != merged { #expect(bench.folder.bytes(path) != nil) }
+    // They are named, and merged once more.
+    for _ in 0..<2 { try await a.exchange() }
+    #expect(try gaps(a) == [])
+    #expect(bench.folder.bytes(merged) == bytes)
+    bench.clock.advance(by: 120_000)
+    for _ in 0..<2 { try await a.exchange() }
+    bench.clock.advance(by: 120_000)
+    for _ in 0..<2 { try await a.exchange() }
+    #expect(bench.folder.paths().filter { $0.hasSuffix(".seg") } == [merged])
+    #expect(try await a.exchange().isIdle)
+    let late = try bench.open("late")
+    #expect(try await bench.settle([a, late]))
+    try bench.expectEqual([a, late])
+  }
+
+  @Test func `a file that comes late takes the place of one that is merged in it`() async throws {
+    let bench = IdentityBench()
+    bench.options.graceSeconds = 60
+    bench.options.tuning.smallFileRun = 2
+    let a = try bench.open("a")
+    try a.add("a0")
+    try await a.exchange()
+    // More than the first one, or that would not be merged with it.
+    let table = try a.table("t")
+    for number in 1..<50 { try table.insert(["n": 1], id: RecordID("r\(number)")) }
+    try a.sync()
+    for _ in 0..<2 { try await a.exchange() }
+    let own = bench.folder.paths().filter { $0.hasSuffix(".seg") }
+    let merged = try #require(own.first { $0.contains("-1-2-") })
+    let first = try #require(own.first { $0.contains("-1-1-") })
+    let second = try #require(own.first { $0.contains("-2-2-") })
+    try a.compact()
+    let bytes = try #require(bench.folder.bytes(merged))
+    for path in [merged, first] { try bench.folder.remove(path) }
+    for _ in 0..<3 { try await a.exchange() }
+    try #require(try gaps(a) == [1...1] && named(a) == ["2-2"])
+    try bench.folder.setBytes(merged, bytes)
+    try await a.exchange()
+    #expect(try gaps(a) == [] && named(a) == ["1-2"])
+    #expect(bench.folder.bytes(second) != nil)
+    bench.clock.advance(by: 120_000)
+    for _ in 0..<2 { try await a.exchange() }
+    #expect(bench.folder.paths().filter { $0.hasSuffix(".seg") } == [merged])
+    #expect(try await a.exchange().isIdle)
+    #expect(try await a.repairFolder(dryRun: true).wasWhole)
+    let late = try bench.open("late")
+    #expect(try await bench.settle([a, late]))
+    try bench.expectEqual([a, late])
   }
 }

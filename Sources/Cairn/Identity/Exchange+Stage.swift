@@ -271,7 +271,10 @@ extension Exchange {
       return PublishedBranch(files: known.files)
     }
     let files = try await files(head.segments, of: head.device, listing, &report)
-    guard files.count == head.segments.count else { return nil }
+    guard files.count == head.segments.count else {
+      try await giveBack(head, having: files, staging, listing, &report)
+      return nil
+    }
     var next: UInt64 = 1
     for file in files where file.first == next { next = file.last + 1 }
     guard next == head.last + 1 else {

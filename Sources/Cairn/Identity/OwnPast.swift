@@ -62,7 +62,7 @@ struct OwnPast: Sendable {
     return reach
   }
 
-  private static func order(_ a: File, _ b: File) -> Bool {
+  static func order(_ a: File, _ b: File) -> Bool {
     (a.segment.last, a.segment.first, a.segment.hash)
       < (b.segment.last, b.segment.first, b.segment.hash)
   }

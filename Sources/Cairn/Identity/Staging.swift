@@ -22,6 +22,10 @@ final class Staging: Sendable {
     var plan: Rejoining?
     /// What another copy of this device has published, under the nonce of its head.
     var branch: (nonce: UInt64, files: [PublishedBranch.File])?
+    /// In how many rounds something of that was not there, and when it is worth a try to give it
+    /// back.
+    var lacks = 0
+    var returns = Retry(version: "")
     /// When the first deltas were made of files that might be another copy's, by name: most need
     /// not be read for that again.
     var beginnings: [String: Int64] = [:]

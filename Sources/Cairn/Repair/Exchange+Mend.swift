@@ -70,7 +70,8 @@ extension Exchange {
       let new = try await republish(segment, &head, listing, &report)
       audit?.written += new.map { $0.name(head.device) }
       if new.isEmpty {
-        if wasRead, try await isThere(segment, head.device, &audit, &report) { continue }
+        // Behind a head that does not name it it goes, good as it may be: not for one bad answer.
+        if try await isThere(segment, head.device, &audit, &report) { continue }
         gone.append(segment)
         wanted.insert(Dot(device: store.device, sequence: segment.last))
       }
@@ -132,11 +133,12 @@ extension Exchange {
   /// A thorough look has found something, and this round writes nothing.
   func noteUnmended(_ audit: inout FolderRepair?, _ report: ExchangeReport) {
     guard audit?.wasWhole == false else { return }
+    let what = report.republishedFiles > 0 ? "nothing else" : "nothing"
     audit?.problems.append(
       report.isRejoining
-        ? "nothing was put back: another copy of this device has published under its name, which "
+        ? "\(what) was put back: another copy of this device has published under its name, which "
           + "this one leaves; sync, exchange and repair again"
-        : "nothing was put back: it can't be told just now whether what is there under this "
+        : "\(what) was put back: it can't be told just now whether what is there under this "
           + "device's name is its own; the next round tries again")
   }
 

@@ -35,6 +35,8 @@ final class SimulatedCopy {
     /// Who it was when it was last looked at.
     var device: DeviceID?
     var marks: [Mark] = []
+    /// Marks that were in the folder and not here when a restore took the device back.
+    var awaited: Set<String> = []
     var pendingMarks: [String] = []
   }
 

@@ -56,6 +56,7 @@ extension SimulatedWorld {
         mark.dot.device != copy.memory.device || mark.dot.sequence <= listed
       }.filter { _ in !folder.hasRolledBack }
       copy.memory = memory
+      copy.memory.awaited.formUnion(Set(safe.map(\.id)).subtracting(memory.marks.map(\.id)))
       copy.memory.marks += safe
       let isOpen = try copy.open(afterCrash: true, keepsMarks: true)
       noteLeft(left, by: copy)
@@ -83,6 +84,12 @@ extension SimulatedWorld {
     else { return }
     folder.hasTwins = true
     folder.hasRolledBack = true
+    // What a restored device had not fetched yet may be gone with the folder's newer state: its own
+    // numbers are free then, and of two deltas of one name the older one is left out.
+    for copy in devices.flatMap(\.copies) {
+      let (awaited, vector) = (copy.memory.awaited, copy.datastore?.core.vector ?? VersionVector())
+      copy.memory.marks.removeAll { awaited.contains($0.id) && !vector.contains($0.dot) }
+    }
   }
 
   /// Of two devices that made the folder at once one goes on with an identity that has lost, until
