@@ -104,7 +104,10 @@ enum DeltaEntry {
     guard let items = try? ListCoding.decode(body, 0..<body.count) else { return }
     var bytes: [UInt8] = []
     ListCoding.encode(items, into: &bytes)
-    try FuzzFinding.check(bytes == body, "a list has more than one form")
+    // Early versions wrote each NaN as it came.
+    var canonical = body
+    ListCoding.makeCanonical(&canonical, 0..<body.count)
+    try FuzzFinding.check(bytes == canonical, "a list has more than one form")
   }
 
   private static func description(_ body: [UInt8]) throws {
