@@ -89,4 +89,47 @@ import Testing
     #expect(head.gaps == [])
     #expect(try bench.segment(a) == name)
   }
+
+  /// What is new waits for them.
+  @Test func `own files that are there again and not given are asked for two in a round`()
+    async throws
+  {
+    let bench = try FolderWorkbench()
+    bench.options.durability = .none
+    bench.options.tuning.smallFileRun = 100
+    let (hook, asked) = (HookedFolder.Switch(), Told<String>())
+    let a = try bench.open("a", hook)
+    for number in 0..<6 {
+      try a.add("a\(number)")
+      try await a.exchange()
+    }
+    try await a.exchange()
+    try a.compact()
+    try await a.exchange()
+    let lost = try bench.segments(a)
+    try #require(lost.count == 6)
+    let bytes = try lost.map { try bench.read(bench.shared + "/" + $0) }
+    for name in lost { try bench.remove(bench.shared + "/" + name) }
+    for _ in 0..<3 { try await a.exchange() }
+    func gaps() throws -> [ClosedRange<UInt64>] {
+      try Head(bench.read(bench.shared + "/" + bench.head(a)), name: "head", datastore: nil).gaps
+    }
+    try #require(try gaps() == [1...6])
+    for (name, bytes) in zip(lost, bytes) { try bench.write(bench.shared + "/" + name, bytes) }
+    hook.set { request, path throws(CairnError) in
+      guard request == .read, path.hasSuffix(".seg") else { return }
+      asked.add(path)
+      throw CairnError(.server, "not now", file: path)
+    }
+    // The third one is skipped.
+    for count in [2, 4, 4, 6] {
+      try a.add("new\(count)-\(asked.all.count)")
+      #expect(try await a.exchange().publishedDeltas == 1)
+      #expect(asked.all.count == count)
+    }
+    #expect(Set(asked.all).count == 6)
+    hook.set(nil)
+    for _ in 0..<8 { try await a.exchange() }
+    #expect(try gaps() == [])
+  }
 }

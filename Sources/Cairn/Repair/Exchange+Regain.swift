@@ -24,16 +24,18 @@ extension Exchange {
     let gaps = head.gaps
     if gaps.isEmpty { return false }
     let others = memory.withLock { $0.strays.others }
-    let entries = listing.published[head.device, default: []].sorted()
-      .filter { name in
-        !others.contains(name) && gaps.contains { $0.hasSome(of: name) }
-      }
+    let entries = listing.published[head.device, default: []]
+      .filter { !others.contains($0) && gaps.haveSome(of: $0) }.sorted()
       .compactMap { listing.byName[$0] }
       .filter(\.isPresent)
     guard areDue(entries) else { return false }
     var files: [OwnPast.File] = []
-    for entry in entries {
+    var refusals = 0
+    // A folder that refuses them is not asked for all, as what is new waits: those that were
+    // refused come last the next time.
+    for entry in byRefusals(entries) where refusals < 2 {
       if let file = try await pastFile(of: entry, &report) { files.append(file) }
+      if withheldCount(entry) > 0 { refusals += 1 }
     }
     var found: [Head.Segment] = []
     for gap in gaps { found += try await fitting(files, gap, head, listing, &report) }
@@ -52,8 +54,13 @@ extension Exchange {
       unseen.isEmpty ? [] : head.segments.filter { unseen[$0.name(head.device)] != nil }
     let ranges = head.gaps + lacking.map(\.range)
     return { name in
-      !ranges.isEmpty && !others.contains(name) && ranges.contains { $0.hasSome(of: name) }
+      !ranges.isEmpty && !others.contains(name) && ranges.haveSome(of: name)
     }
+  }
+
+  private func byRefusals(_ entries: [FolderEntry]) -> [FolderEntry] {
+    entries.map { (withheldCount($0), $0) }.sorted { ($0.0, $0.1.name) < ($1.0, $1.1.name) }
+      .map { $0.1 }
   }
 
   /// All of them are, whenever there is another one: each may go on from what another one has.
@@ -182,13 +189,16 @@ extension Head.Segment {
 }
 
 extension ClosedRange<UInt64> {
-  /// Whether a published file has, by its name, something that is in the range.
-  fileprivate func hasSome(of name: String) -> Bool {
-    guard let file = FileName.published(name) else { return false }
-    return file.first <= upperBound && file.last >= lowerBound
-  }
-
   fileprivate func hasAll(of segment: Head.Segment) -> Bool {
     contains(segment.first) && contains(segment.last)
+  }
+}
+
+extension [ClosedRange<UInt64>] {
+  /// Whether a published file has, by its name, something that is in one of them. There may be
+  /// many, and many files, in each round: a name is taken apart once.
+  fileprivate func haveSome(of name: String) -> Bool {
+    guard let file = FileName.published(name) else { return false }
+    return contains { file.first <= $0.upperBound && file.last >= $0.lowerBound }
   }
 }

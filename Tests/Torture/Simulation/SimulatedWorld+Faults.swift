@@ -87,7 +87,9 @@ extension SimulatedWorld {
     // What a restored device had not fetched yet may be gone with the folder's newer state: its own
     // numbers are free then, and of two deltas of one name the older one is left out.
     for copy in devices.flatMap(\.copies) {
-      let (awaited, vector) = (copy.memory.awaited, copy.datastore?.core.vector ?? VersionVector())
+      // One that is off has at least what a power cut leaves.
+      let vector = copy.datastore?.core.vector ?? copy.memory.states[0].vector
+      let awaited = copy.memory.awaited
       copy.memory.marks.removeAll { awaited.contains($0.id) && !vector.contains($0.dot) }
     }
   }
