@@ -62,6 +62,28 @@ extension Exchange {
     }
   }
 
+  /// What the last sync could not take in, if nothing else says that something is missing: it
+  /// builds on deltas of which nobody tells, and without a word devices would stay different.
+  func noteBlocked(_ report: inout ExchangeReport) {
+    guard report.isIdle, report.held.isEmpty, !report.isRejoining else { return }
+    let (vector, left) = (store.vector, store.cuts)
+    let items = inbox.withLock { inbox in
+      // What is blocked by now, only a sync will tell.
+      guard !inbox.hasNews, inbox.incoming == nil, inbox.heldSnapshot == nil, inbox.held.isEmpty
+      else { return [Inbox.Item]() }
+      return inbox.items.filter { item in
+        inbox.blocked.contains(item.name) && inbox.besideCuts[item.name] == nil
+      }
+    }
+    for item in items where !left.hasLeft(item.device, with: vector[item.device]) {
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: item.name, bytes: 0,
+          reason: "it builds on deltas of other devices that are not here, and that nothing in the "
+            + "folder brings"))
+    }
+  }
+
   /// Why a file is held, and what has to happen.
   private func reason(_ item: Inbox.Item, _ cut: Cut) -> String {
     let silent = store.silentMembers(of: cut).map(\.description).sorted()

@@ -63,9 +63,13 @@ extension Exchange {
     }
     let vector = store.vector
     let waiting = inbox.withLock { $0.heldContents }
+    let published = max(memory.withLock { $0.own.last }, lastWritten?.last ?? 0)
     // Several devices may vouch for one.
     var noted: Set<String> = []
     return heads.compactMap(\.snapshot).filter { snapshot in
+      // It has deltas of another copy of this device: those of that name that are here would count
+      // as seen, and gone.
+      if snapshot.vector[store.device] > published { return false }
       guard let entry = listing[snapshot.name], !waiting.contains(snapshot.content) else {
         return false
       }

@@ -426,9 +426,10 @@ extension Exchange {
     try save(publication)
     let written = head
     memory.withLock { memory in
+      memory.isNameSure = memory.isNameSure || written.last > memory.own.last
       memory.own = written
       memory.histories.forgetUploads(namedBy: written)
-      (memory.isOwnVerified, memory.isNameSure) = (true, true)
+      memory.isOwnVerified = true
       memory.past = OwnPast()
       memory.mustRewriteHead = false
       memory.versions[name] = entry.version

@@ -160,7 +160,7 @@ final class Exchange: Sendable {
     var foundation: Cut?
     /// The own head in the folder was found to be what we wrote.
     var isOwnVerified = false
-    /// It was, in this process: nobody has put an older copy of this device here since.
+    /// This process has published under it: nobody has put an older copy of this device here since.
     var isNameSure = false
     /// What else there is under our name.
     var past = OwnPast()
@@ -380,6 +380,7 @@ final class Exchange: Sendable {
   }
 
   private func complete(_ report: inout ExchangeReport, since before: FolderTraffic?) {
+    noteBlocked(&report)
     noteQuiet(report)
     report.traffic = folder.traffic.map { $0.since(before ?? FolderTraffic()) }
     report.devices = memory.withLock { memory in

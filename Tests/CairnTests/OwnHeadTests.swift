@@ -168,8 +168,9 @@ import Testing
     #expect(b.device != past.device)
     #expect(bench.folder.bytes(past.path) == past.oldHead)
     let c = try bench.open("c")
-    for _ in 0..<4 { for device in [b, c] { try await device.pull() } }
+    for _ in 0..<12 { for device in [b, c] { try await device.pull() } }
     #expect(try c.ids() == names("a", 0..<3).union(["mine"]))
+    try bench.expectEqual([b, c])
   }
 
   /// The process that was there all the time knows its head, and not what a copy has written.

@@ -140,6 +140,121 @@ import Testing
     #expect(try late.ids() == ["a", "a0", "a1", "a2"])
   }
 
+  // MARK: while a device is restored
+
+  /// A folder that was taken back to before the first deltas of a device, and so was the device, as
+  /// "b". "c" has read them, and written on top of them.
+  private func takenBack(_ bench: IdentityBench) async throws -> (c: Datastore, old: String) {
+    let c = try bench.open("c")
+    try await c.pull()
+    try bench.open("a").close()
+    bench.clone("a", as: "b")
+    let a = try bench.open("a")
+    for number in 0..<2 { try a.add("a\(number)") }
+    try await a.exchange()
+    try await c.pull()
+    try c.add("c0")
+    let old = a.device
+    try a.close()
+    for path in bench.folder.paths() where path.contains("/\(old)") {
+      try bench.folder.remove(path)
+    }
+    return (c, old)
+  }
+
+  private func meet(_ bench: IdentityBench, _ devices: [Datastore], rounds: Int) async throws {
+    for _ in 0..<rounds {
+      for device in devices {
+        bench.clock.advance(by: 7)
+        try await device.pull()
+      }
+    }
+  }
+
+  /// The head that is written for the old name tells of nothing, and nobody goes on under that.
+  /// Simulation seed 43827.
+  @Test(arguments: [false, true])
+  func `what only others' words tell of is given by one of them`(isReopened: Bool) async throws {
+    let bench = IdentityBench()
+    var (c, old) = try await takenBack(bench)
+    try await c.exchange()
+    let b = try bench.open("b")
+    try #require(b.device == old)
+    try b.add("b0")
+    try await meet(bench, [b], rounds: 6)
+    try #require(try b.device != old && b.ids() == ["b0"])
+    // Without that, both would be different and have nothing to say.
+    #expect(try await b.exchange().waiting.contains { $0.reason.hasPrefix("it builds on") })
+    if isReopened {
+      try c.close()
+      c = try bench.open("c")
+    }
+    try await meet(bench, [c, b], rounds: 3)
+    let late = try bench.open("late")
+    #expect(try await bench.settle([b, c, late]), "\(bench.unrest)")
+    try bench.expectEqual([b, c, late])
+    #expect(try late.ids() == ["a0", "a1", "b0", "c0"])
+
+    // Whoever is put together anew later needs that snapshot, too.
+    try c.close()
+    bench.clone("c", as: "d")
+    c = try bench.open("c")
+    try c.add("c1")
+    try await c.exchange()
+    let d = try bench.open("d")
+    try d.add("d0")
+    try await meet(bench, [d, c, b, late], rounds: 8)
+    #expect(d.device != c.device)
+    #expect(try await bench.settle([b, c, d, late]), "\(bench.unrest)")
+    try bench.expectEqual([b, c, d, late])
+    #expect(try d.ids() == ["a0", "a1", "b0", "c0", "c1", "d0"])
+  }
+
+  /// The word comes after the first round of the process, which goes by what it has found there.
+  @Test(arguments: [1, 2, 3])
+  func `a snapshot with deltas of the own name that are not from here is not joined`(
+    count: Int
+  ) async throws {
+    let bench = IdentityBench()
+    let (c, old) = try await takenBack(bench)
+    let b = try bench.open("b")
+    try await b.exchange()
+    try #require(b.device == old)
+    try c.compact()
+    try await meet(bench, [c], rounds: 12)
+    try #require(bench.folder.paths().contains { $0.hasSuffix(".snap") })
+    for number in 0..<count { try b.add("b\(number)") }
+    let own = Set((0..<count).map { "b\($0)" })
+    for _ in 0..<8 {
+      try await meet(bench, [b], rounds: 1)
+      #expect(try b.ids().isSuperset(of: own))
+    }
+    try await meet(bench, [b, c], rounds: 8)
+    #expect(b.device != old)
+    #expect(try await bench.settle([b, c]), "\(bench.unrest)")
+    try bench.expectEqual([b, c])
+    #expect(try b.ids() == own.union(["a0", "a1", "c0"]))
+  }
+
+  @Test func `a name of which others have deltas is left before the first one is published`()
+    async throws
+  {
+    let bench = IdentityBench()
+    let (c, old) = try await takenBack(bench)
+    let b = try bench.open("b")
+    try await b.exchange()
+    try b.add("b0")
+    // The word comes after the first round, and before there is anything of the new history.
+    try await c.exchange()
+    #expect(try await b.exchange().publishedDeltas == 0)
+    try await meet(bench, [b, c], rounds: 8)
+    #expect(b.device != old)
+    #expect(!bench.folder.paths().contains { $0.contains("/\(old)-") })
+    #expect(try await bench.settle([b, c]), "\(bench.unrest)")
+    try bench.expectEqual([b, c])
+    #expect(try b.ids() == ["a0", "a1", "b0", "c0"])
+  }
+
   // MARK: what was lost and is there again
 
   private func gaps(_ device: Datastore) throws -> [ClosedRange<UInt64>] {

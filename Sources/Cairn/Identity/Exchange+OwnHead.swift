@@ -63,9 +63,10 @@ extension Exchange {
   ) async throws(CairnError) -> Sight {
     let name = FileName.head(device: store.device.rawValue)
     let entry = listing[name]
+    let isUsed = isNameUsed
     let isKnown = memory.withLock { memory in
       // A listing may lag behind: what is in none is asked for by its name.
-      guard memory.isOwnVerified else { return false }
+      guard memory.isOwnVerified, !isUsed else { return false }
       return entry == nil ? memory.publication == nil : memory.versions[name] == entry?.version
     }
     if isKnown { return .asBefore }
@@ -145,8 +146,10 @@ extension Exchange {
           (memory.isOwnVerified, memory.mustRewriteHead) = (false, true)
           return false
         }
+        // What this process wrote, and was told to have failed.
+        memory.isNameSure = memory.isNameSure || head.last > memory.own.last
         memory.own = head
-        (memory.isOwnVerified, memory.isNameSure) = (true, true)
+        memory.isOwnVerified = true
         memory.versions[name] = listing[name]?.version
         memory.publication?.confirmedNonce = head.nonce
         return true
@@ -161,8 +164,8 @@ extension Exchange {
   // MARK: what the head does not say
 
   /// Whether more was published under this name than is known here, whatever the head looks like;
-  /// nil if nothing says so. A process that was once sure of its name need not ask while the head
-  /// is what it wrote.
+  /// nil if nothing says so. A process that has published under its name need not ask while the
+  /// head is what it wrote.
   private func judgePast(
     _ seen: Sight, _ listing: [String: FolderEntry], _ last: UInt64,
     _ report: inout ExchangeReport
@@ -255,6 +258,15 @@ extension Exchange {
   private func ownChains(ifAnyOf past: OwnPast) throws(CairnError) -> [UInt64: UInt128] {
     if past.files.isEmpty { return [:] }
     return try ownBranch().chains
+  }
+
+  /// Others have deltas of this name that were not published from here, and this process has
+  /// published none. That may be told of late, as when the folder was taken back; but before a
+  /// second history is there, in which those who build on theirs wait for what may never come.
+  private var isNameUsed: Bool {
+    let (own, isSure) = memory.withLock { ($0.own.last, $0.isNameSure) }
+    if isSure || word(beyond: own) == nil { return false }
+    return word(beyond: max(own, lastWritten?.last ?? 0)) != nil
   }
 
   /// Another device has more of our deltas than we know to have published.
@@ -350,5 +362,11 @@ extension Exchange {
       ExchangeReport.Waiting(name: name, bytes: entry.size, reason: reason))
   }
 
-  private static let generationLeap: UInt64 = 1 << 32
+  fileprivate static let generationLeap: UInt64 = 1 << 32
+}
+
+extension Head {
+  /// Whether a copy has written it that leaves its name: no other one goes on under that either, as
+  /// it is nobody's own head. What it does not tell of is in no file, and is not late.
+  var isWrittenAgain: Bool { generation >= Exchange.generationLeap }
 }

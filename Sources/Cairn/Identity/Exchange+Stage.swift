@@ -28,11 +28,9 @@ extension Exchange {
       return
     }
     let staging = try staging(cause)
-    // Of a history that has lost nothing comes in by a snapshot; another choice of tables has no
-    // other history.
-    let isChoice = following?.mustRebuild ?? false && memory.withLock { $0.forked.isEmpty }
+    let joins = mayJoin(cause)
     do throws(CairnError) {
-      try await staging.exchange.collect(entries, listing, joins: isChoice, &report)
+      try await staging.exchange.collect(entries, listing, joins: joins, &report)
     } catch {
       // What is damaged at home, or could not take in what came, is not gone on with: the next
       // round begins anew.
@@ -75,6 +73,15 @@ extension Exchange {
     }
     // For a sync once the round has ended: until then it writes under the name that there is.
     staging.state.withLock { [ready] in $0.plan = ready }
+  }
+
+  /// Of a history that has lost nothing comes in by a snapshot. Another choice of tables has no
+  /// other history; and where nothing was published under the own name but what others have of it,
+  /// that is in no file, while what has been written on top of it waits for it here, too.
+  private func mayJoin(_ cause: RejoinCause) -> Bool {
+    if memory.withLock({ !$0.forked.isEmpty }) { return false }
+    if case .identity(let head, _) = cause, head.last == 0, word(beyond: 0) != nil { return true }
+    return following?.mustRebuild ?? false
   }
 
   /// Not only devices that are known to have two histories: as long as one round is about the own
@@ -168,7 +175,11 @@ extension Exchange {
     learnWords()
     // Snapshots may be of a history that has lost; they are for what is not there in deltas.
     let hasAll = memory.withLock { memory in
-      memory.heads.values.allSatisfy(\.gaps.isEmpty)
+      let snapshots = memory.heads.values.compactMap(\.snapshot)
+      return memory.heads.values.allSatisfy { head in
+        head.gaps.isEmpty
+          && !(head.isWrittenAgain && snapshots.contains { $0.vector[head.device] > head.last })
+      }
     }
     if joins || !hasAll { try await fetchSnapshot(listing, &report) }
     try await fetchSegments(listing, &report)

@@ -29,6 +29,7 @@ extension Exchange {
   /// Counts for how many listings files that heads name have not been there. What the log has of
   /// own ones stays there until they are.
   func noteUnseen(_ listing: FolderListing) {
+    let vector = store.vector
     let lacking = memory.withLock { memory -> UInt64? in
       if memory.complete?.isOf(listing, memory) ?? false { return nil }
       var unseen: [String: Int] = [:]
@@ -46,6 +47,12 @@ extension Exchange {
         }
         if let snapshot = head.snapshot { note(snapshot.name, snapshot.size, after: 0) }
       }
+      for head in memory.shortHeads(of: vector) {
+        let dot = Dot(device: head.device, sequence: vector[head.device])
+        if memory.hasSnapshot(with: dot, listing) { continue }
+        let name = FileName.head(device: head.device.rawValue)
+        unseen[name] = (memory.unseen[name] ?? 0) + 1
+      }
       (memory.unseen, memory.isFirstLook) = (unseen, false)
       memory.complete = unseen.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
       if unseen.isEmpty { return nil }
@@ -60,8 +67,9 @@ extension Exchange {
   func losses(of head: Head, isRolledBack: Bool, _ audit: FolderRepair?) -> Losses {
     var losses = Losses()
     let bad = Set((audit?.missing ?? []) + (audit?.damaged.map(\.name) ?? []))
-    let (unseen, heads) = memory.withLock { memory in
-      (memory.unseen, memory.heads.values.sorted { $0.device < $1.device })
+    let (vector, cuts) = (store.vector, store.cuts)
+    let (unseen, heads, short) = memory.withLock { memory in
+      (memory.unseen, memory.sortedHeads, memory.shortHeads(of: vector).map(\.device))
     }
     // Nearly always nothing is, and names are long.
     let isComplete = bad.isEmpty && unseen.isEmpty
@@ -80,7 +88,6 @@ extension Exchange {
     if let snapshot = head.snapshot {
       losses.snapshot = isLost(snapshot.name, after: snapshotPatience)
     }
-    let (vector, cuts) = (store.vector, store.cuts)
     // One that has what does not count beside a sealed cut is nothing for those who have the cut.
     func isBesideCut(_ snapshot: Head.Snapshot) -> Bool {
       cuts.admitted(of: snapshot.vector).map { !$0.covers(snapshot.vector) } ?? false
@@ -105,6 +112,11 @@ extension Exchange {
         isLost(snapshot.name, after: othersPatience) || isBesideCut(snapshot)
       {
         want(other.device, gap)
+      }
+      guard short.contains(other.device) else { continue }
+      let name = FileName.head(device: other.device.rawValue)
+      if other.isWrittenAgain || isLost(name, after: othersPatience) {
+        want(other.device, other.last + 1...vector[other.device])
       }
     }
     return losses
@@ -179,6 +191,24 @@ extension Exchange {
     audit?.checkedFiles += 1
     audit?.checkedBytes += UInt64(bytes.count)
     return bytes
+  }
+}
+
+extension Exchange.Memory {
+  /// Heads that tell of fewer deltas of their devices than are here. The folder was taken back, and
+  /// who has the rest may have left its name: others wait for that with all that builds on it. Only
+  /// of a history that is known to be the same, or a snapshot would have two in one.
+  fileprivate func shortHeads(of vector: VersionVector) -> [Head] {
+    sortedHeads.filter { head in
+      head.last < vector[head.device] && !forked.contains(head.device)
+        && histories.chain(head.device, at: head.last) == head.chain
+    }
+  }
+
+  fileprivate func hasSnapshot(with dot: Dot, _ listing: FolderListing) -> Bool {
+    (sortedHeads + [own]).compactMap(\.snapshot).contains { snapshot in
+      snapshot.vector.contains(dot) && listing.byName[snapshot.name]?.size == snapshot.size
+    }
   }
 }
 

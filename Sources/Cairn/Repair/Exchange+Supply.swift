@@ -88,6 +88,7 @@ extension Exchange {
   /// nothing to wait for.
   private func fillsGap(_ snapshot: Head.Snapshot, _ head: Head, _ supply: Supply) -> Bool {
     let next = supply.reach[head.device] &+ 1
+    if head.isWrittenAgain, next > head.last { return snapshot.vector[head.device] >= next }
     return head.gaps.contains {
       $0.contains(next) && snapshot.vector[head.device] >= $0.upperBound
     }
