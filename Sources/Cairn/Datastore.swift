@@ -245,15 +245,25 @@ public final class Datastore: Sendable {
   /// A sync while nothing of other devices waits: the rule where somebody types, and spared all
   /// that is said of them.
   private func commit() throws(CairnError) -> SyncResult {
-    let done = try wrapped { () throws(StoreError) in try store.commit() }
-    note(done.summary, hasNews: done.dot != nil)
+    let done: (dot: Dot?, hasSummary: Bool)
+    do throws(StoreError) { done = try store.commit() } catch { throw CairnError(error) }
+    note(hasNews: done.dot != nil)
+    if done.hasSummary { note(store.takeSummary()) }
     return SyncResult(committed: done.dot != nil)
   }
 
   /// What every sync leads to. `hasNews`: there is something for other devices.
   private func note(_ summary: StoreSummary?, hasNews: Bool) {
+    note(hasNews: hasNews)
+    note(summary)
+  }
+
+  private func note(hasNews: Bool) {
     roleNote?.note(effectiveRole)
     if hasNews, isInBackground.load(ordering: .acquiring) { background.withLock { $0?.hint() } }
+  }
+
+  private func note(_ summary: StoreSummary?) {
     if let summary, info.note(summary, published: exchanger == nil ? nil : store.published) {
       manager.noteList()
     }

@@ -66,6 +66,11 @@ extension Exchange {
   /// builds on deltas of which nobody tells, and without a word devices would stay different.
   func noteBlocked(_ report: inout ExchangeReport) {
     guard report.isIdle, report.held.isEmpty, !report.isRejoining else { return }
+    // What can't be used may be what it builds on.
+    let isTold = report.problems.contains { problem in
+      FileName.published(problem.name) != nil || FileName.headDevice(problem.name) != nil
+    }
+    if isTold { return }
     let (vector, left) = (store.vector, store.cuts)
     let items = inbox.withLock { inbox in
       // What is blocked by now, only a sync will tell.

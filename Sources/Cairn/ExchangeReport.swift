@@ -44,7 +44,8 @@ public struct ExchangeReport: Hashable, Sendable {
   public var mergedFiles = 0
   /// Own files that the folder had lost and that were written again.
   public var republishedFiles = 0
-  /// What is named but not there yet.
+  /// What is named but not there yet; and files here that build on deltas which nothing in the
+  /// folder brings.
   public var waiting: [Waiting] = []
   /// What is here and not made visible, since it does not go with an agreement of the devices
   /// (`Datastore.askToForget()`, `Datastore.retireDevice(_:givingUp:)`): its device, or this one,

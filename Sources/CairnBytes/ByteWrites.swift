@@ -132,4 +132,41 @@ extension [UInt8] {
       unsafe $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
     }
   }
+
+  /// Four words behind one another.
+  @inlinable @inline(always)
+  package mutating func set(_ a: UInt64, _ b: UInt64, _ c: UInt64, _ d: UInt64, at offset: Int) {
+    precondition(offset >= 0 && offset &+ 32 <= count)
+    unsafe withUnsafeMutableBytes {
+      unsafe $0.storeBytes(of: a.littleEndian, toByteOffset: offset, as: UInt64.self)
+      unsafe $0.storeBytes(of: b.littleEndian, toByteOffset: offset &+ 8, as: UInt64.self)
+      unsafe $0.storeBytes(of: c.littleEndian, toByteOffset: offset &+ 16, as: UInt64.self)
+      unsafe $0.storeBytes(of: d.littleEndian, toByteOffset: offset &+ 24, as: UInt64.self)
+    }
+  }
+}
+
+/// The same into room that was made at once: for what is short and written again and again, where
+/// each growth of an array would cost more than what it is for.
+extension OutputSpan<UInt8> {
+  @inlinable @inline(always)
+  package mutating func put(_ value: UInt8) { append(value) }
+
+  @inlinable @inline(always)
+  package mutating func putVarint(_ value: UInt64) {
+    var rest = value
+    while rest >= 0x80 {
+      append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    append(UInt8(truncatingIfNeeded: rest))
+  }
+
+  @inlinable @inline(always)
+  package mutating func putVarint(_ value: Int) { putVarint(UInt64(value)) }
+
+  @inlinable @inline(always)
+  package mutating func putZigzag(_ value: Int64) {
+    putVarint(UInt64(bitPattern: (value << 1) ^ (value >> 63)))
+  }
 }

@@ -61,12 +61,13 @@ package struct ActiveSegment {
     seedBase = header.seedBase
   }
 
-  /// Writes one frame behind the last. `frame` is room for a header, then the payload; what is left
-  /// of it afterwards is nobody's. If it throws, the segment is as it was: the next frame goes to
-  /// the same place.
+  /// Writes one frame behind the last, and returns how many bytes it takes. `frame` is room for a
+  /// header, then the payload; what is left of it afterwards is nobody's. If it throws, the segment
+  /// is as it was: the next frame goes to the same place.
+  @discardableResult
   package mutating func append(
     _ kind: FrameKind, device: UInt64, sequence: UInt64, frame: inout [UInt8], durableThrough: Int
-  ) throws(LogError) {
+  ) throws(LogError) -> Int {
     // What a reader would refuse is never written.
     let count = frame.count - FrameFormat.headerSize
     guard count > 0, count <= FrameFormat.rawBytesMax else {
@@ -82,6 +83,7 @@ package struct ActiveSegment {
     items.append(
       SegmentFooter.Item(device: device, sequence: sequence, offset: UInt32(end)))
     end += frame.count
+    return frame.count
   }
 
   /// Packs the payload if that pays, and fills in the header, for the place at `end`.
@@ -94,14 +96,16 @@ package struct ActiveSegment {
     let storedLength = frame.count - FrameFormat.headerSize
     // Behind the length come kind and flags, and two bytes that are zero.
     let flags = isPacked ? UInt64(FrameFormat.flagPacked) : 0
-    frame.set(UInt64(UInt32(storedLength)) | UInt64(kind.rawValue) << 32 | flags << 40, at: 0)
-    frame.set(UInt64(UInt32(rawLength)) | UInt64(UInt32(durableThrough)) << 32, at: 8)
-    frame.set(device, at: 16)
-    frame.set(sequence, at: 24)
+    frame.set(
+      UInt64(UInt32(storedLength)) | UInt64(kind.rawValue) << 32 | flags << 40,
+      UInt64(UInt32(rawLength)) | UInt64(UInt32(durableThrough)) << 32, device, sequence, at: 0)
     let seed = FrameFormat.seed(base: seedBase, offset: UInt64(end))
     let checksum = Frame.checksum(frame, at: 0, storedLength: storedLength, seed: seed)
     frame.set(checksum, at: FrameFormat.checksumOffset)
-    for _ in frame.count..<FrameFormat.padded(frame.count) { frame.append(0) }
+    let padding = FrameFormat.padded(frame.count) - frame.count
+    frame.append(addingCapacity: padding) { room in
+      for _ in 0..<padding { room.append(0) }
+    }
   }
 
   private mutating func pack(_ frame: inout [UInt8]) -> Bool {

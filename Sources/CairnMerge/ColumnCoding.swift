@@ -19,6 +19,13 @@ package enum ColumnCoding {
   ) {
     guard let first = cells.first else { return }
     let tag = tags[first]
+    if cells.count == 1, CellTag.isHeap(tag) {
+      // A letter that was typed.
+      out.put(tag)
+      out.putVarint(words[first] & 0xFF_FFFF)
+      out.put(heap, Cell.heapRange(words[first]))
+      return
+    }
     // A cell never takes less than a bit, so that few bytes can't stand for many cells.
     if cells.count == 1 || tag >= CellTag.int && cells.allSatisfy({ tags[$0] == tag }) {
       out.put(tag)
@@ -27,12 +34,6 @@ package enum ColumnCoding {
     } else {
       out.put(mixed)
       for cell in cells { out.put(tags[cell]) }
-    }
-    if cells.count == 1, CellTag.isHeap(tag) {
-      // A letter that was typed.
-      out.putVarint(words[first] & 0xFF_FFFF)
-      out.put(heap, Cell.heapRange(words[first]))
-      return
     }
     putIntegers(tags, words, cells, CellTag.int, from: 0, into: &out)
     putIntegers(tags, words, cells, CellTag.date, from: time, into: &out)

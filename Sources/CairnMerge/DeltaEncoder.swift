@@ -5,6 +5,8 @@ import CairnBytes
 package struct DeltaEncoder: Sendable {
   private var names = NameNumbers()
   private var devices: [DeviceID] = []
+  /// Of the last stroke: the next one is mostly in the same list.
+  private var strokeNames: ListDelta.Names?
   private var lastTime: Int64 = 0
   /// What has to be measured before it is written.
   private var part: [UInt8] = []
@@ -25,7 +27,7 @@ package struct DeltaEncoder: Sendable {
   package mutating func beginScope() {
     names.removeAll()
     devices.removeAll(keepingCapacity: true)
-    (lastTime, recordCount) = (0, 0)
+    (lastTime, recordCount, strokeNames) = (0, 0, nil)
   }
 
   /// Appends a delta's bytes. Its records' references must be below `recordCount`, or, for the
@@ -45,40 +47,65 @@ package struct DeltaEncoder: Sendable {
     }
   }
 
+  /// The numbers of a table and a field; nil if the scope does not know both yet.
+  package mutating func numbers(table: String, field: String) -> ListDelta.Names? {
+    if let last = strokeNames, names.isNumber(last.table, of: table),
+      names.isNumber(last.field, of: field)
+    {
+      return last
+    }
+    guard let table = names.number(table), let field = names.number(field) else { return nil }
+    strokeNames = ListDelta.Names(table: table, field: field)
+    return strokeNames
+  }
+
   /// Appends the same bytes as for a `Delta` that says the same. The stroke is pending in `list`.
+  /// Appends nothing and returns false if the scope does not know the device that it names yet.
   package mutating func encode(
     _ delta: ListDelta, _ stroke: ListStroke, of list: inout ListState, into out: inout [UInt8]
-  ) {
-    putHead(time: delta.time, dependencies: [], into: &out)
-    // One section of one record, without flags, …
-    out.put(1 as UInt8)
-    put(name: delta.table, into: &out)
-    out.put(1 as UInt8)
-    out.put(0 as UInt8)
-    out.put(0 as UInt8)
-    // … that is not new.
-    out.put(1 as UInt8)
-    out.putVarint(UInt64(delta.reference) + 2)
-    // One column that every row has.
-    out.put(1 as UInt8)
-    put(name: delta.field, into: &out)
-    if list.isPlain {
-      out.put(Delta.Operation.splice.rawValue)
-    } else {
-      out.put(Delta.Operation.edit.rawValue)
-      if stroke.id.dot.device == delta.dot.device {
-        out.put(0 as UInt8)
-      } else {
-        out.put(1 as UInt8)
-        put(device: stroke.id.dot.device, into: &out)
-      }
+  ) -> Bool {
+    var other: Int?
+    let id = list.isPlain ? NodeID(delta.dot, 0) : list.authors.id(of: stroke.node)
+    if id.dot.device != delta.dot.device {
+      other = devices.firstIndex(of: id.dot.device)
+      if other == nil { return false }
     }
-    // A keystroke is short: its length is one byte.
-    out.put(0 as UInt8)
-    let start = out.count
-    list.encode(stroke, dot: delta.dot, into: &out)
-    putLength(from: start, into: &out)
+    let since = delta.time &- lastTime
+    lastTime = delta.time
+    let before = out.count
+    var (length, isWhole) = (0, false)
+    out.append(addingCapacity: DeltaEncoder.strokeMost) { room in
+      room.putZigzag(since)
+      // No dependencies; one section …
+      room.put(0)
+      room.put(1)
+      room.putVarint(delta.names.table)
+      // … of one record, without flags, that is not new.
+      room.put(1)
+      room.put(0)
+      room.put(0)
+      room.put(1)
+      room.putVarint(UInt64(delta.reference) + 2)
+      // One column that every row has.
+      room.put(1)
+      room.putVarint(delta.names.field)
+      room.put((list.isPlain ? Delta.Operation.splice : .edit).rawValue)
+      if !list.isPlain {
+        room.put(other == nil ? 0 : 1)
+        if let other { room.putVarint(other) }
+      }
+      // A keystroke is short: its length is one byte.
+      room.put(0)
+      length = room.count
+      isWhole = list.encode(stroke, id, dot: delta.dot, into: &room)
+    }
+    if !isWhole { list.encodeValue(of: stroke, into: &out) }
+    putLength(from: before + length, into: &out)
+    return true
   }
+
+  /// More than a stroke takes with a short value: some fifteen bytes and seven varints.
+  private static var strokeMost: Int { 96 }
 
   /// Writes the length of what begins at a place where a byte was left for it.
   private mutating func putLength(from start: Int, into out: inout [UInt8]) {

@@ -5,16 +5,20 @@ package struct ListDelta: Sendable {
   package var dot: Dot
   /// Like this, as in `Delta`.
   package var time: Int64
-  package var table: String
-  package var field: String
+  /// Table and field, by their numbers in the scope.
+  package var names: Names
   /// Index in the scope's dictionary of records.
   package var reference: UInt32
 
-  package init(dot: Dot, time: Int64, table: String, field: String, reference: UInt32) {
+  package struct Names: Sendable {
+    var table: Int
+    var field: Int
+  }
+
+  package init(dot: Dot, time: Int64, names: Names, reference: UInt32) {
     self.dot = dot
     self.time = time
-    self.table = table
-    self.field = field
+    self.names = names
     self.reference = reference
   }
 }

@@ -18,6 +18,11 @@ struct NameNumbers: Sendable {
 
   var count: Int { names.count }
 
+  /// Whether a number is that of a name.
+  func isNumber(_ number: Int, of name: String) -> Bool {
+    number < names.count && names[number] == name
+  }
+
   /// The number of a name; nil if it has none.
   mutating func number(_ name: String) -> Int? {
     if expected < names.count, names[expected] == name {

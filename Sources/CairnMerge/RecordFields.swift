@@ -9,7 +9,9 @@ import CairnBytes
 package struct RecordFields: Sendable {
   /// Sorted, as long as there are few.
   private var names: [String] = []
-  private var registers: [Register] = []
+  /// In the order of the names. To be changed from outside only one at a time and in its place, by
+  /// whoever was told where that is (`placeOfList`).
+  package var registers: [Register] = []
   /// Where each name is; empty as long as there are few.
   private var places: [String: Int] = [:]
 
@@ -92,6 +94,28 @@ package struct RecordFields: Sendable {
   package mutating func update(_ field: String, _ change: (inout Register) -> Void) {
     let place = place(field)
     if place.isThere { change(&registers[place.index]) }
+  }
+
+  /// Where the list is that a field shows: its register, its place there, and whether other values
+  /// compete with it. Nil if it shows none that was opened. Mutating, as what follows, though
+  /// nothing changes: what is asked where it lies is not copied for the question.
+  package mutating func placeOfList(
+    _ field: String, _ rule: Rule
+  ) -> (register: Int, list: Int, isContested: Bool)? {
+    let place = place(field)
+    guard place.isThere, let list = registers[place.index].placeOfList(rule) else { return nil }
+    return (place.index, list, registers[place.index].entries.count > 1)
+  }
+
+  /// The same for the list that began with a delta, whether or not it shows.
+  package mutating func placeOfList(
+    _ field: String, root: Dot
+  ) -> (register: Int, list: Int)? {
+    let place = place(field)
+    guard place.isThere, let list = registers[place.index].placeOfList(root: root) else {
+      return nil
+    }
+    return (place.index, list)
   }
 
   /// What is pending in a field's list, as an edit; nothing is pending any more if that says

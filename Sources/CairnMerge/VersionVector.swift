@@ -17,6 +17,11 @@ package struct VersionVector: Hashable, Sendable {
 
   package var isEmpty: Bool { entries.isEmpty }
 
+  /// Whether no other device has been seen.
+  package func isOnly(of device: DeviceID) -> Bool {
+    entries.isEmpty || entries.count == 1 && entries[0].device == device
+  }
+
   /// The highest sequence seen of a device, 0 if none. Setting 0 forgets the device.
   package subscript(device: DeviceID) -> UInt64 {
     get {

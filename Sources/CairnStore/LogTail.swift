@@ -30,6 +30,18 @@ struct LogTail {
     }
   }
 
+  /// Writes the scratch as a frame, if there is a segment.
+  mutating func append(
+    _ kind: FrameKind, _ dot: Dot, durableThrough: Int
+  ) throws(LogError) {
+    let written = try segment?.append(
+      kind, device: dot.device.rawValue, sequence: dot.sequence, frame: &scratch,
+      durableThrough: durableThrough)
+    hasWritten = true
+    replayBytes += written ?? 0
+    segments[segments.count - 1].note(written ?? 0, kind, dot)
+  }
+
   /// Empties the scratch if it takes more memory than is worth keeping for the next frame.
   mutating func giveBackScratch() { if scratch.capacity > LogTail.scratchKept { scratch = [] } }
 
@@ -55,6 +67,13 @@ struct LogTail {
     /// Highest own sequence in it, 0 if it has none.
     var lastOwn: UInt64 = 0
     var bytes = 0
+
+    /// A frame was written.
+    mutating func note(_ written: Int, _ kind: FrameKind, _ dot: Dot) {
+      bytes += written
+      // Others' deltas come in packs.
+      if case .delta = kind { lastOwn = dot.sequence }
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import CairnMerge
 /// The full states of the records that have one, by slot.
 ///
 /// What was asked for last is found without hashing: whoever types changes one record again and
-/// again, and looks for its state three times with every keystroke.
+/// again, and looks for its state twice with every keystroke.
 struct RecordStates {
   private var places: [Int: Int] = [:]
   private var states: [RecordState] = []
@@ -57,6 +57,21 @@ struct RecordStates {
   ) {
     guard let place = place(slot) else { return }
     states[place].fields.commitList(field, root: root, edit, stamp: stamp, context: seen)
+  }
+
+  /// The number of a slot's state, for use in its place; nil if it has none. Good until a state
+  /// comes or goes.
+  @inline(__always)
+  mutating func find(_ slot: Int) -> Int? {
+    guard let place = place(slot) else { return nil }
+    last = (slot, place)
+    return place
+  }
+
+  /// The state of that number, in its place.
+  subscript(at number: Int) -> RecordState {
+    @inline(__always) _read { yield states[number] }
+    @inline(__always) _modify { yield &states[number] }
   }
 
   /// Changes a slot's state in its place. False if there is none.

@@ -1,27 +1,43 @@
 import CairnBytes
 import CairnDisk
 import CairnLog
-import CairnMerge
+package import CairnMerge
 import Synchronization
 
 extension Store {
   /// Commits what is pending as one delta, and makes it durable as the options say. If it throws
   /// before the disk took it, it is pending still.
-  package func commit() throws(StoreError) -> StoreCommit {
+  ///
+  /// - Returns: The own delta, nil if there was nothing to commit; and whether there is a summary,
+  ///   to be taken with `takeSummary`.
+  package func commit() throws(StoreError) -> (dot: Dot?, hasSummary: Bool) {
     try checkPoison()
     let mark = durableMark
-    let (done, target, isCalm) = try withState {
-      guarded throws(StoreError) -> (StoreCommit, LogPosition?, Bool) in
-      var done = StoreCommit(dot: try commitAndSettle(&guarded))
-      if guarded.store.knownTitle == nil { done.summary = Store.summaryIfChanged(&guarded) }
+    var hasSummary = false
+    let (dot, target, isCalm) = try withState {
+      guarded throws(StoreError) -> (Dot?, LogPosition?, Bool) in
+      let dot = try commitAndSettle(&guarded)
+      if guarded.store.knownTitle == nil {
+        guarded.untoldSummary = Store.summaryIfChanged(&guarded)
+        hasSummary = true
+      }
       return (
-        done, Store.target(&guarded.tail, beyond: mark), !mayNeedCompaction(&guarded)
+        dot, Store.target(&guarded.tail, beyond: mark), !mayNeedCompaction(&guarded)
       )
     }
-    guard let target else { return done }
+    guard let target else { return (dot, hasSummary) }
     try settleDurability(target)
     if !isCalm { startCompactionIfDue() }
-    return done
+    return (dot, hasSummary)
+  }
+
+  /// What a list would say since the last commit, if the title may be another one. What else a
+  /// commit changes there is asked for when it is needed: `Store.committed`.
+  package func takeSummary() -> StoreSummary? {
+    state.withLock { guarded in
+      defer { guarded.untoldSummary = nil }
+      return guarded.untoldSummary
+    }
   }
 
   /// Commits what is pending as one delta, then applies what can be applied of `packs`, and makes
@@ -112,9 +128,13 @@ extension Store {
 
   /// Without any cut.
   func commitPending(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
+    if let table = guarded.store.tables.tableOfOnlyList,
+      let dot = try commitStroke(in: table, &guarded)
+    {
+      return dot
+    }
     guard guarded.store.hasPending else { return nil }
     try prepareTail(&guarded, forCuts: guarded.store.tables.havePendingCuts)
-    if let dot = try commitStroke(&guarded) { return dot }
     defer {
       // That of a large one is given back.
       guarded.tail.draft.splices.removeAll()
@@ -125,8 +145,10 @@ extension Store {
   }
 
   /// One stroke in one list; nil if it is more that is pending, or nothing that makes a difference.
-  private func commitStroke(_ guarded: inout Guarded) throws(StoreError) -> Dot? {
-    guard let table = guarded.store.tableOfOnlyList() else { return nil }
+  private func commitStroke(
+    in table: Int, _ guarded: inout Guarded
+  ) throws(StoreError) -> Dot? {
+    if !isReady(&guarded.tail) { try prepareTail(&guarded) }
     guarded.tail.beginFrame()
     guard
       let done = guarded.store.encodeStroke(
@@ -137,6 +159,13 @@ extension Store {
     try appendOwn(done.dot, &guarded)
     guarded.store.commit(done)
     return done.dot
+  }
+
+  /// Whether `prepareTail` has nothing to do for data.
+  private func isReady(_ tail: inout LogTail) -> Bool {
+    guard let end = tail.segment?.end, end < options.segmentBytes else { return false }
+    return isSound && !tail.mustRotate && tail.doubt == nil && !tail.doubtsCurrent
+      && tail.segment?.header.floor ?? 0 >= FormatVersion.floor
   }
 
   /// The delta is made where it lies: moved to here and back it would be copied six times.
@@ -193,7 +222,6 @@ extension Store {
       throw StoreError(.sizeLimit, "a commit of \(count) bytes is beyond the format's bounds")
     }
     try append(.delta, dot, &guarded)
-    guarded.tail.segments[guarded.tail.segments.count - 1].lastOwn = dot.sequence
   }
 
   /// Writes the scratch as a frame. The encoder has moved on already, so a failure ends the
@@ -204,19 +232,12 @@ extension Store {
     guard let number = guarded.tail.segment?.header.number else {
       throw StoreError(.invalidOperation, "the log has no segment to write to")
     }
-    let before = guarded.tail.segment?.end ?? 0
     do throws(LogError) {
-      try guarded.tail.segment?.append(
-        kind, device: dot.device.rawValue, sequence: dot.sequence,
-        frame: &guarded.tail.scratch, durableThrough: durableThrough(number))
+      try guarded.tail.append(kind, dot, durableThrough: durableThrough(number))
     } catch {
       guarded.tail.mustRotate = true
       throw StoreError(error)
     }
-    guarded.tail.hasWritten = true
-    let written = (guarded.tail.segment?.end ?? 0) - before
-    guarded.tail.replayBytes += written
-    guarded.tail.segments[guarded.tail.segments.count - 1].bytes += written
   }
 
   /// Makes sure that there is a segment with room, and that its dictionary can be trusted. One for

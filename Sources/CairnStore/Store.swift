@@ -60,6 +60,8 @@ package final class Store: Sendable {
     var committedAtEnd: UInt64?
     /// `deltas` of the summary that was last given out.
     var summarized: UInt64 = 0
+    /// What the last commit has left to be told.
+    var untoldSummary: StoreSummary?
     /// Another device has deleted the datastore.
     var isDeleted: Bool { ending?.kind == .deleted }
     /// Own deltas up to here are known to be published.
@@ -271,12 +273,15 @@ package final class Store: Sendable {
 
   func checkPoison() throws(StoreError) {
     try checkProcess()
-    guard isPoisoned.load(ordering: .sequentiallyConsistent) else { return }
+    if isSound { return }
     throw StoreError(
       .syncFailed,
       "an earlier sync of \(directory) failed, and what the disk holds since is unknown: close the "
         + "datastore and open it again")
   }
+
+  /// No sync has failed so far.
+  var isSound: Bool { !isPoisoned.load(ordering: .sequentiallyConsistent) }
 
   func poison() { isPoisoned.store(true, ordering: .sequentiallyConsistent) }
 

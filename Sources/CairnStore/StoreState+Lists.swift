@@ -11,7 +11,7 @@ extension StoreState {
   }
 
   /// What the limits leave, known before the list is at hand: it is looked up only once.
-  private struct Room {
+  fileprivate struct Room {
     var record: Int
     var total: Int
     var pending: Int
@@ -22,98 +22,64 @@ extension StoreState {
     }
   }
 
-  private enum Outcome {
+  fileprivate enum Outcome {
     case badIndex(Int, count: Int)
     case noRoom(Effect)
     case tooLong
-    /// `number`: of the list among those with pending edits; nil for one that nobody has seen yet.
     /// `sizeBefore` is only known where several values compete.
-    case done(Effect, root: Dot, number: Int?, sizeBefore: Int?)
+    case done(Effect, sizeBefore: Int?)
   }
 
   mutating func edit(
     _ number: Int, _ id: RecordName, _ field: String, _ operation: ListOperation, limits: Limits
   ) throws(StoreError) {
     try requireWritable()
+    // Whoever types edits a list that is open.
+    if let (slot, column) = tables[number].slotOfOpenList(id, field, epoch: ground.epoch) {
+      return try edit(number, slot, column, operation, limits)
+    }
     let slot = try existingSlot(number, id)
     let column = try writableColumn(number, field)
     if tables[number].columns[column].tag(slot) != CellTag.editedList,
       try openList(number, slot, column, field)
     {
-      try createList(number, slot, column, id, operation, limits)
-      return
+      return try createList(number, slot, column, id, operation, limits)
     }
-    let outcome = perform(operation, number, slot, column, limits)
+    try edit(number, slot, column, operation, limits)
+  }
+
+  /// Makes the edit on the list of a cell that says `editedList`.
+  private mutating func edit(
+    _ number: Int, _ slot: Int, _ column: Int, _ operation: ListOperation, _ limits: Limits
+  ) throws(StoreError) {
+    // After a snapshot of others that counted too few, the size may be below zero.
+    let (left, isEndless) = limits.datastoreBytes.subtractingReportingOverflow(totals.size)
+    let room = Room(
+      record: limits.recordBytes, total: isEndless ? .max : left,
+      pending: limits.deltaBytes - Sizes.delta - pendingSize)
+    let outcome = tables[number].perform(operation, slot, column, room, limits)
+    try finish(outcome, number, slot, column, limits)
+  }
+
+  /// What comes of an edit, beyond the table.
+  private mutating func finish(
+    _ outcome: Outcome, _ number: Int, _ slot: Int, _ column: Int, _ limits: Limits
+  ) throws(StoreError) {
     switch outcome {
-    case .badIndex(let index, let count):
-      throw badIndex(index, count: count, number, id, field)
-    case .noRoom(let effect): try check(limits, number, id, slot, effect)
-    case .tooLong: throw tooLong(id, field)
-    case .done(var effect, let root, let pendingNumber, let sizeBefore):
-      if let pendingNumber {
-        // The record's own 100 stays when something else takes the list's place.
-        let changeSize = tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
-        if pendingNumber == tables[number].pendingLists.count {
-          tables[number].addPendingList(ListKey(slot: slot, column: column, root: root))
-        }
-        tables[number].pendingLists[pendingNumber].size += effect.pending - changeSize
-      }
+    case .done(var effect, let sizeBefore):
       if let sizeBefore {
         // What shows may be another list by now, if the rule goes by what is greater.
         let shown = tables[number].showAgain(slot, column, &ground)
         effect.growth = shown - Sizes.field - sizeBefore
+        tables[number].grow(slot, by: effect.growth)
       }
-      finish(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
+      count(number, slot, size: effect.growth, records: 0, changeSize: effect.pending)
+    case .badIndex(let index, let count):
+      throw badIndex(
+        index, count: count, number, tables[number].ids[slot], tables[number].fieldNames[column])
+    case .noRoom(let effect): try check(limits, number, tables[number].ids[slot], slot, effect)
+    case .tooLong: throw tooLong(tables[number].ids[slot], tables[number].fieldNames[column])
     }
-  }
-
-  /// Makes the edit on the list of a cell that says `editedList`, unless something is against it.
-  private mutating func perform(
-    _ operation: ListOperation, _ number: Int, _ slot: Int, _ column: Int, _ limits: Limits
-  ) -> Outcome {
-    let rule = tables[number].columns[column].rule
-    let isNew = tables[number].isPending(slot, column)
-    let changeSize = tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
-    let next = tables[number].pendingLists.count
-    // After a snapshot of others that counted too few, the size may be below zero.
-    let (left, isEndless) = limits.datastoreBytes.subtractingReportingOverflow(totals.size)
-    let room = Room(
-      record: limits.recordBytes - Int(tables[number].sizes[slot]),
-      total: isEndless ? .max : left,
-      pending: limits.deltaBytes - Sizes.delta - pendingSize)
-    // Set from inside: handed out by one closure after the other it would be copied by each.
-    var outcome = Outcome.badIndex(0, count: 0)
-    tables[number].withShownList(slot, column) { list, isContested in
-      let (count, known) = list.standing()
-      if let index = operation.badIndex(count) {
-        outcome = .badIndex(index, count: count)
-        return
-      }
-      var effect = list.effect(of: operation, rule)
-      // A list that nobody has seen yet counts with what it holds.
-      if isNew { effect.pending = effect.growth }
-      let pendingNumber = isNew ? nil : known
-      if !isNew, pendingNumber == nil { effect.pending += Sizes.field }
-      effect.pending += changeSize
-      guard room.fits(effect) else {
-        outcome = .noRoom(effect)
-        return
-      }
-      let nodes = operation.nodes
-      if nodes > 0 || effect.growth > 0,
-        list.isTooLong(growing: effect.growth, nodes: nodes, rule, limits)
-      {
-        outcome = .tooLong
-        return
-      }
-      let sizeBefore = isContested && !isNew ? list.size(rule) : nil
-      list.perform(operation)
-      let (number, root) = list.call(isNew ? nil : pendingNumber ?? next)
-      // Moving an item to where it is leaves nothing pending.
-      if number == nil, !isNew { effect.pending = changeSize }
-      outcome = .done(effect, root: root, number: isNew ? nil : number, sizeBefore: sizeBefore)
-    }
-    return outcome
   }
 
   /// The first edit of an absent field, which makes the list.
@@ -182,6 +148,56 @@ extension StoreState {
   }
 }
 
+extension TableState {
+  /// Where a record and a field are, if they are in the overlay and the field shows a list that is
+  /// open. The slot is changed in this epoch, then.
+  fileprivate mutating func slotOfOpenList(
+    _ id: RecordName, _ field: String, epoch: UInt32
+  ) -> (slot: Int, column: Int)? {
+    guard let slot = findSlot(id), exists(slot), let column = findColumn(field),
+      columns[column].tag(slot) == CellTag.editedList
+    else { return nil }
+    epochs[slot] = epoch
+    return (slot, column)
+  }
+
+  /// Makes the edit on the list of a cell that says `editedList`, unless something is against it.
+  fileprivate mutating func perform(
+    _ operation: ListOperation, _ slot: Int, _ column: Int, _ room: StoreState.Room,
+    _ limits: Limits
+  ) -> StoreState.Outcome {
+    guard let place = placeOfShown(slot, column) else { return .badIndex(0, count: 0) }
+    var terms = EditTerms(
+      room: room, rule: columns[column].rule, isNew: isPending(slot, column),
+      isContested: place.isContested, changeSize: pendingMarks[slot] == 0 ? Sizes.change : 0,
+      next: pendingLists.count)
+    terms.room.record -= Int(sizes[slot])
+    var pending: (pendingNumber: Int?, root: Dot) = (nil, Stamp.settled.dot)
+    let outcome = withList(at: place) { $0.edit(operation, terms, limits, &pending) }
+    if case .done(let effect, let sizeBefore) = outcome {
+      noteEdit(
+        slot, column, pending.pendingNumber, root: pending.root, size: effect.pending,
+        changeSize: terms.changeSize)
+      if sizeBefore == nil { grow(slot, by: effect.growth) }
+    }
+    return outcome
+  }
+}
+
+/// What an edit of a list has to know of what is around the list.
+private struct EditTerms {
+  var room: StoreState.Room
+  var rule: Rule
+  /// Nobody has seen the list yet.
+  var isNew: Bool
+  /// Other values compete with it.
+  var isContested: Bool
+  /// What the record will count with in the pending delta if nothing of it is pending yet.
+  var changeSize: Int
+  /// The number that the list gets among those with pending edits, if it is none of them.
+  var next: Int
+}
+
 extension ListOperation {
   /// An index that is not inside a list of so many items, nil if all are.
   fileprivate func badIndex(_ count: Int) -> Int? {
@@ -199,6 +215,39 @@ extension ListOperation {
 }
 
 extension ListState {
+  /// Makes an edit, unless something is against it. `pending` is set to the number of the list
+  /// among those with pending edits, and to the delta that it began with; not of a list that nobody
+  /// has seen yet.
+  fileprivate mutating func edit(
+    _ operation: ListOperation, _ terms: EditTerms, _ limits: Limits,
+    _ pending: inout (pendingNumber: Int?, root: Dot)
+  ) -> StoreState.Outcome {
+    let (count, known) = standing()
+    if let index = operation.badIndex(count) { return .badIndex(index, count: count) }
+    var effect = effect(of: operation, terms.rule)
+    let isNew = terms.isNew
+    // A list that nobody has seen yet counts with what it holds.
+    if isNew { effect.pending = effect.growth }
+    let pendingNumber = isNew ? nil : known
+    if !isNew, pendingNumber == nil { effect.pending += Sizes.field }
+    effect.pending += terms.changeSize
+    guard terms.room.fits(effect) else { return .noRoom(effect) }
+    let nodes = operation.nodes
+    if nodes > 0 || effect.growth > 0,
+      isTooLong(growing: effect.growth, nodes: nodes, terms.rule, limits)
+    {
+      return .tooLong
+    }
+    let sizeBefore = terms.isContested && !isNew ? size(terms.rule) : nil
+    perform(operation)
+    if !isNew {
+      pending = call(pendingNumber ?? terms.next)
+      // Moving an item to where it is leaves nothing pending.
+      if pending.pendingNumber == nil { effect.pending = terms.changeSize }
+    }
+    return .done(effect, sizeBefore: sizeBefore)
+  }
+
   /// What an operation changes whose indexes are inside the list.
   fileprivate mutating func effect(
     of operation: ListOperation, _ rule: Rule

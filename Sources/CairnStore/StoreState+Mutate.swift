@@ -216,10 +216,17 @@ extension StoreState {
   mutating func finish(
     _ number: Int, _ slot: Int, size: Int, records: Int, changeSize: Int
   ) {
+    tables[number].notePending(slot, size: size, records: records, changeSize: changeSize)
+    count(number, slot, size: size, records: records, changeSize: changeSize)
+  }
+
+  /// What of a change that the table has noted is of the whole store.
+  mutating func count(
+    _ number: Int, _ slot: Int, size: Int, records: Int, changeSize: Int
+  ) {
     if journal.isOn, tables[number].name != CutTable.name {
       journal.note(tables[number].ids[slot], table: tables[number].name)
     }
-    tables[number].notePending(slot, size: size, records: records, changeSize: changeSize)
     pendingSize += changeSize
     if tables[number].isCounted { totals.add(size: size, records: records) }
     if ground.heap.count > ground.heapLimit { tidyHeap() }

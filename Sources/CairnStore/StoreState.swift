@@ -131,6 +131,15 @@ struct StoreState {
     vectors[row].insert(dot)
   }
 
+  /// The same for the next own delta, if it has no dependencies.
+  mutating func seeNext(_ dot: Dot) {
+    guard let row = ground.stamps.known(device), row < vectors.count, !vectors[row].isEmpty,
+      row < contexts[row].count
+    else { return see(dot, by: device) }
+    contexts[row][row] = dot.sequence
+    vectors[row].insert(dot)
+  }
+
   private mutating func fill(_ row: Int, _ dot: Dot, by author: DeviceID) {
     let number = dot.device == author ? row : ground.stamps.device(dot.device)
     while contexts[row].count <= number { contexts[row].append(0) }
@@ -247,6 +256,8 @@ struct StoreState {
 
   /// Whether anything was. Mutating, or all of the state would be copied for the question.
   mutating func hasDependencies() -> Bool {
+    // Nobody else has written anything.
+    if vector.isOnly(of: device) { return false }
     if let row = ground.stamps.known(device), row < vectors.count, !vectors[row].isEmpty {
       return !vectors[row].covers(vector, butFor: device)
     }

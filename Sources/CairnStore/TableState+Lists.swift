@@ -17,37 +17,13 @@ extension TableState {
   mutating func withList<R>(
     _ slot: Int, _ column: Int, _ body: (inout ListState) -> R
   ) -> R? {
-    var result: R?
-    withShownList(slot, column) { list, _ in result = body(&list) }
-    return result
-  }
-
-  /// The same; `body` is told whether the list is one of several values of its field.
-  @inline(__always)
-  mutating func withShownList(
-    _ slot: Int, _ column: Int, _ body: (inout ListState, _ isContested: Bool) -> Void
-  ) {
-    let cell = columns[column].cell(slot)
-    guard cell.tag == CellTag.editedList else { return }
-    if cell.word != TableState.listInState.word { return body(&lists[Int(cell.word)], false) }
-    let rule = columns[column].rule
-    let field = fieldNames[column]
-    complex.update(slot) { state in
-      state.fields.update(field) { $0.withVisibleList(rule, body) }
-    }
+    guard let place = placeOfShown(slot, column) else { return nil }
+    return withList(at: place, body)
   }
 
   /// Runs `body` on a list with pending edits, whether or not it is visible now.
   mutating func withPending(_ key: ListKey, _ body: (inout ListState) -> Void) {
-    let (slot, column) = (Int(key.slot), Int(key.column))
-    if key.root == Stamp.settled.dot {
-      withShownList(slot, column) { list, _ in body(&list) }
-      return
-    }
-    let field = fieldNames[column]
-    complex.update(slot) { state in
-      state.fields.update(field) { $0.withList(root: key.root, body) }
-    }
+    if let place = placeOfPending(key) { withList(at: place, body) }
   }
 
   mutating func addList(_ list: ListState) -> Cell {

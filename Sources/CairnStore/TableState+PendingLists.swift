@@ -2,10 +2,25 @@ import CairnMerge
 
 /// Which lists of a record have pending edits, whether they show or are hidden by now.
 extension TableState {
-  mutating func addPendingList(_ key: ListKey) {
-    let pending = pend(Int(key.slot))
-    pendingLists.append(PendingList(key: key, previous: pendingRecords[pending].lastList))
-    pendingRecords[pending].lastList = UInt32(pendingLists.count)
+  /// An edit of a list was made that counts with so much in the pending delta; of that the record's
+  /// own, which stays when something else takes the list's place, is `changeSize`. `number` is the
+  /// list's here, if it was committed, and may be the next one.
+  mutating func noteEdit(
+    _ slot: Int, _ column: Int, _ number: Int?, root: Dot, size: Int, changeSize: Int
+  ) {
+    let pending = pend(slot)
+    pendingRecords[pending].changeSize += size
+    guard let number else { return }
+    if number == pendingLists.count {
+      var list = PendingList(
+        key: ListKey(slot: slot, column: column, root: root),
+        previous: pendingRecords[pending].lastList)
+      list.size = size - changeSize
+      pendingLists.append(list)
+      pendingRecords[pending].lastList = UInt32(pendingLists.count)
+    } else {
+      pendingLists[number].size += size - changeSize
+    }
   }
 
   /// The number of the last list of a record that has pending edits, plus one; 0 if it has none.

@@ -22,6 +22,10 @@ extension TableState {
     sizes[slot] = UInt32(clamping: records == 1 ? size : Int(sizes[slot]) + size)
   }
 
+  mutating func grow(_ slot: Int, by size: Int) {
+    sizes[slot] = UInt32(clamping: Int(sizes[slot]) + size)
+  }
+
   /// Puts a cell; the first time since the last commit, the old one is remembered.
   ///
   /// The column is asked once, by a call that changes it: reading it several times here copied it

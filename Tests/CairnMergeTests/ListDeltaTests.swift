@@ -73,8 +73,32 @@ struct ListDeltaTests {
     seen.insert(dot)
   }
 
+  /// What there is to say beside the edit.
+  private struct Head {
+    var dot: Dot
+    var time: Int64
+    var table: String
+    var field: String
+    var reference: UInt32
+  }
+
+  /// Writes a stroke in the short way; in the long one, and returns false, if the scope does not
+  /// know all names yet.
+  private static func put(
+    _ head: Head, _ stroke: ListStroke, of list: inout ListState, or delta: Delta,
+    by encoder: inout DeltaEncoder, into bytes: inout [UInt8]
+  ) -> Bool {
+    if let names = encoder.numbers(table: head.table, field: head.field) {
+      let short = ListDelta(
+        dot: head.dot, time: head.time, names: names, reference: head.reference)
+      if encoder.encode(short, stroke, of: &list, into: &bytes) { return true }
+    }
+    encoder.encode(delta, heap: [], into: &bytes)
+    return false
+  }
+
   /// The delta of what is pending in a list, in the long way.
-  private static func delta(_ head: ListDelta, of list: inout ListState, isPlain: Bool) -> Delta {
+  private static func delta(_ head: Head, of list: inout ListState, isPlain: Bool) -> Delta {
     if !isPlain { return delta(head, list.collect()) }
     var delta = delta(head, nil)
     delta.splices[0] = list.collectSplices()
@@ -82,7 +106,7 @@ struct ListDeltaTests {
     return delta
   }
 
-  private static func delta(_ head: ListDelta, _ edit: ListEdit?) -> Delta {
+  private static func delta(_ head: Head, _ edit: ListEdit?) -> Delta {
     var delta = Delta()
     (delta.dot, delta.time) = (head.dot, head.time)
     delta.records = [Delta.RecordEntry(flags: 0, reference: head.reference)]
@@ -93,8 +117,8 @@ struct ListDeltaTests {
     return delta
   }
 
-  private static func head(_ sequence: UInt64, field: String) -> ListDelta {
-    ListDelta(
+  private static func head(_ sequence: UInt64, field: String) -> Head {
+    Head(
       dot: Dot(device: own, sequence: sequence), time: 2_000, table: "texts", field: field,
       reference: 0)
   }
@@ -111,13 +135,14 @@ struct ListDeltaTests {
     var (longBytes, shortBytes): ([UInt8], [UInt8]) = ([], [])
     long.encode(ListDeltaTests.first(), heap: [], into: &longBytes)
     short.encode(ListDeltaTests.first(), heap: [], into: &shortBytes)
+    var shortCount = 0
     for sequence in 2..<60 as Range<UInt64> {
       if !isPlain, random.below(6) == 0 { ListDeltaTests.editElsewhere(&list, &seen, random) }
       var isStroke = ListDeltaTests.edit(&list, random)
       // Two edits are one stroke if they leave one of them; so it may be either.
       let isDouble = random.below(8) == 0
       if isDouble { isStroke = ListDeltaTests.edit(&list, random) && isStroke }
-      let head = ListDelta(
+      let head = Head(
         dot: Dot(device: ListDeltaTests.own, sequence: sequence),
         time: 1_000 + Int64(sequence) * Int64(random.below(1_000)),
         table: random.coin() ? "texts" : "more", field: random.coin() ? "items" : "lines",
@@ -129,7 +154,9 @@ struct ListDeltaTests {
       if !isDouble { #expect((stroke != nil) == isStroke) }
       if let stroke {
         long.encode(delta, heap: [], into: &longBytes)
-        short.encode(head, stroke, of: &list, into: &shortBytes)
+        let isShort = ListDeltaTests.put(
+          head, stroke, of: &list, or: delta, by: &short, into: &shortBytes)
+        if isShort { shortCount += 1 }
         #expect(longBytes == shortBytes)
         list.commit(stroke, stamp: stamp)
       } else if isPlain {
@@ -150,6 +177,7 @@ struct ListDeltaTests {
       #expect(!list.hasPending)
       seen.insert(head.dot)
     }
+    #expect(shortCount > 5)
   }
 
   /// Up to 127 bytes are written in their place, with a length of one byte.
@@ -159,18 +187,24 @@ struct ListDeltaTests {
       [.int(1)], stamp: Stamp(dot: Dot(device: Self.own, sequence: 1), time: 1_000),
       isCreated: false)
     list.insert(.string(String(repeating: "a", count: count)), at: 1)
-    let head = Self.head(2, field: "items")
+    let head = Self.head(3, field: "items")
     var copy = list
     let (collected, made) = (copy.collect(), list.stroke())
     let (edit, stroke) = (try #require(collected), try #require(made))
     var encoder = DeltaEncoder()
     var bytes: [UInt8] = []
     encoder.encode(Self.first(), heap: [], into: &bytes)
-    encoder.encode(head, stroke, of: &list, into: &bytes)
+    // Names the field.
+    let before = Self.delta(Self.head(2, field: "items"), edit)
+    encoder.encode(before, heap: [], into: &bytes)
+    let isShort = Self.put(
+      head, stroke, of: &list, or: Delta(), by: &encoder, into: &bytes)
+    #expect(isShort)
     var decoder = DeltaDecoder()
     var reader = ByteReader(bytes)
     var delta = Delta()
     try decoder.decode(&reader, dot: Self.first().dot, into: &delta)
+    try decoder.decode(&reader, dot: before.dot, into: &delta)
     try decoder.decode(&reader, dot: head.dot, into: &delta)
     #expect(reader.isAtEnd)
     #expect(delta.edits[0] == edit)

@@ -26,7 +26,7 @@ struct ListCommitTests {
     try device.store.insert("r", ["l": .list(["a", "b"])])
     try device.store.sync()
     try append("c", device)
-    #expect(device.store.state.withLock { $0.store.tableOfOnlyList() } != nil)
+    #expect(device.store.state.withLock { $0.store.tables.tableOfOnlyList } != nil)
     return device
   }
 
@@ -153,7 +153,7 @@ struct ListCommitTests {
         && !delta.columns[0].operation.hasValues
       (state, encoder) = (guarded.store, guarded.tail.encoder)
       var bytes: [UInt8] = []
-      if let table = state.tableOfOnlyList(),
+      if let table = state.tables.tableOfOnlyList,
         state.encodeStroke(in: table, time: 5, by: &encoder, into: &bytes) != nil
       {
         result.short = bytes

@@ -29,6 +29,9 @@ struct ListAuthors: Sendable {
     if let last = firsts.last, slot >= last { return firsts.count - 1 }
     // Whoever asks for the root.
     if slot == 0 { return 0 }
+    // Where each keystroke is a delta, every delta has one node, and no search is needed.
+    let guess = firsts.count - 1 - Int((firsts.last ?? 0) - slot)
+    if guess >= 0, firsts[guess] == slot, firsts[guess + 1] > slot { return guess }
     return max(1, firsts.partitionPoint { $0 > slot }) - 1
   }
 

@@ -45,18 +45,21 @@ package enum ListEditCoding {
     return names.devices
   }
 
-  /// Appends a stroke of the delta `dot`, but for the value of an item that it puts in. If it names
-  /// a node of another device, that is the only one that it refers to.
-  static func encode(_ stroke: ListStroke, dot: Dot, into out: inout [UInt8]) {
+  /// Appends a stroke of the delta `dot`, whose node has this name, but for the value of an item
+  /// that it puts in. If it names a node of another device, that is the only one that it refers to.
+  @inline(__always)
+  static func encode(
+    _ stroke: ListStroke, _ id: NodeID, dot: Dot, into out: inout OutputSpan<UInt8>
+  ) {
     out.put(stroke.isRemoval ? Part.deleted : Part.chains)
     // One span of one item, or one chain of one node that was not moved there.
-    out.put(1 as UInt8)
+    out.put(1)
     let chain: UInt8 = 1 << 2 | stroke.side.rawValue
     out.put(stroke.isRemoval ? 1 : chain)
-    let isOwn = stroke.id.dot.device == dot.device
-    out.put(isOwn ? 0 as UInt8 : 1)
-    out.putVarint(isOwn ? dot.sequence &- stroke.id.dot.sequence : stroke.id.dot.sequence)
-    out.putVarint(UInt64(stroke.id.index))
+    let isOwn = id.dot.device == dot.device
+    out.put(isOwn ? 0 : 1)
+    out.putVarint(isOwn ? dot.sequence &- id.dot.sequence : id.dot.sequence)
+    out.putVarint(UInt64(id.index))
   }
 
   private static func put(

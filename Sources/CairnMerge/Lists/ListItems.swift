@@ -61,6 +61,22 @@ package struct ListItems: Sendable {
 
   package var values: [FieldValue] { tags.indices.map(value) }
 
+  /// Appends an item if it is as short as a letter; false if it is not, and nothing is appended.
+  /// Says what `ColumnCoding` would say of it.
+  @inline(__always)
+  func encodeLetter(_ index: Int, into out: inout OutputSpan<UInt8>) -> Bool {
+    let cell = cell(index)
+    let range = Cell.heapRange(cell.word)
+    guard CellTag.isHeap(cell.tag), range.count <= ListItems.letterMost else { return false }
+    out.put(cell.tag)
+    out.putVarint(range.count)
+    for place in range { out.put(heap[place]) }
+    return true
+  }
+
+  /// Bytes of the longest letter: with several code points, as some are.
+  private static var letterMost: Int { 16 }
+
   /// Empties it and keeps the memory.
   mutating func removeAll() {
     tags.clear()

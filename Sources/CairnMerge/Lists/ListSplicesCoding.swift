@@ -12,12 +12,13 @@ package enum ListSplicesCoding {
     ListItemsCoding.encode(splices.inserted, into: &out)
   }
 
-  /// Appends a stroke, but for the value of an item that it puts in.
-  static func encode(_ stroke: ListStroke, into out: inout [UInt8]) {
-    out.put(1 as UInt8)
-    out.putVarint(stroke.index)
-    out.put(stroke.isRemoval ? 1 as UInt8 : 0)
-    out.put(stroke.isRemoval ? 0 as UInt8 : 1)
+  /// Appends a stroke behind so many items, but for the value of one that it puts in.
+  @inline(__always)
+  static func encode(_ stroke: ListStroke, _ index: Int, into out: inout OutputSpan<UInt8>) {
+    out.put(1)
+    out.putVarint(index)
+    out.put(stroke.isRemoval ? 1 : 0)
+    out.put(stroke.isRemoval ? 0 : 1)
   }
 
   package static func decode(

@@ -28,8 +28,9 @@ extension ListState {
     mutating func end() {
       isActive = false
       number = 0
-      touched.removeAll()
-      moved.removeAll()
+      if !touched.isEmpty { touched.removeAll() }
+      if !moved.isEmpty { moved.removeAll() }
+      if order.isEmpty { return }
       if order.count > Pending.orderKept { order = [] } else { order.clear() }
     }
   }

@@ -8,28 +8,30 @@ extension ListState {
   package mutating func stroke() -> ListStroke? {
     guard pending.isActive, let (slot, isRemoval, _) = onlyChange() else { return nil }
     var stroke = ListStroke(slot: slot, isRemoval: isRemoval)
-    if isPlain {
-      stroke.index = rope.visibleIndex(of: slot)
-      return stroke
-    }
-    if isRemoval {
-      stroke.node = slot
-    } else {
-      (stroke.node, stroke.side) = hook(of: slot, slot)
-      // Not seen as a place by whoever applies it.
-      if stroke.side == .left, parents[Int(stroke.node)] == ListState.rootParent { return nil }
-    }
-    stroke.id = authors.id(of: stroke.node)
+    if isPlain || isRemoval { return stroke }
+    (stroke.node, stroke.side) = hook(of: slot, slot)
+    // Not seen as a place by whoever applies it.
+    if stroke.side == .left, parents[Int(stroke.node)] == ListState.rootParent { return nil }
     return stroke
   }
 
-  /// Appends what a delta says of a stroke that is still pending.
-  mutating func encode(_ stroke: ListStroke, dot: Dot, into out: inout [UInt8]) {
+  /// Appends what a delta says of a stroke that is still pending, by the name of its node; in a
+  /// list without names, by how many items come before it. False if the value of an item that it
+  /// puts in is missing.
+  @inline(__always)
+  func encode(
+    _ stroke: ListStroke, _ id: NodeID, dot: Dot, into out: inout OutputSpan<UInt8>
+  ) -> Bool {
     if isPlain {
-      ListSplicesCoding.encode(stroke, into: &out)
+      ListSplicesCoding.encode(stroke, rope.visibleIndex(of: stroke.slot), into: &out)
     } else {
-      ListEditCoding.encode(stroke, dot: dot, into: &out)
+      ListEditCoding.encode(stroke, id, dot: dot, into: &out)
     }
+    return stroke.isRemoval || items.encodeLetter(Int(stroke.slot), into: &out)
+  }
+
+  /// Appends that value.
+  func encodeValue(of stroke: ListStroke, into out: inout [UInt8]) {
     if stroke.isRemoval { return }
     let slot = Int(stroke.slot)
     ColumnCoding.encode(

@@ -24,7 +24,9 @@ extension ListState {
   /// Whether anything hangs to the right of a node.
   @inline(__always)
   func hasRightChildren(_ slot: UInt32) -> Bool {
-    hasNextInChain(slot) || children[ListState.key(slot, .right)] != nil
+    // A text that is typed needs no look at the children.
+    if slot == newest { return false }
+    return hasNextInChain(slot) || children[ListState.key(slot, .right)] != nil
   }
 
   /// The node after which a new child comes in the list; nil if it comes first of all.
@@ -105,6 +107,7 @@ extension ListState {
     }
     parents.append(key)
     for slot in slots.dropFirst() { parents.append((slot - 1) << 1) }
+    newest = slots.upperBound - 1
     if !isPlaced { rope.insert(slots, after: anchor, visible: true) }
   }
 
@@ -128,7 +131,8 @@ extension ListState {
   }
 
   package func hasRoot(_ dot: Dot) -> Bool {
-    roots.contains { authors.stamp(of: $0).dot == dot }
+    for root in roots where authors.stamp(of: root).dot == dot { return true }
+    return false
   }
 
   /// The delta that it began with, the first of those that created it; a plain list has none.

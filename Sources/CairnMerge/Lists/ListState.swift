@@ -28,6 +28,9 @@ package struct ListState: Sendable {
   /// By parent times 2 plus side, the children in commit order, without one whose slot comes right
   /// after its parent's (so typing needs no entries here).
   var children: [UInt32: [UInt32]] = [:]
+  /// The node that was attached last, on which nothing hangs: what does comes after it. Not so of
+  /// the last one of a list that was read or joined, whose slots are in another order.
+  var newest = ListState.lost
   /// By item that was moved: the moves that no other move has seen, in commit order.
   var moves: [UInt32: [Move]] = [:]
   /// By item whose value was replaced: the values that no other one has seen, in commit order.

@@ -126,13 +126,13 @@ extension Register {
     }
   }
 
-  /// Runs `body` on the visible list, and tells it whether other values compete with it; not if
-  /// that is none which was opened.
-  package mutating func withVisibleList(
-    _ rule: Rule, _ body: (inout ListState, _ isContested: Bool) -> Void
-  ) {
-    guard let index = visibleList(rule) else { return }
-    body(&lists[index], entries.count > 1)
+  /// Which of the lists is the visible one; nil if that is none which was opened.
+  mutating func placeOfList(_ rule: Rule) -> Int? { visibleList(rule) }
+
+  /// Which of the lists began with a delta; nil if there is none that was opened.
+  mutating func placeOfList(root: Dot) -> Int? {
+    for index in lists.indices where lists[index].hasRoot(root) { return index }
+    return nil
   }
 
   // MARK: join
@@ -169,14 +169,6 @@ extension Register {
     }
     guard let mine = entries.first(where: { $0.dot == entry.dot }) else { return nil }
     return listIndex(mine).map { lists[$0] } ?? unedited(mine)
-  }
-}
-
-extension Register {
-  /// Runs `body` on the list that began with a delta; not if there is none that was opened.
-  package mutating func withList(root: Dot, _ body: (inout ListState) -> Void) {
-    guard let index = lists.indices.first(where: { lists[$0].hasRoot(root) }) else { return }
-    body(&lists[index])
   }
 }
 

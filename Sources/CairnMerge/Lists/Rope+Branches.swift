@@ -4,12 +4,7 @@ extension Rope {
   @inline(__always)
   mutating func add(_ change: RopeSum, to leaf: UInt32) {
     total &+= change
-    var block = leaf
-    for _ in 0..<height {
-      let parent = blocks.parent(block)
-      blocks.add(change, parent, blocks.index(block))
-      block = parent
-    }
+    if height > 0 { blocks.add(change, above: leaf, height: height) }
   }
 
   /// Makes a block the next child of the parent of `left`, from which `sum` was moved to it.

@@ -148,6 +148,19 @@ struct RopeBlocks: Sendable {
     words[start(branch) &+ RopeBlocks.firstSum &+ index] &+= sum.word
   }
 
+  /// Adds to the sum of a leaf in its parent, and so on up to the root.
+  mutating func add(_ change: RopeSum, above leaf: UInt32, height: UInt32) {
+    // One question for the whole way whether the array is shared.
+    var words = words.mutableSpan
+    var block = leaf
+    for _ in 0..<height {
+      let head = words[Int(block) &* RopeBlocks.stride]
+      block = UInt32(truncatingIfNeeded: head >> 32)
+      let sums = Int(block) &* RopeBlocks.stride &+ RopeBlocks.firstSum
+      words[sums &+ Int(head >> 8 & 0xFF)] &+= change.word
+    }
+  }
+
   @inline(__always)
   func child(_ branch: UInt32, _ index: Int) -> UInt32 {
     UInt32(truncatingIfNeeded: words[start(branch) &+ RopeBlocks.firstChild &+ index])
