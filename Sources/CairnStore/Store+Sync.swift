@@ -18,7 +18,8 @@ extension Store {
       guarded throws(StoreError) -> (Dot?, LogPosition?, Bool) in
       let dot = try commitAndSettle(&guarded)
       if guarded.store.knownTitle == nil {
-        guarded.untoldSummary = Store.summaryIfChanged(&guarded)
+        // Another thread may not have taken the last one yet, and this commit may say nothing.
+        if let summary = Store.summaryIfChanged(&guarded) { guarded.untoldSummary = summary }
         hasSummary = true
       }
       return (
