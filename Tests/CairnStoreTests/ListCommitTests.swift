@@ -30,6 +30,22 @@ struct ListCommitTests {
     return device
   }
 
+  // MARK: what lists of datastores say
+
+  /// Two threads may commit before the first of them has told.
+  @Test func `a commit of nothing takes no summary away`() throws {
+    let device = try StoreDevice(1)
+    try device.store.insert("r", ["l": .list(["a"])])
+    #expect(try device.store.commit().hasSummary)
+    // After that the title is looked for again.
+    try device.store.setRule(.max, table: "t", field: "n")
+    try device.store.rollBack()
+    try #require(device.store.state.withLock { $0.store.knownTitle == nil })
+    #expect(try device.store.commit().dot == nil)
+    #expect(device.store.takeSummary() != nil)
+    #expect(device.store.takeSummary() == nil)
+  }
+
   // MARK: a disk that refuses
 
   /// How many steps the commit of an item takes.
