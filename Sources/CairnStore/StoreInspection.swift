@@ -134,6 +134,11 @@ package struct StoreInspection {
       guard scan.header.number == segment.number, scan.header.datastore == current.datastore else {
         throw LogError(.foreign, segment.path, at: 16, "the segment belongs elsewhere")
       }
+      // The last one may be of the name before, as long as nothing is in it.
+      let isUnused = mayBeTorn && scan.frames.isEmpty && scan.ending == .clean
+      guard scan.header.device == current.device || isUnused else {
+        throw LogError(.foreign, segment.path, at: 32, "the segment is of another device")
+      }
       switch scan.ending {
       case .sealed: break
       // An open cuts off a torn end and leaves the frames before it, also in one that is folded.

@@ -95,6 +95,30 @@ struct SnapshotRebuildTests {
     #expect(checked.rows == 2)
   }
 
+  /// A bad place at the end of the index and the beginning of the description.
+  @Test func `a table keeps its name if any of its rows can be found`() throws {
+    let device = try StoreDevice(1)
+    let tables = (0..<24).map { "table\($0)" }
+    for table in tables {
+      for number in 0..<130 {
+        try device.store.insert(
+          table: table, id: RecordName("\(table)-\(number)"), [("n", .int(1))])
+      }
+    }
+    try device.store.sync()
+    _ = try device.store.compact()
+    let path = try #require(device.store.snapshotFile()?.path)
+    let header = try SnapshotReader(path, disk: device.disk, isOwn: true).header
+    try #require(header.indexPages > 1)
+    let place = Int(header.descriptionOffset)
+    for offset in [place - 100, place + 4] {
+      for index in 0..<8 { try device.disk.corrupt(path, offset + index, xor: 0x5A) }
+    }
+    let rebuild = try putTogether(path, device, candidates: tables)
+    #expect(!rebuild.hasVector && rebuild.unnamed == [])
+    #expect(try description(Self.rebuilt, device).tables.map(\.name) == tables.sorted())
+  }
+
   @Test func `two tables that seem to be one are neither`() throws {
     let (device, path) = try snapshot(of: "a", "b")
     let whole = try SnapshotSalvage(

@@ -41,6 +41,13 @@ enum PublishedCheck {
   private static func unpublished(
     _ datastore: ExaminedDatastore, _ current: CurrentFile, _ head: Head
   ) -> [Finding] {
+    // The log has lost its end: what the folder has is another history, and the next exchange says
+    // so. (A name that was never published under has no generation.)
+    if let found = datastore.publication, found.confirmedNonce == 0, found.pendingNonce == 0,
+      head.generation > 0
+    {
+      return []
+    }
     let last = datastore.lastOwn
     guard last > head.last else { return [] }
     let logged = Set(

@@ -13,6 +13,8 @@ struct DatastoreRepair {
   let usesFolder: Bool
   let staging: MigrationStaging
   private(set) var report: RepairReport
+  /// As `RepairPast` says it.
+  private var common: Dot?
 
   init(_ manager: DatastoreManager, id: String, generation: UInt32, usesFolder: Bool) {
     self.manager = manager
@@ -103,7 +105,7 @@ struct DatastoreRepair {
         try merge.run()
         report.reinserted = merge.moved.records
       } else {
-        var merge = RepairMerge(salvage, of: place, target: store)
+        var merge = RepairMerge(salvage, of: place, target: store, common: common)
         try merge.run()
         report.reinserted = merge.records
         report.losses += merge.losses.map { RepairReport.Loss($0) }
@@ -214,10 +216,12 @@ struct DatastoreRepair {
       graceMilliseconds: .max, massDeleteLimit: nil, tuning: Tuning(), machine: machine)
     try await fetch(by: exchange)
     let past = RepairPast(
-      id: id, directory: place, copy: salvage.store.vector,
+      id: id, directory: place, copy: try seen(salvage),
       // Where CURRENT and the log tell nothing, an outbox may.
       device: salvage.device ?? salvage.touched.last?.dot.device,
       publication: try publication(), exchange: exchange)
+    let home = histories(salvage)
+    common = try await past.common(home)
     if past.lacking.isEmpty { return }
     do throws(StoreError) { try take(salvage.packs, into: store) } catch {
       throw CairnError(error)
@@ -226,7 +230,36 @@ struct DatastoreRepair {
     do throws(StoreError) { try take(own, into: store) } catch { throw CairnError(error) }
     // Files that are there may have waited for that.
     try await fetch(by: exchange)
+    common = try await past.common(home)
     try past.requireWhole(report.waiting)
+  }
+
+  /// What the copy has. Where its snapshot does not say it any more, CHAINS and PUBLISHED do. The
+  /// first counts what only waits, too: at worst a repair waits for what it does not need.
+  private func seen(_ salvage: StoreSalvage) throws(CairnError) -> VersionVector {
+    var seen = salvage.store.vector
+    if salvage.hasVector { return seen }
+    for (device, marks) in histories(salvage).marks {
+      if let last = marks.last { seen.insert(Dot(device: device, sequence: last.sequence)) }
+    }
+    guard let found = try publication() else { return seen }
+    do throws(LogError) {
+      let head = try Head(found.head, name: place, datastore: identity)
+      // One of an earlier name may be of a history that has lost.
+      guard head.device == salvage.device else { return seen }
+      seen.merge(head.acknowledged)
+      if head.last > 0 { seen.insert(Dot(device: head.device, sequence: head.last)) }
+    } catch {
+      // It tells nothing then.
+    }
+    return seen
+  }
+
+  /// CHAINS of the damaged copy, unless it is of before that was put together anew: of histories
+  /// that may have lost.
+  private func histories(_ salvage: StoreSalvage) -> Histories {
+    let saved = Exchange.readHistories(place, machine)
+    return salvage.rejoinings ?? saved.rejoinings == saved.rejoinings ? saved : Histories()
   }
 
   private mutating func fetch(by exchange: Exchange) async throws(CairnError) {

@@ -11,8 +11,10 @@ struct RepairMerge {
   let salvage: StoreSalvage
   let target: Store
   private let source: Store
-  /// What the target has without the copy.
+  /// What the target has without the copy, as far as it is the same history.
   private let known: VersionVector
+  /// What the copy has, likewise.
+  private let seen: VersionVector
   private(set) var records = 0
   /// What could not be decided.
   private(set) var losses: [SalvageLoss] = []
@@ -20,19 +22,30 @@ struct RepairMerge {
   /// Of the damaged copy, for messages: the source is a scratch of it.
   private let path: String
 
-  init(_ salvage: StoreSalvage, of path: String, target: Store) {
+  /// `common`: the last of the copy's own deltas that is the same in the folder, if others have the
+  /// same numbers there.
+  init(_ salvage: StoreSalvage, of path: String, target: Store, common: Dot?) {
     self.path = path
     self.salvage = salvage
     self.target = target
     source = salvage.store
-    known = target.vector
+    var (known, seen) = (target.vector, salvage.store.vector)
+    if let common {
+      known[common.device] = min(known[common.device], common.sequence)
+      seen[common.device] = min(seen[common.device], common.sequence)
+    }
+    self.known = known
+    self.seen = seen
   }
 
   mutating func run() throws(StoreError) {
     for record in try unpublished() { try put(record) }
     _ = try target.sync()
-    // Content that is only in the copy's snapshot, of deltas that the folder has lost.
-    guard !known.covers(source.vector) else { return }
+    // Content that is only in the copy's snapshot, of deltas that the folder has lost. Where the
+    // copy does not tell which these are, it is what was never heard of, if there is no fence: all
+    // deletes are remembered then.
+    let isUntold = !salvage.hasVector && target.cuts.fence.isEmpty
+    guard isUntold || !known.covers(source.vector) else { return }
     // What is there without its table's name may be there under it, too.
     for table in try source.allTables() where !salvage.unnamed.contains(table) {
       for id in try source.query(table: table, []) where try isNews(table, id) {
@@ -75,7 +88,7 @@ struct RepairMerge {
     let (table, id) = (record.table, record.id)
     let goes =
       try record.isDeleted
-      ? target.isTaken(byDeleteThatKnows: source.vector, table: table, id: id)
+      ? target.isTaken(byDeleteThatKnows: seen, table: table, id: id)
       : false
     guard let fields = try source.fields(table: table, id: id) else {
       if goes { try target.delete(table: table, id: id) } else { try noteLost(record) }
@@ -98,7 +111,7 @@ struct RepairMerge {
         noteLost(record, field, own: own, old: old)
         continue
       }
-      if try target.isKnown(by: source.vector, table: table, id: id, field: field) {
+      if try target.isKnown(by: seen, table: table, id: id, field: field) {
         changes.append((field, own))
       } else if let change = merged(table, id, field, own: own, old: old) {
         changes.append(change)

@@ -54,11 +54,61 @@ struct RepairPast {
     // lacks that, too.
     let isSure = publication.confirmedNonce == publication.pendingNonce
     guard isSure || there == nil else { return last }
+    // One of an earlier name says nothing of this one.
+    return max(last, publishedHead(of: device)?.last ?? 0)
+  }
+
+  /// The last of the copy's own deltas that is the same in the folder, if what the folder has under
+  /// the same numbers behind it is something else: another copy wrote it, or this one did before it
+  /// was restored or its log lost its end. Nil if nothing says that there is any. What neither the
+  /// histories nor files tell counts as the same: compared again, old values would come back.
+  func common(_ home: Histories) async throws(CairnError) -> Dot? {
+    guard let device else { return nil }
+    var here = home
+    here.cut(device, after: copy[device])
+    let there = exchange.memory.withLock { $0.histories }
+    let own = publishedHead(of: device)
+    // PUBLISHED is durable before a head goes up: one that goes beyond it is another life's.
+    let isBeyond = own.map { store.vector[device] > $0.last } ?? false
+    guard isBeyond || here.forked(from: there).contains(device) else { return nil }
+    var marks = (here.marks[device] ?? []).map { (sequence: $0.sequence, chain: $0.chain) }
+    // A log that has lost its end may have begun another one there.
+    if let own, own.last > 0, own.last <= copy[device] {
+      marks.append((sequence: own.last, chain: own.chain))
+      marks.sort { $0.sequence < $1.sequence }
+    }
+    var branch: PublishedBranch?
+    if marks.contains(where: { there.chain(device, at: $0.sequence) == nil }) {
+      branch = try await published(of: device)
+    }
+    var agreed: UInt64 = 0
+    for mark in marks {
+      let chain = there.chain(device, at: mark.sequence) ?? branch?.chain(at: mark.sequence)
+      if chain ?? mark.chain != mark.chain { break }
+      agreed = mark.sequence
+    }
+    guard agreed < min(copy[device], store.vector[device]) else { return nil }
+    return Dot(device: device, sequence: agreed)
+  }
+
+  /// What lies in the folder under the copy's name, as far as it can be read. Of what came in a
+  /// snapshot no chain is known.
+  private func published(of device: DeviceID) async throws(CairnError) -> PublishedBranch? {
+    guard let head else { return nil }
+    let listing = exchange.memory.withLock { $0.listing?.byName ?? [:] }
+    var report = ExchangeReport()
+    let wanted = head.segments.filter { $0.first <= copy[device] }
+    return PublishedBranch(
+      files: try await exchange.files(wanted, of: device, listing, &report))
+  }
+
+  /// The head in PUBLISHED, if it is of this name.
+  private func publishedHead(of device: DeviceID) -> Head? {
+    guard let publication else { return nil }
     do throws(LogError) {
       let own = try Head(publication.head, name: directory, datastore: store.datastore)
-      // One of an earlier name says nothing of this one.
-      return own.device == device ? max(last, own.last) : last
-    } catch { return last }
+      return own.device == device ? own : nil
+    } catch { return nil }
   }
 
   /// Own deltas that the folder lacks and its head speaks of, from the copy's log: only if they are

@@ -24,7 +24,12 @@ struct SnapshotRebuild {
     var rowCount: Int
     var first: RecordName
     var last: RecordName
+    /// Rows by which the table is recognised, if it has to be.
+    var samples: [(row: Int, id: RecordName)] = []
   }
+
+  /// Rows of a block: pages of the index may be damaged, and each page has some of them.
+  private static let samples = 16
 
   init(_ salvage: SnapshotSalvage, datastore: UInt128, candidates: [String]) {
     self.salvage = salvage
@@ -102,9 +107,15 @@ struct SnapshotRebuild {
     }
     do throws(DecodeError) {
       let block = try Block(bytes, numbers: &fields)
-      let part = Part(
+      var part = Part(
         place: place, rowCount: block.rowCount, first: block.name(0),
         last: block.name(block.rowCount - 1))
+      if old == nil {
+        let step = max(1, block.rowCount / SnapshotRebuild.samples)
+        for row in stride(from: 0, to: block.rowCount, by: step) {
+          part.samples.append((row: row, id: block.name(row)))
+        }
+      }
       parts[block.table, default: []].append(part)
     } catch {
       losses.append(
@@ -177,12 +188,26 @@ struct SnapshotRebuild {
 
   /// The table under whose name the index has the records of a block.
   private func recognised(_ number: Int) -> String? {
-    guard let part = parts[number]?.first else { return nil }
-    let matching = candidates.filter { name in
-      let hash = BaseSnapshot.hash(part.first, salt: BaseSnapshot.salt(name))
-      return salvage.isIndexed(hash, block: part.place.number, row: 0) == true
+    var left = candidates
+    for part in parts[number] ?? [] {
+      for (row, id) in part.samples {
+        var (found, unsure): ([String], [String]) = ([], [])
+        for name in left {
+          let hash = BaseSnapshot.hash(id, salt: BaseSnapshot.salt(name))
+          switch salvage.isIndexed(hash, block: part.place.number, row: row) {
+          case .some(true): found.append(name)
+          case .some(false): break
+          // The page is damaged: another row tells.
+          case .none: unsure.append(name)
+          }
+        }
+        // Of the others nobody knows, but a match is of a hash and a place.
+        if !found.isEmpty { return found.count == 1 ? found[0] : nil }
+        if unsure.isEmpty { return nil }
+        left = unsure
+      }
     }
-    return matching.count == 1 ? matching.first : nil
+    return nil
   }
 
   // MARK: what is lost

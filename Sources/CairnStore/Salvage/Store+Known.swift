@@ -53,7 +53,9 @@ extension Store {
             fields: fields.map { KeptRecord.Field(name: $0.0, value: $0.1) }))
       }
     }
-    if trash.isOn, !records.isEmpty { _ = try trash.keep(records, durable: true) }
+    if trash.isOn, !records.isEmpty {
+      trash.remove(try trash.keep(records, durable: true).outdated)
+    }
     return count
   }
 }

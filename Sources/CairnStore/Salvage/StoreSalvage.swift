@@ -28,8 +28,12 @@ package struct StoreSalvage {
   package private(set) var isLogWhole = false
   /// Tables that got a name because their own is lost.
   package private(set) var unnamed: Set<String> = []
+  /// The vector has what is in the snapshot, too; the one that counts is there, and says it.
+  package private(set) var hasVector = true
   /// The device that wrote here; nil if nothing tells it.
   package let device: DeviceID?
+  /// How often the store was put together anew; nil if nothing tells it.
+  package let rejoinings: UInt64?
 
   fileprivate struct Work {
     let directory: String
@@ -43,6 +47,7 @@ package struct StoreSalvage {
     var mend = BitMend()
     var mendedBits = 0
     var unnamed: Set<String> = []
+    var hasVector = true
   }
 
   /// Reads everything. `scratch` is an empty directory. Throws if a file is of a newer version, or
@@ -60,6 +65,7 @@ package struct StoreSalvage {
       let segments = try work.readSegments(current)
       let device = current?.device ?? segments.lazy.compactMap(\.device).first
       self.device = device.map(DeviceID.init(rawValue:))
+      rejoinings = current?.rejoinings
       var state = StoreState(
         device: DeviceID(rawValue: device ?? 1), isAlone: !isLinked)
       var loot = segments.map { segment in
@@ -103,6 +109,7 @@ package struct StoreSalvage {
       losses = work.losses
       mendedBits = work.mendedBits
       unnamed = work.unnamed
+      hasVector = work.hasVector
       store = try work.shown(state, device: device ?? 1)
     } catch { throw StoreError(error) }
   }
@@ -208,7 +215,9 @@ extension StoreSalvage.Work {
     for file in files {
       // All others had a seal before there was a next segment, or a snapshot with what is in them.
       let isOpen = file.number == files.last?.number && !file.isFolded
-      if let segment = read(file, devices, isOpen: isOpen) { result.append(segment) }
+      guard let segment = read(file, devices, isOpen: isOpen) else { continue }
+      noteOtherDevice(file, segment, current)
+      result.append(segment)
     }
     return result
   }
@@ -243,6 +252,19 @@ extension StoreSalvage.Work {
     return Segment(
       path: path, salvage: salvage, device: device, isFolded: file.isFolded,
       tornFrom: isOpen ? tornTail(salvage, file) : nil)
+  }
+
+  /// Opening refuses one of another copy. It is of this datastore all the same.
+  private mutating func noteOtherDevice(
+    _ file: SegmentFile, _ segment: Segment, _ current: CurrentFile?
+  ) {
+    guard let current, let header = file.header, header.datastore == datastore,
+      header.device != current.device, !segment.salvage.parts.isEmpty
+    else { return }
+    lose(
+      file.path, 32,
+      "the segment is of another device; what is in it is used, and of the one that should be here "
+        + (file.isFolded ? Self.folded : "the deltas are lost"))
   }
 
   private mutating func noteUnreadable(_ file: SegmentFile, isOpen: Bool) {
@@ -294,9 +316,12 @@ extension StoreSalvage.Work {
   ) throws(LogError) -> Int {
     if let current, current.snapshot == 0 { return 0 }
     let numbers = try list(FileName.snapshots).compactMap { FileName.snapshotNumber($0.name) }
+    // Without CURRENT it is a guess which one counts.
+    if current == nil, !numbers.isEmpty { hasVector = false }
     guard let wanted = current?.snapshot ?? numbers.max() else { return 0 }
     let directory = directory + "/" + FileName.snapshots
     if !numbers.contains(wanted) {
+      hasVector = false
       lose(
         directory + "/" + FileName.snapshot(wanted), nil,
         "the snapshot is missing; what is in it and not in the log behind it is lost here")
@@ -308,6 +333,7 @@ extension StoreSalvage.Work {
       let salvage = try SnapshotSalvage(
         path, disk: machine.disk, datastore: datastore, mend: mend)
       if !salvage.isForeign { return try rebuild(salvage, tables, into: &state) }
+      hasVector = false
       lose(
         path, 16,
         "the snapshot belongs to another datastore and is left out; what was in the one that "
@@ -338,6 +364,8 @@ extension StoreSalvage.Work {
     } catch { throw error.log ?? LogError(.corrupt, salvage.path, error.message) }
     losses += rebuild.losses
     unnamed = rebuild.unnamed
+    // An older one does not say what is in the one that counts.
+    hasVector = hasVector && rebuild.hasVector
     return rebuild.rows
   }
 
