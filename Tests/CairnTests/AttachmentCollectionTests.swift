@@ -259,6 +259,42 @@ import Testing
     #expect(a.blobs.pinned.isEmpty)
   }
 
+  @Test func `what is attached and set while one looks stays, whoever else looks meanwhile`()
+    throws
+  {
+    let a = try bench.open("a")
+    let first = BlobCollector(store: a.store, home: a.blobs, grace: 0)
+    let reach = try first.reach()
+    try a.addPhoto("r", sample(1))
+    // Finds it in the record, and unpins it.
+    _ = try BlobCollector(store: a.store, home: a.blobs, grace: 0).reach()
+    #expect(a.blobs.pinned.isEmpty)
+    var result = AttachmentCollection()
+    let expired = try first.expired(reach, BlobCollector.Permission(), &result)
+    try first.remove(expired.here, lookedAt: reach.attachments, &result)
+    #expect(expired.here.isEmpty && result.removedHere == 0)
+    #expect(try a.content(of: "r") == sample(1))
+    // The next look judges it.
+    #expect(try a.blobs.attached(after: first.reach().attachments).isEmpty)
+  }
+
+  @Test func `also what one who looks was just about to remove`() throws {
+    let a = try bench.open("a")
+    _ = try a.attach(sample(1))
+    a.blobs.unpin([SHA256.hash(sample(1))], of: a.blobs.pinned)
+    let first = BlobCollector(store: a.store, home: a.blobs, grace: 0)
+    let reach = try first.reach()
+    var result = AttachmentCollection()
+    let expired = try first.expired(reach, BlobCollector.Permission(), &result)
+    #expect(expired.here.count == 1)
+    try a.addPhoto("r", sample(1))
+    _ = try BlobCollector(store: a.store, home: a.blobs, grace: 0).reach()
+    #expect(a.blobs.pinned.isEmpty)
+    try first.remove(expired.here, lookedAt: reach.attachments, &result)
+    #expect(result.removedHere == 0)
+    #expect(try a.content(of: "r") == sample(1))
+  }
+
   @Test func `a delta that is not published yet keeps the content that it names`() async throws {
     let (a, b) = (try bench.open("a"), try bench.open("b"))
     try a.add("first")

@@ -25,6 +25,9 @@ struct BlobCollector {
     var vector = VersionVector()
     /// What was attached by this process, before all this was looked at.
     var pinned: [ContentHash: BlobStore.Pin] = [:]
+    /// How often something had been attached by then. What came after that is not judged by this:
+    /// somebody else who looks may have found it in a record meanwhile, and unpinned it.
+    var attachments: UInt64 = 0
 
     mutating func add(_ reference: BlobReference) {
       if reference.isReadable { hashes.insert(reference.hash) } else { hasNewer = true }
@@ -33,6 +36,7 @@ struct BlobCollector {
 
   func reach() throws(CairnError) -> Reach {
     var reach = Reach()
+    reach.attachments = home.attachments
     // Before: what is attached and set after that is found pinned.
     let pinned = home.pinned
     let (found, vector) = try wrapped { () throws(StoreError) in
@@ -118,7 +122,7 @@ struct BlobCollector {
       try home.changeLedger { ledger in
         // What was attached since has pinned itself, and waits for this to be written.
         let found = permission.elsewhere.union(here.keys).subtracting(used)
-          .subtracting(home.pinned.keys)
+          .subtracting(home.pinned.keys).subtracting(home.attached(after: reach.attachments))
         note(found, ended, reach, permission, in: &ledger)
         for hash in found.sorted() {
           guard let entry = ledger.unused[hash] else { continue }
@@ -184,14 +188,14 @@ struct BlobCollector {
   }
 
   /// Throws the first error when all have been tried: one that can't be removed keeps no others
-  /// here.
+  /// here. `lookedAt`: the reach's `attachments`.
   func remove(
-    _ files: [BlobStore.File], _ result: inout AttachmentCollection
+    _ files: [BlobStore.File], lookedAt: UInt64, _ result: inout AttachmentCollection
   ) throws(CairnError) {
     var failure: CairnError?
     for file in files {
       do throws(CairnError) {
-        guard try home.remove(file) else { continue }
+        guard try home.remove(file, lookedAt: lookedAt) else { continue }
         result.removedHere += 1
         result.bytesHere += file.info.size
       } catch { failure = failure ?? error }
@@ -210,7 +214,7 @@ struct BlobCollector {
       return result
     }
     let expired = try expired(reach, Permission(), &result)
-    try remove(expired.here, &result)
+    try remove(expired.here, lookedAt: reach.attachments, &result)
     forget(Set(expired.here.map(\.hash)))
     return result
   }

@@ -307,7 +307,9 @@ extension BlobExchange {
     memory.withLock { $0.asked = expired.asked }
     // What one of them is refused for keeps nobody from the others.
     var failure: CairnError?
-    do throws(CairnError) { try collector.remove(expired.here, &result) } catch { failure = error }
+    do throws(CairnError) {
+      try collector.remove(expired.here, lookedAt: reach.attachments, &result)
+    } catch { failure = error }
     var refusals = 0
     for hash in expired.elsewhere {
       do throws(CairnError) {

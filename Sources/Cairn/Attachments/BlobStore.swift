@@ -24,6 +24,9 @@ final class BlobStore: Sendable {
     /// tells one attaching of a content from the next.
     var pinned: [ContentHash: Pin] = [:]
     var attached: UInt64 = 0
+    /// The number of each content's last attaching, also when it is not pinned any more: one entry
+    /// for each content that this process attached, as in `verified`.
+    var lastAttach: [ContentHash: UInt64] = [:]
   }
 
   struct Pin: Sendable {
@@ -196,6 +199,7 @@ final class BlobStore: Sendable {
       let before = state.pinned[hash]
       state.attached += 1
       state.pinned[hash] = Pin(number: state.attached, time: now)
+      state.lastAttach[hash] = state.attached
       return (state.attached, before)
     }
   }
@@ -248,9 +252,14 @@ final class BlobStore: Sendable {
 
   /// Removes a content that nothing refers to, unless it was attached again meanwhile. Returns
   /// whether it is gone.
-  func remove(_ file: File, evenIfPinned: Bool = false) throws(CairnError) -> Bool {
+  ///
+  /// - Parameter lookedAt: What `attachments` was when somebody began to look at what refers to it.
+  func remove(
+    _ file: File, evenIfPinned: Bool = false, lookedAt: UInt64 = .max
+  ) throws(CairnError) -> Bool {
     try state.withLock { state throws(CairnError) -> Bool in
-      if !evenIfPinned, state.pinned[file.hash] != nil { return false }
+      let isNewer = (state.lastAttach[file.hash] ?? 0) > lookedAt
+      if !evenIfPinned, isNewer || state.pinned[file.hash] != nil { return false }
       state.verified[file.hash] = nil
       do throws(DiskError) { try machine.disk.remove(file.path) } catch {
         if error.reason != .notFound { throw CairnError(error) }
@@ -286,6 +295,18 @@ final class BlobStore: Sendable {
 
   /// Attached a moment ago: no record may have it yet.
   var pinned: [ContentHash: Pin] { state.withLock { $0.pinned } }
+
+  /// How often something was attached by this process.
+  var attachments: UInt64 { state.withLock { $0.attached } }
+
+  /// What was attached when that was `number` already, pinned or not: who looked at the records
+  /// before does not know of it.
+  func attached(after number: UInt64) -> Set<ContentHash> {
+    state.withLock { state -> Set<ContentHash> in
+      if state.attached == number { return [] }
+      return Set(state.lastAttach.filter { $0.value > number }.keys)
+    }
+  }
 
   /// A record has some of those that were pinned: from now on that is what keeps them, unless they
   /// were attached once more since.

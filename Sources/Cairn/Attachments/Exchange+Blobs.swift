@@ -23,12 +23,15 @@ extension Exchange {
   }
 
   /// A round ends with an error. If that says that there is no room, what nobody needs any more
-  /// makes some, for the next one. `listing` is nil if the folder was not looked at.
+  /// makes some, for the next one. `listing` is nil if the folder was not looked at, or if this one
+  /// still publishes.
   func makeRoom(
     _ error: CairnError, _ request: BlobExchange.Request, _ listing: FolderListing?,
     _ report: inout ExchangeReport
   ) async {
-    guard let blobs, BlobExchange.saysFull(error) else { return }
+    guard BlobExchange.saysFull(error) else { return }
+    if let listing { await removeReplaced(listing, &report) }
+    guard let blobs else { return }
     // Without a look at the folder nothing goes there.
     let published = memory.withLock { $0.own.last }
     let witnesses = listing.map(witnesses) ?? BlobWitnesses(published: published)
