@@ -152,6 +152,7 @@ extension Exchange {
     } catch {
       if error.code == .sizeLimit, !isVital {
         // More than the folder can give in one piece.
+        noteNotWithheld(entry.name)
         report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
         return nil
       }
@@ -191,7 +192,7 @@ extension Exchange {
     _ report: inout ExchangeReport
   ) async throws(CairnError) {
     switch error.code {
-    case .fileIO, .notFound, .corrupt, .readOnly: break
+    case .fileIO, .notFound, .corrupt, .readOnly: noteNotWithheld(entry.name)
     case _ where Exchange.isOfConnection(error) && mayBreak:
       // If there is none any more this one says so.
       report.requests += 1
@@ -327,7 +328,7 @@ extension Exchange {
     _ entry: FolderEntry, _ listing: FolderListing, _ report: inout ExchangeReport
   ) async throws(CairnError) -> String? {
     guard entry.size >= 8, entry.size <= UInt64(PublishedSegment.fileBytesMax), entry.isPresent,
-      !entry.isElsewhere
+      !entry.isElsewhere, !entry.isOfEngine
     else { return nil }
     report.requests += 1
     guard let bytes = try await readOurs(entry, &report) else { return nil }
@@ -368,6 +369,12 @@ extension FolderEntry {
   var isElsewhere: Bool {
     ["", ".", ".."].contains(name) || name.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
   }
+
+  /// Whether its name is one that engines and desktops give to what is theirs: Syncthing brings a
+  /// file as `.syncthing.<name>.tmp`, and others lock and note under such names. A conflicted copy
+  /// begins as the file of ours does, so none is missed; but half of what is still coming would be
+  /// a damaged copy, and all of it one under a strange name.
+  var isOfEngine: Bool { name.hasPrefix(".") || name.hasPrefix("~") }
 }
 
 extension PublishedSegment {

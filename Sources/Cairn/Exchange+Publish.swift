@@ -180,16 +180,21 @@ extension Exchange {
   /// from when they were first seen so, which CHAINS keeps for the next process: a list of them in
   /// the head would make each head as long as the history. What has deltas that no other file has
   /// just now is not replaced.
-  private func replacedFiles(_ listing: FolderListing, _ head: Head) -> [String] {
+  ///
+  /// - Parameter isSpared: Whether one is not replaced yet: its grace has not begun.
+  func replacedFiles(
+    _ listing: FolderListing, _ head: Head, isSpared: (String) -> Bool = { _ in false }
+  ) -> [String] {
     if memory.withLock({ $0.tidy?.isOf(listing, $0) ?? false }) { return [] }
     let now = machine.clock.now()
     let current = Set(head.segments.map { $0.name(store.device) })
     let mayRegain = regainable(of: head)
-    let own = listing.published[store.device, default: []].filter {
+    let unnamed = listing.published[store.device, default: []].filter {
       !current.contains($0) && !mayRegain($0)
     }
+    let own = unnamed.filter { !isSpared($0) }
     return memory.withLock { memory in
-      memory.tidy = own.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
+      memory.tidy = unnamed.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
       let known = memory.histories.replaced
       memory.histories.dropReplaced()
       // By a clock that was put back since it counts from now on.
@@ -355,7 +360,7 @@ extension Exchange {
 
   /// Names of the replaced snapshots that are to go, as their grace has ended. The head forgets one
   /// when no listing has it any more: nothing else tells the next round of a file that stayed.
-  private func dropExpired(
+  func dropExpired(
     _ head: inout Head, _ before: Head, _ listing: [String: FolderEntry]
   ) -> [String] {
     let now = machine.clock.now()

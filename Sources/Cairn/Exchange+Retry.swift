@@ -180,6 +180,11 @@ extension Exchange {
     }
   }
 
+  /// It fails for another reason, which may last: nobody is to wait for a next refusal any more.
+  func noteNotWithheld(_ name: String) {
+    memory.withLock { $0.withheld[name] = nil }
+  }
+
   func refuse(_ entry: FolderEntry, _ reason: String) {
     memory.withLock { memory in
       memory.foreign[entry.name] = (entry.version, reason)

@@ -12,6 +12,13 @@ struct MultiStatus: XMLSink {
     var tag: String?
   }
 
+  /// What the server says of something instead of what it is.
+  struct Refusal {
+    /// nil: what it says is no number.
+    var status: Int?
+    var text: String
+  }
+
   static let body = Array(
     """
     <?xml version="1.0" encoding="utf-8"?>\
@@ -24,6 +31,8 @@ struct MultiStatus: XMLSink {
   private(set) var items: [Item] = []
   /// Of whatever it was.
   private(set) var hasResponse = false
+  /// The first one of a response as a whole, unless that says only that something is not there.
+  private(set) var refusal: Refusal?
   var source: XMLSource
   /// Elements of WebDAV that we are in, by name; others as "".
   private var stack: [String] = []
@@ -100,8 +109,8 @@ struct MultiStatus: XMLSink {
   }
 
   private mutating func close() throws(XMLReader.Failure) {
-    guard let href, let path = MultiStatus.path(href), MultiStatus.isFine(wholeStatus),
-      path.utf8.count <= NameLimit.bytesMax
+    guard MultiStatus.isFine(wholeStatus) else { return noteRefusal() }
+    guard let href, let path = MultiStatus.path(href), path.utf8.count <= NameLimit.bytesMax
     else { return }
     guard items.count < MultiStatus.itemsMax else {
       throw XMLReader.Failure(reason: "more than \(MultiStatus.itemsMax) files")
@@ -110,6 +119,13 @@ struct MultiStatus: XMLSink {
     // No file has a slash at its end.
     if href.hasSuffix("/") { whole.isDirectory = true }
     items.append(whole)
+  }
+
+  private mutating func noteRefusal() {
+    guard refusal == nil, let text = wholeStatus else { return }
+    let status = text.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+    if let status, status < 300 || status == 404 || status == 410 { return }
+    refusal = Refusal(status: status, text: String(text.prefix(100)))
   }
 
   /// An href is an URL or a path, with or without a slash at its end, encoded one way or another.

@@ -118,8 +118,23 @@ struct WebDAVFolder: BudgetedFolder {
       guard answer.sink.status.hasResponse else {
         throw HTTPFailure(.foreign, request.label, "a listing in which there is nothing at all")
       }
+      if isDirectory, answer.sink.status.items.isEmpty, let refusal = answer.sink.status.refusal {
+        throw WebDAVFolder.refused(refusal, request, answer.reply)
+      }
       return Found(items: answer.sink.status.items, time: answer.reply.serverTime)
     } catch { throw CairnError(error, file: name) }
+  }
+
+  /// Nobody knows what is in a directory that was not shown: the same as if that were all of the
+  /// answer.
+  private static func refused(
+    _ refusal: MultiStatus.Refusal, _ request: HTTPRequest, _ reply: HTTPReply
+  ) -> HTTPFailure {
+    var kind = HTTPFailure.Kind.foreign
+    if let status = refusal.status, (400..<600).contains(status) { kind = .status(status) }
+    return HTTPFailure(
+      kind, request.label, "the server lists nothing and says \"\(refusal.text)\"",
+      retryAfter: reply.retryAfter, serverTime: reply.serverTime)
   }
 
   private static func split(_ path: String) -> (above: String, name: String) {

@@ -142,6 +142,27 @@ import Testing
     #expect(try b.listDatastores().map(\.title) == ["title"])
   }
 
+  @Test(arguments: [false, true])
+  func `what an engine is just bringing is nobody's list`(isWhole: Bool) async throws {
+    let bench = CatalogueBench()
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    try await a.with("n") { try $0.setTitle("title") }
+    try await a.refresh()
+    let name = try #require(bench.catalogues.first)
+    let path = "/folder/catalogue/" + name
+    let bytes = try #require(bench.disk.bytes(path))
+    try bench.disk.remove(path)
+    let coming = "/folder/catalogue/.syncthing.\(name).tmp"
+    try bench.disk.setBytes(coming, isWhole ? bytes : Array(bytes.dropLast(9)))
+    let report = try await b.refresh()
+    #expect(report.problems == [] && report.waiting == [])
+    #expect(bench.files("/b/quarantine") == [])
+    try bench.disk.remove(coming)
+    try bench.disk.setBytes(path, bytes)
+    try await b.refresh()
+    #expect(try b.listDatastores().map(\.title) == ["title"])
+  }
+
   @Test func `what belongs under another name is told, and what is no list is left alone`()
     async throws
   {

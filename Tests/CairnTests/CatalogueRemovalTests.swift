@@ -80,6 +80,30 @@ import Testing
     #expect(bench.files("/folder/p-n") == [])
   }
 
+  /// Files of what was deleted may be all that takes the room.
+  @Test func `in a full folder what others know to be deleted goes, and nothing else`()
+    async throws
+  {
+    let (a, b) = (bench.manager("a"), bench.manager("b", hook))
+    try await a.with("n") { try $0.add("a") }
+    try await b.with("n") { try $0.add("b") }
+    try await b.with("m") { try $0.add("b") }
+    for _ in 0..<2 { for manager in [a, b] { try await manager.refresh() } }
+    let untold = bench.files("/folder/p-m")
+    try a.deleteDatastore("n")
+    for _ in 0..<3 { try await a.refresh() }
+    try #require(!untold.isEmpty && !bench.files("/folder/p-n").isEmpty)
+    hook.fail([.write], .diskSpace)
+    try b.deleteDatastore("m")
+    for _ in 0..<4 { #expect(await b.refreshError()?.code == .diskSpace) }
+    #expect(bench.files("/folder/p-n") == [])
+    #expect(bench.files("/folder/p-m") == untold, "nobody has heard of that yet")
+    hook.set(nil)
+    #expect(try await b.refresh().hasPublished)
+    try await b.refresh()
+    #expect(bench.files("/folder/p-m") == [])
+  }
+
   /// Copies in the trash of others may lack contents of its attachments, which stay for a month.
   @Test func `what stays for a month does so by a clock that was years ahead, too`() async throws {
     let day: Int64 = 24 * 3600 * 1000

@@ -108,6 +108,25 @@ import Testing
     #expect(try bench.names(bench.quarantine("b")) == [])
   }
 
+  /// Syncthing does so in the directory itself, which wakes whoever watches it.
+  @Test(arguments: [false, true])
+  func `what an engine is just bringing is nobody's copy`(isWhole: Bool) async throws {
+    let a = try await bench.publisher("a")
+    let name = try bench.segment(a)
+    let bytes = try bench.read(bench.shared + "/" + name)
+    try bench.remove(bench.shared + "/" + name)
+    try bench.write(
+      bench.shared + "/.syncthing.\(name).tmp", isWhole ? bytes : Array(bytes.dropLast(20)))
+    let b = try bench.open("b")
+    let report = try await b.pull()
+    #expect(report.problems == [] && report.waiting.map(\.name) == [name])
+    #expect(report.ignoredFiles == 1)
+    #expect(try bench.names(bench.quarantine("b")) == [])
+    try bench.move(
+      bench.shared + "/.syncthing.\(name).tmp", to: bench.shared + "/~\(name).tmp")
+    #expect(try await b.pull().problems == [])
+  }
+
   // MARK: the wrong folder
 
   @Test(arguments: [false, true])

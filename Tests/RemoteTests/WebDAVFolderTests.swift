@@ -411,6 +411,25 @@ import Testing
     #expect(entries.map(\.size) == [5, 0])
   }
 
+  @Test(
+    arguments: [
+      ("HTTP/1.1 403 Forbidden", .auth), ("HTTP/1.1 503 Service Unavailable", .retryLater),
+      ("HTTP/1.1 No", .response),
+    ] as [(String, CairnError.Code)])
+  func `a directory that is refused within the listing is no empty one`(
+    _ status: String, _ code: CairnError.Code
+  ) async throws {
+    func refused(_ status: String) -> String {
+      "<multistatus xmlns=\"DAV:\"><response><href>/f/d/</href><status>\(status)</status>"
+        + "</response></multistatus>"
+    }
+    let error = await #expect(throws: CairnError.self) { try await list(refused(status)) }
+    #expect(error?.code == code)
+    #expect(error?.message.contains(status) == true)
+    // One that is not there has nothing in it.
+    #expect(try await list(refused("HTTP/1.1 404 Not Found")) == [])
+  }
+
   @Test func `a name of another namespace says nothing`() async throws {
     let entries = try await list(
       "<D:multistatus xmlns:D=\"DAV:\" xmlns:x=\"urn:x\"><D:response><D:href>/f/d/a</D:href>"

@@ -117,7 +117,7 @@ extension CatalogueExchange {
         if number == known.installation || known.others[number]?.version == entry.version {
           continue
         }
-      } else if FileName.isTemporary(entry.name) {
+      } else if FileName.isTemporary(entry.name) || entry.isOfEngine {
         continue
       }
       if let number, let held = memory.withLock({ $0.held[number] }),

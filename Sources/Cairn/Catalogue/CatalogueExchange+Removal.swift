@@ -10,12 +10,16 @@ extension CatalogueExchange {
   ///
   /// Where nothing may be removed the files stay: they are in nobody's way, and tried ever more
   /// seldom.
+  ///
+  /// - Parameter onlyTold: The own file could not be written. A delete that nobody else tells of
+  ///   goes out first: without it, to all others the folder would only have lost something.
   func removeDeadFiles(
-    _ installation: Installation, _ report: inout CatalogueReport
+    _ installation: Installation, onlyTold: Bool, _ report: inout CatalogueReport
   ) async throws(CairnError) {
     let file = try installation.read()
     let now = machine.clock.now()
     for own in file.devices where own.generation < file.entry(own.id).generation {
+      if onlyTold, !file.isToldByOthers(own) { continue }
       let since = file.waiting[own]
       if let since, since > now {
         // By a clock that has been put back since.
@@ -135,5 +139,14 @@ extension CatalogueExchange {
     else { return [] }
     let names = head.superseded.map(\.name) + [head.snapshot?.name].compactMap(\.self)
     return names.filter { FileName.sharedSnapshot($0) != nil }
+  }
+}
+
+extension InstallationFile {
+  /// Whether another installation's file says that the datastore of this device is deleted.
+  fileprivate func isToldByOthers(_ own: OwnDevice) -> Bool {
+    others.values.contains { other in
+      (other.file.entries[own.id]?.generation ?? 0) > own.generation
+    }
   }
 }

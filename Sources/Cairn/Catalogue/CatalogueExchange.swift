@@ -153,9 +153,16 @@ final class CatalogueExchange: Sendable {
     // Before anything that the folder may refuse: what was heard is so all the same.
     let after = try installation.read()
     if !report.isIdle || before != after { manager.noteList() }
-    if mayPublish { try await publish(installation, identity, &report) }
+    var isFull = false
+    if mayPublish {
+      do throws(CairnError) { try await publish(installation, identity, &report) } catch {
+        // Files of what is deleted may be all that takes the room.
+        guard BlobExchange.saysFull(error) else { throw error }
+        (isFull, failure) = (true, error)
+      }
+    }
     if report.hasPublished { manager.noteList() }
-    try await removeDeadFiles(installation, &report)
+    try await removeDeadFiles(installation, onlyTold: isFull, &report)
     // What can't be moved here keeps nobody from being told.
     if let failure { throw failure }
     return report

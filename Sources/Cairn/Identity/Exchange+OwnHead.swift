@@ -83,8 +83,7 @@ extension Exchange {
     guard let bytes = try await readFile(file, Head.bytesMax, &report) else {
       // One that stays unreadable is written again; one that has gone since is not listed next.
       if report.problems.count > before.problems.count {
-        // A server that does not give it just now may do so in a while.
-        return 1..<Exchange.patience ~= withheldCount(file) ? .notYet : .unreadable
+        return isAwaited(file) ? .notYet : .unreadable
       }
       if entry != nil { return .notYet }
       report = before
@@ -191,7 +190,7 @@ extension Exchange {
     }
     // What may have to be written to find out more waits for a round that writes.
     guard rounds >= Exchange.patience, mayPublish, !reach.isAmbiguous,
-      missing.allSatisfy(\.isPresent)
+      missing.allSatisfy({ $0.isPresent && !isAwaited($0) })
     else {
       report.waiting.append(waitingForPast(missing.first))
       return .unseen
@@ -224,11 +223,16 @@ extension Exchange {
   }
 
   private func waitingForPast(_ missing: FolderEntry?) -> ExchangeReport.Waiting {
-    ExchangeReport.Waiting(
+    let mayBeOwn = missing.map { isAwaited($0) } ?? false
+    let reason =
+      mayBeOwn
+      ? "it may have what this copy of the device does not know; for some rounds, or until the "
+        + "folder gives it, nothing is published"
+      : "under this device's name more was published than this copy of it knows, "
+        + "and the head does not say so; until it does, nothing is published"
+    return ExchangeReport.Waiting(
       name: missing?.name ?? FileName.head(device: store.device.rawValue),
-      bytes: missing?.size ?? 0,
-      reason: "under this device's name more was published than this copy of it knows, "
-        + "and the head does not say so; until it does, nothing is published")
+      bytes: missing?.size ?? 0, reason: reason)
   }
 
   /// What is to be compared has to be there: own files that the folder has lost, from the log. Nil
@@ -280,7 +284,8 @@ extension Exchange {
   }
 
   /// Reads own files behind what is known to be published; all of them if the head is about to be
-  /// written from them. Those that can't be read and have more than there is here are returned.
+  /// written from them. Those that can't be read and have more than there is here are returned, and
+  /// those that a server does not give just now.
   private func readPast(
     _ own: Head, _ listing: [String: FolderEntry], _ last: UInt64,
     _ report: inout ExchangeReport
@@ -295,12 +300,17 @@ extension Exchange {
     where memory.withLock({ $0.past.files[entry.name] == nil }) {
       if let file = try await pastFile(entry, &report) {
         memory.withLock { $0.past.files[entry.name] = file }
-      } else if let file = FileName.published(entry.name), file.last > last {
+      } else if let file = FileName.published(entry.name), file.last > last || isAwaited(entry) {
         missing.append(entry)
       }
     }
     try checkOpen()
     return missing
+  }
+
+  /// A server that does not give it just now may do so in a while.
+  private func isAwaited(_ entry: FolderEntry) -> Bool {
+    entry.isPresent && 1..<Exchange.patience ~= withheldCount(entry)
   }
 
   /// nil if it can't be had, or is not what its name says: nobody asked for it by that name.
@@ -309,14 +319,11 @@ extension Exchange {
   ) async throws(CairnError) -> OwnPast.File? {
     guard entry.isPresent else { return nil }
     report.requests += 1
-    let bytes: [UInt8]?
-    do throws(CairnError) {
-      bytes = try await folder.read(
-        directory + "/" + entry.name, limit: PublishedSegment.fileBytesMax)
-    } catch {
-      guard BlobExchange.isOfOne(error) else { throw error }
-      return nil
-    }
+    let waiting = report.waiting
+    let bytes = try await readFile(
+      entry, PublishedSegment.fileBytesMax, mayBreak: true, &report)
+    // One that has gone since it was listed is waited for by nobody.
+    report.waiting = waiting
     return bytes.flatMap { pastFile(entry.name, $0) }
   }
 
