@@ -17,6 +17,11 @@ package struct ActiveSegment {
   /// Where a payload is packed.
   package private(set) var scratch: [UInt8] = []
 
+  /// Of many more its footer, which names each of them, would be longer than a frame may be.
+  package static let framesMax = 1 << 21
+  /// Whether it should be sealed, however few bytes it has.
+  package var isCrowded: Bool { items.count >= ActiveSegment.framesMax }
+
   private static let allocationMin = 64 << 10
   private static let scratchKept = 4 << 20
   /// EFBIG: beyond the limit of a process or a file system.
@@ -165,6 +170,11 @@ package struct ActiveSegment {
     let footer = SegmentFooter(
       items: items, previous: previousChain, content: XXH3.hash128(content))
     var frame = FrameFormat.emptyHeader + footer.encoded()
+    // What a reader would refuse is never written.
+    guard frame.count - FrameFormat.headerSize <= FrameFormat.rawBytesMax else {
+      throw LogError(
+        .limit, file.path, at: UInt64(end), "\(items.count) frames, more than a footer can name")
+    }
     complete(&frame, .seal, device: header.device, sequence: 0, durableThrough: durableThrough)
     // In one write with the frame: a seal that failed leaves the segment as it was.
     frame.put(UInt64(end))

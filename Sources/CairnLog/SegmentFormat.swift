@@ -76,6 +76,12 @@ package struct SegmentFooter: Equatable, Sendable {
     package var device: UInt64
     package var sequence: UInt64
     package var offset: UInt32
+
+    package init(device: UInt64, sequence: UInt64, offset: UInt32) {
+      self.device = device
+      self.sequence = sequence
+      self.offset = offset
+    }
   }
 
   package var items: [Item]
@@ -97,10 +103,14 @@ package struct SegmentFooter: Equatable, Sendable {
   package func encoded() -> [UInt8] {
     var out: [UInt8] = []
     out.putVarint(items.count)
+    // Their room at once: a segment in which somebody typed has a hundred thousand of them.
+    var place = out.count
+    out.append(contentsOf: repeatElement(0, count: items.count * SegmentFooter.itemSize))
     for item in items {
-      out.put(item.device)
-      out.put(item.sequence)
-      out.put(item.offset)
+      out.set(item.device, at: place)
+      out.set(item.sequence, at: place + 8)
+      out.set(item.offset, at: place + 16)
+      place += SegmentFooter.itemSize
     }
     SegmentFooter.put(previous, into: &out)
     SegmentFooter.put(content, into: &out)

@@ -218,4 +218,7 @@ package enum FormatBounds {
   /// put no more items into lists than this, either.
   package static let cellsInDelta = 1 << 24
   package static let devices = 1 << 16
+  /// In a snapshot of others, and together with it: the rest is room for who comes later, and for
+  /// new names of this device.
+  package static let devicesOfOthers = devices - 1024
 }

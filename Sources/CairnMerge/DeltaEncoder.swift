@@ -13,6 +13,9 @@ package struct DeltaEncoder: Sendable {
   /// How many records the scope's dictionary holds; the next new record gets this number.
   package private(set) var recordCount: UInt32 = 0
 
+  /// How many devices it has named. A reader takes fewer than `FormatBounds.devices`.
+  package var deviceCount: Int { devices.count }
+
   package init() {}
 
   /// Goes on in a scope that was read up to its end.

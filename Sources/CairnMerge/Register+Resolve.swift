@@ -35,13 +35,20 @@ extension Register {
   }
 
   /// The surviving writes whose values are not part of what is visible, in commit order. A value
-  /// equal to the winner's has not lost anything.
+  /// equal to the winner's has not lost anything; nor have, in a sum, additions, and of the puts
+  /// the one that they count from.
   package func losers(_ rule: Rule) -> [Entry] {
-    guard case .winner(let winner) = outcome(rule) else { return [] }
-    if entries.count == 1 { return [] }
-    let visible = value(winner, rule)
+    if entries.count < 2 { return [] }
+    let visible: FieldValue?
+    var isSum = false
+    switch outcome(rule) {
+    case .none, .created: return []
+    case .winner(let winner): visible = value(winner, rule)
+    case .sum: (visible, isSum) = (bases.first?.value, true)
+    }
     return entries.indices.compactMap { index in
       var entry = entries[index]
+      if isSum, entry.isAdd { return nil }
       entry.value = value(index, rule)
       return entry.value == visible ? nil : entry
     }
@@ -51,6 +58,10 @@ extension Register {
   private func value(_ index: Int, _ rule: Rule) -> FieldValue? {
     let entry = entries[index]
     guard !lists.isEmpty, let list = listIndex(entry) else { return entry.value }
+    // One that was only opened is what it was: nobody may tell that somebody looked.
+    if entry.isCreated, let own = lists[list].untouched?.first(where: { $0.dot == entry.dot }) {
+      return .list(own.values)
+    }
     return .list(lists[list].values(rule))
   }
 

@@ -44,17 +44,18 @@ extension StoreState {
     }
     let slot = try existingSlot(number, id)
     var growth = 0
-    // At most: what a pending change replaces is not taken off.
-    var pending = Sizes.change
+    var pending = tables[number].pendingMarks[slot] == 0 ? Sizes.change : 0
     for (field, value) in update.fields {
       let old = now.first { $0.0 == field }?.1
       let size = value.map(Sizes.field) ?? 0
       growth += size - (old.map(Sizes.field) ?? 0)
-      pending += max(size, Sizes.field)
+      let column = try writableColumn(number, field)
+      pending += try max(size, Sizes.field) - sizeNow(number, slot, column).pending
     }
     for list in update.lists {
       growth += list.sizes.after - list.sizes.before
-      pending += list.operations.reduce(Sizes.field) { $0 + $1.pendingSize }
+      let isThere = now.contains { $0.0 == list.field }
+      pending += try pendingGrowth(list, isThere: isThere, number, slot)
     }
     try check(
       limits, number, id, recordSize: Int(tables[number].sizes[slot]) + growth, growth: growth,
@@ -69,6 +70,21 @@ extension StoreState {
         try edit(number, id, list.field, operation, limits: .unlimited)
       }
     }
+  }
+
+  /// By how much the edits of a list make the pending delta grow, in a field that has a value or
+  /// none.
+  private mutating func pendingGrowth(
+    _ list: RecordUpdate.List, isThere: Bool, _ number: Int, _ slot: Int
+  ) throws(StoreError) -> Int {
+    let column = try writableColumn(number, list.field)
+    // Begun with the first edit, it is put, and takes the place of what is pending there.
+    if !isThere { return try list.sizes.after - sizeNow(number, slot, column).pending }
+    // One that nobody has seen yet counts with what it holds.
+    if tables[number].isPending(slot, column) { return list.sizes.after - list.sizes.before }
+    // The list that shows, and not one that has pending edits and is hidden by now.
+    let isEdited = tables[number].withList(slot, column) { $0.hasPending } ?? false
+    return list.operations.reduce(isEdited ? 0 : Sizes.field) { $0 + $1.pendingSize }
   }
 
   /// Where the greatest (or the smallest) of several values shows, one edit may bring another list

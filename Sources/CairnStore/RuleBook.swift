@@ -7,7 +7,10 @@ struct RuleBook {
   static let defaultField = ":rule"
 
   private(set) var byTable: [String: [String: Rule]] = [:]
-  private(set) var fallback = Rule.remote
+  /// The default that was set; nil if none was.
+  private(set) var ownFallback: Rule?
+
+  var fallback: Rule { ownFallback ?? .remote }
 
   /// Rules themselves go by "last set wins".
   func rule(table: String, field: String) -> Rule {
@@ -21,11 +24,17 @@ struct RuleBook {
   /// The rules of a table's fields, but for those that have none of their own.
   func rules(of table: String) -> [String: Rule] { byTable[table] ?? [:] }
 
+  /// What was set in one field of the table of rules.
+  func own(record: String, field: String) -> Rule? {
+    if record != RuleBook.defaultRecord { return byTable[record]?[field] }
+    return field == RuleBook.defaultField ? ownFallback : nil
+  }
+
   mutating func set(record: String, field: String, _ value: FieldValue?) {
     var rule: Rule?
     if case .int(let code) = value { rule = UInt8(exactly: code).flatMap(Rule.init(rawValue:)) }
     if record == RuleBook.defaultRecord {
-      if field == RuleBook.defaultField { fallback = rule ?? .remote }
+      if field == RuleBook.defaultField { ownFallback = rule }
     } else {
       byTable[record, default: [:]][field] = rule
     }

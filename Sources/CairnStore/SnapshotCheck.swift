@@ -27,6 +27,10 @@ package enum SnapshotCheck {
       try reader.verifyPages()
     } catch { throw StoreError(error) }
     var base = try BaseSnapshot(number: 0, reader: reader, budget: 0)
+    let devices = base.description.vector.entries.count
+    guard !isOthers || devices < FormatBounds.devicesOfOthers else {
+      throw damage(path, "it names \(devices) devices, more than there is room for")
+    }
     for (table, blocks) in base.description.tables.enumerated() {
       var rows = 0
       var last: RecordName?

@@ -112,6 +112,9 @@ package struct SnapshotDescription: Equatable, Sendable {
     let vector = try VersionVector(&reader)
     // Own deltas name what they have seen.
     guard vector.entries.first?.device.rawValue != 0 else { throw .malformed("a device's number") }
+    guard vector.entries.count < FormatBounds.devices else {
+      throw .malformed("more devices than a delta can name")
+    }
     return vector
   }
 

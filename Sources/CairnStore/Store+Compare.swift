@@ -64,9 +64,10 @@ extension Store {
   package func conflicts(table: String, id: RecordName) throws(StoreError) -> [FieldConflict] {
     try withState { guarded throws(StoreError) in
       let number = guarded.store.table(table)
-      guard case .slot(let slot) = try guarded.store.tables[number].find(id, &guarded.store.ground),
-        guarded.store.tables[number].exists(slot),
-        let state = guarded.store.tables[number].complex[slot]
+      // A compaction may have put it into the snapshot meanwhile.
+      let place = try guarded.store.tables[number].find(id, &guarded.store.ground)
+      guard try guarded.store.isThere(number, place),
+        let state = try guarded.store.state(number, place)
       else { return [] }
       let rules = guarded.store.rules
       return state.conflicts(rule: { rules.rule(table: table, field: $0) })

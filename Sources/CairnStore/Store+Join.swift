@@ -31,6 +31,12 @@ extension Store {
           + "\(here.seen[device]): it was restored from a backup; exchange once more, and it takes "
           + "a new name first")
     }
+    guard here.seen.merged(with: other.seen).entries.count < FormatBounds.devicesOfOthers
+    else {
+      return StoreError(
+        .sizeLimit, "the snapshot can't be joined: together there are more devices than the format "
+          + "has room for")
+    }
     // Who has seen nothing has nothing to compare.
     if here.seen.isEmpty { return nil }
     if here.seen.covers(other.fence), other.seen.covers(here.fence) {
@@ -152,7 +158,7 @@ extension Store {
   ) throws(StoreError) -> Bool {
     let allowed = deletes
     var gone: [UInt64] = []
-    var kept: [String]?
+    var kept: RecordTrash.Kept?
     var late: StoreError?
     let target: LogPosition?
     do throws(StoreError) {
@@ -174,6 +180,7 @@ extension Store {
             }
             let current = self.next(joined.number, joined.firstSegment, guarded)
             try writeAnother(current, joined.path)
+            if let kept { trash.remove(kept.outdated) }
             guarded.held = Store.stillHeld(guarded, behind: next.vector)
             guarded.store = next
             gone = settle(current, &guarded)
@@ -188,7 +195,7 @@ extension Store {
       let current = state.withLock { self.next(joined.number, joined.firstSegment, $0) }
       if !mayName(current) {
         remove(joined.path)
-        if let kept { remove(kept) }
+        if let kept { trash.takeBack(kept) }
       }
       throw error
     }

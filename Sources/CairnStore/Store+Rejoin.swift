@@ -151,7 +151,7 @@ extension Store {
     next.lastOwnTime = lastOwnTime
     var new = StoreState(device: plan.device, isAlone: false)
     var outcome = SyncOutcome()
-    var kept: [String]?
+    var kept: RecordTrash.Kept?
     do throws(StoreError) {
       (new.access, new.journal) = (guarded.store.access, guarded.store.journal)
       new.indexNames = guarded.store.indexNames
@@ -168,14 +168,15 @@ extension Store {
       if !own.isEmpty { keep(own) }
     } catch {
       remove(path)
-      if let kept { remove(kept) }
+      if let kept { trash.takeBack(kept) }
       throw error
     }
     do throws(StoreError) { try writeAnother(next, path) } catch {
       // Either of the two may be what the next opening finds: nothing may be added to the old one.
-      if mayName(next) { poison() } else if let kept { remove(kept) }
+      if mayName(next) { poison() } else if let kept { trash.takeBack(kept) }
       throw error
     }
+    if let kept { trash.remove(kept.outdated) }
     outcome.committed = last
     return install(new, next, plan, outcome, &guarded)
   }

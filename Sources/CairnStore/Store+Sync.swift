@@ -164,7 +164,9 @@ extension Store {
 
   /// Whether `prepareTail` has nothing to do for data.
   private func isReady(_ tail: inout LogTail) -> Bool {
-    guard let end = tail.segment?.end, end < options.segmentBytes else { return false }
+    guard let end = tail.segment?.end, end < options.segmentBytes,
+      tail.segment?.isCrowded == false
+    else { return false }
     return isSound && !tail.mustRotate && tail.doubt == nil && !tail.doubtsCurrent
       && tail.segment?.header.floor ?? 0 >= FormatVersion.floor
   }
@@ -199,12 +201,24 @@ extension Store {
     Store.encode(
       &guarded.tail.draft, by: &guarded.tail.encoder, heap: guarded.store.ground.heap,
       into: &guarded.tail.scratch)
+    try checkDevices(&guarded)
     let dot = guarded.tail.draft.dot
     try appendOwn(dot, &guarded)
     do throws(StoreError) { try guarded.store.commit(&guarded.tail.draft, scope) } catch {
       throw endTorn(&guarded, error)
     }
     return dot
+  }
+
+  /// What was encoded can be read again. If not, the next try has a segment of its own.
+  private func checkDevices(_ guarded: inout Guarded) throws(StoreError) {
+    let count = guarded.tail.encoder.deviceCount
+    guard count >= FormatBounds.devices else { return }
+    guarded.tail.mustRotate = true
+    throw StoreError(
+      .sizeLimit,
+      "a commit that names \(count) devices is beyond the format's bounds; sync once more, and if "
+        + "it is said again, repair the datastore")
   }
 
   /// Each by itself: as parts of one thing they would be copied before one of them may change.
@@ -251,7 +265,7 @@ extension Store {
     let floor = forCuts ? FormatVersion.cuts : FormatVersion.floor
     if let end = guarded.tail.segment?.end {
       let isFit = guarded.tail.segment?.header.floor ?? 0 >= floor && !guarded.tail.mustRotate
-      if isFit, end < options.segmentBytes { return }
+      if isFit, end < options.segmentBytes, guarded.tail.segment?.isCrowded == false { return }
       if guarded.tail.mustRotate, try beginAnew(&guarded, floor) { return }
       try sealTail(&guarded)
     }
@@ -428,8 +442,14 @@ extension Store {
       swap(&guarded.tail.scratch, &frame)
       mayBeLogged = true
       try append(.pack, Dot(device: DeviceID(rawValue: 0), sequence: 0), &guarded)
+      if let kept { trash.remove(kept.outdated) }
     } catch {
-      if let kept { takeBack(kept, mayBeLogged: mayBeLogged, &guarded) }
+      if let kept {
+        takeBack(kept, mayBeLogged: mayBeLogged, &guarded)
+        if case .disk(let disk)? = error.log?.reason, disk.reason == .noSpace {
+          trash.makeRoom(kept)
+        }
+      }
       throw error
     }
   }

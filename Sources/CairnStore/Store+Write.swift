@@ -117,6 +117,9 @@ extension Store {
   private func setRule(_ rule: Rule, record: String, field: String) throws(StoreError) {
     try withState { guarded throws(StoreError) in
       try guarded.store.requireWritable()
+      // Apps set their rules at each start. Also where several devices have set this one at once:
+      // one more delta would say nothing.
+      if guarded.store.rules.own(record: record, field: field) == rule { return }
       let value = FieldValue.int(Int64(rule.rawValue))
       let number = guarded.store.table(RuleBook.table)
       let id = RecordName(record)

@@ -42,6 +42,7 @@ extension SyncOutcome {
     // The freeze has begun the epoch.
     let written = old.changedInEpoch.filter { !$0.names.isEmpty && $0.table != CutTable.name }
     let known = numbers(of: written)
+    dropConflicts(of: known)
     for (table, names) in written {
       let isCounted = TableState.isCounted(table)
       let (before, after) = (old.table(table), new.table(table))
@@ -54,6 +55,7 @@ extension SyncOutcome {
         if let index = known[table]?[id] {
           if isCounted, changed[index].isDeleted { deletes -= 1 }
           changed[index].isDeleted = !exists
+          if exists { conflicts += try new.conflicts(after, place, id) }
           continue
         }
         if !existed, !exists { continue }
@@ -65,6 +67,13 @@ extension SyncOutcome {
       }
     }
     return deletes
+  }
+
+  /// A join knows nothing of what was written to these records since: what competes there now is
+  /// another matter.
+  private mutating func dropConflicts(of records: [String: [RecordName: Int]]) {
+    if records.isEmpty { return }
+    conflicts.removeAll { records[$0.table]?[$0.id] != nil }
   }
 
   /// Which of `changed` these records are, by table.

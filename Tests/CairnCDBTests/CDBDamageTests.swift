@@ -136,6 +136,24 @@ import Testing
     #expect(try file.values(for: []) == [])
   }
 
+  @Test func `records that lie over one another are damage, and not copied without end`() throws {
+    let count: UInt32 = 2000
+    let (table, end) = (2048 + 8 * count, 2048 + 16 * count)
+    var tail: [UInt8] = []
+    // Each record reaches to the end of the file.
+    for number in 0..<count {
+      tail.put(UInt32(0))
+      tail.put(end - (2048 + 8 * number) - 8)
+    }
+    for number in 0..<count {
+      tail.put(UInt32(5381))
+      tail.put(2048 + 8 * number)
+    }
+    let file = try CDBFile(bytes: file(tail: tail, table: table, slots: count))
+    let error = #expect(throws: CairnError.self) { try file.values(for: []) }
+    #expect(error?.code == .corrupt)
+  }
+
   /// A store of a file as other tools write them.
   private func store(_ bytes: [UInt8], _ disk: MemoryDisk) throws -> CDBStore<String, [UInt8]> {
     let file = try disk.open("/s", .create)

@@ -58,6 +58,25 @@ struct SegmentSealTests {
     #expect(scan.items.isEmpty)
   }
 
+  @Test func `no footer is written that is longer than a frame may be`() throws {
+    let sample = try SegmentSample()
+    let item = SegmentFooter.Item(
+      device: SegmentSample.header.device, sequence: 1, offset: UInt32(SegmentHeader.size))
+    let most = (FrameFormat.rawBytesMax - 64) / 20
+    #expect(ActiveSegment.framesMax < most)
+    let before = sample.file
+    for count in [ActiveSegment.framesMax - 1, ActiveSegment.framesMax, most + 4] {
+      var segment = ActiveSegment(
+        header: SegmentSample.header, file: sample.segment.file, end: SegmentHeader.size,
+        allocated: before.count, items: Array(repeating: item, count: count), previousChain: 0)
+      #expect(segment.isCrowded == (count >= ActiveSegment.framesMax))
+      if count <= most { continue }
+      let error = #expect(throws: LogError.self) { try segment.seal() }
+      #expect(error?.reason == .limit)
+      #expect(sample.file == before && segment.end == SegmentHeader.size)
+    }
+  }
+
   @Test func `a seal that was interrupted anywhere leaves all frames`() throws {
     let (sample, _) = try sealed()
     let bytes = sample.file

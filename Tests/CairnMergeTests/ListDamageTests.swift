@@ -188,6 +188,18 @@ import Testing
     }
   }
 
+  @Test func `a list of more devices than any delta can name is refused at once`() {
+    var bytes = [0] + varint(UInt64(FormatBounds.devices))
+    for device in 1...FormatBounds.devices {
+      bytes.put(UInt64(device))
+      bytes += [1, 1, 0, 1]
+    }
+    #expect(throws: DecodeError.limit) {
+      var reader = ByteReader(bytes)
+      _ = try ListStateCoding.decode(&reader)
+    }
+  }
+
   @Test func `an edit names nothing of its own delta`() {
     var edit = ListEdit()
     edit.deleted = [ListEdit.Span(first: NodeID(dot, 0), count: 1)]

@@ -59,6 +59,17 @@ struct SumTests {
     #expect(try sum(pair) == .double(0.5))
   }
 
+  @Test func `of two puts the one that is not counted from has lost, additions have not`() throws {
+    var pair = Pair(shared: [.insert, .set("a", .string("s"), .sum), .set("b", .int(10), .sum)])
+    pair.onRemote(.set("a", .int(2), .sum), .set("b", .int(7), .sum))
+    pair.onLocal(.set("a", .int(1), .sum), .set("b", .int(12), .sum))
+    pair.meet()
+    let found = try #require(pair.met).conflicts { _ in .sum }
+    #expect(found.map(\.field) == ["a"])
+    #expect(found[0].visible == .int(2))
+    #expect(found[0].losers.map(\.value) == [.int(1)])
+  }
+
   @Test func `integers wrap`() throws {
     var pair = counter(.int(.max))
     pair.onRemote(.set("n", .int(.min), .sum))

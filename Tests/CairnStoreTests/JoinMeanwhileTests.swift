@@ -66,6 +66,28 @@ struct JoinMeanwhileTests {
   }
 
   @Test(arguments: [false, true])
+  func `a conflict with what was written during a join is told, and none of what is gone`(
+    isDeleted: Bool
+  ) throws {
+    let (a, b) = (try device(1, time: 1000), try device(2, time: 2000))
+    try a.store.insert("r", ["n": 1])
+    try a.store.sync()
+    try b.store.sync(packs: [try a.store.pack()])
+    if isDeleted {
+      try a.store.set("r", ["n": 4])
+      try a.store.sync()
+    }
+    try b.store.set("r", ["n": 2])
+    try b.store.sync()
+    let (outcome, _) = try join(try snapshot(of: b), into: a) { store in
+      if isDeleted { try store.delete("r") } else { try store.set("r", ["n": 3]) }
+      try store.sync()
+    }
+    let told = try #require(outcome).conflicts
+    #expect(told.map(\.id) == (isDeleted ? [] : [RecordName("r")]))
+  }
+
+  @Test(arguments: [false, true])
   func `a record that a snapshot deletes right away is told, kept, and asked about`(
     isCommitted: Bool
   ) throws {

@@ -188,6 +188,54 @@ struct ListLimitTests {
     #expect(try device.store.get("r") == ["n": 2, "l": .list([text(999)])])
   }
 
+  /// All of it is pending with its record.
+  @Test func `an update counts only what it adds to what is pending`() throws {
+    let device = try StoreDevice(1) { $0.limits.deltaBytes = 100 + 100 + 100 + 142 }
+    try device.store.insert("r", ["n": 1, "l": .list(["a", "b"])])
+    #expect(device.store.totals.pending == 442)
+    let isDone = try update(device, [.removeLast], to: ["a"])
+    #expect(isDone && device.store.totals.pending == 421)
+    let refused = refusal { _ = try update(device, [.append("long text")], to: ["a", "long text"]) }
+    #expect(refused == .sizeLimit && device.store.totals.pending == 421)
+    let isFull = try update(device, [.append("b")], to: ["a", "b"])
+    #expect(isFull && device.store.totals.pending == 442)
+  }
+
+  /// Of a committed list each edit counts, and the list itself once.
+  @Test(arguments: [false, true])
+  func `an update counts a list once, and the record, that are pending already`(
+    isLinked: Bool
+  ) throws {
+    let device = try StoreDevice(1, isLinked: isLinked) {
+      $0.limits.deltaBytes = 100 + 100 + 100 + 100 + 21 + 20
+    }
+    try device.store.insert("r", ["n": 1, "l": .list(["a"])])
+    try device.store.sync()
+    let isBegun = try update(device, [.append("b")], to: ["a", "b"])
+    #expect(isBegun && device.store.totals.pending == 421)
+    let isDone = try update(device, [.remove(at: 0)], to: ["b"])
+    #expect(isDone && device.store.totals.pending == 441)
+    let refused = refusal { _ = try update(device, [.append("c")], to: ["b", "c"]) }
+    #expect(refused == .sizeLimit && device.store.totals.pending == 441)
+  }
+
+  @Test func `an update that begins a list where one was removed counts it once`() throws {
+    let device = try StoreDevice(1) { $0.limits.deltaBytes = 100 + 100 + 100 + 100 + 21 }
+    try device.store.insert("r", ["n": 1, "l": .list(["a"])])
+    try device.store.sync()
+    try device.store.set("r", ["n": 3, "l": nil])
+    #expect(device.store.totals.pending == 400)
+    let fields = try device.store.fields(table: "t", id: Self.id) ?? []
+    var change = RecordUpdate(fields: [("n", FieldValue.int(2))])
+    change.lists = [
+      RecordUpdate.List(
+        field: "l", operations: [.insertAll(["b"], at: 0)], sizes: (0, 100 + 21), items: ["b"])
+    ]
+    let isDone = try device.store.update(table: "t", id: Self.id, change, ifStill: fields)
+    #expect(isDone && device.store.totals.pending == 421)
+    #expect(try device.store.get("r") == ["n": 2, "l": .list(["b"])])
+  }
+
   // MARK: what is pending
 
   @Test func `what takes the place of a list leaves the size of its record's change`() throws {

@@ -117,6 +117,44 @@ struct MinimalDeltaTests {
     #expect(try store.sync().committed == nil)
   }
 
+  @Test func `a rule that two devices have set at once is nothing when it is set again`() throws {
+    let (a, b) = (try StoreDevice(1), try StoreDevice(2))
+    for device in [a, b] {
+      try device.store.setRule(.sum, table: "t", field: "n")
+      try device.store.setDefaultRule(.max)
+      try device.store.sync()
+    }
+    _ = try a.store.sync(packs: [try b.store.pack()])
+    for isFolded in [false, true] {
+      if isFolded {
+        _ = try a.store.compact()
+        try a.reopen()
+      }
+      try a.store.setRule(.sum, table: "t", field: "n")
+      try a.store.setDefaultRule(.max)
+      #expect(a.store.totals.pending == 0 && !a.store.standing.hasPending)
+      #expect(try a.store.sync().committed == nil)
+    }
+  }
+
+  @Test func `a rule that holds is set again where there is no room for a change`() throws {
+    let device = try StoreDevice(1) { $0.limits.deltaBytes = 100 + 100 + 100 }
+    // The default that nobody has set is set for the first time.
+    try device.store.setDefaultRule(.remote)
+    try device.store.setDefaultRule(.remote)
+    #expect(device.store.totals.pending == 300)
+    #expect(refusal { try device.store.setDefaultRule(.max) } == nil, "it takes its place")
+    #expect(refusal { try device.store.setRule(.max, table: "t", field: "n") } == .sizeLimit)
+    try device.store.rollBack()
+    #expect(device.store.totals.pending == 0)
+    try device.store.setDefaultRule(.max)
+    #expect(device.store.totals.pending == 300, "what was taken back does not hold any more")
+    try device.store.sync()
+    try device.store.insert("r", ["n": 1])
+    try device.store.setDefaultRule(.max)
+    #expect(device.store.totals.pending == 300)
+  }
+
   @Test func `writing the visible value of a conflict decides it`() throws {
     let (a, b) = (try sample(), try StoreDevice(2))
     _ = try b.store.sync(packs: [try a.store.pack()])

@@ -255,6 +255,14 @@ struct RuleChangeTests {
     return a
   }
 
+  @Test(arguments: [false, true])
+  func `what has lost is known of a record wherever it is`(isFolded: Bool) throws {
+    let (a, _) = try conflict(isFolded: isFolded)
+    let found = try a.store.conflicts(table: "t", id: RecordName("r"))
+    #expect(found.map(\.field) == ["a"])
+    #expect(found.flatMap(\.losers).map(\.value) == ["b"])
+  }
+
   /// Whatever read fails, a rule is set or it is not, and taken back or not.
   @Test(arguments: [false, true])
   func `a read that fails changes no rule by half`(isTakenBack: Bool) throws {

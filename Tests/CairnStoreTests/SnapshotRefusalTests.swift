@@ -88,6 +88,16 @@ struct SnapshotRefusalTests {
     for change in changes {
       result.append(("the description: a device's number", try snapshot(changing: change)))
     }
+    for (count, words) in [
+      (FormatBounds.devices, "the description: more devices than a delta can name"),
+      (FormatBounds.devicesOfOthers, "devices, more than there is room for"),
+    ] {
+      let crowd = try snapshot { description in
+        description.vector = VersionVector(
+          (1...count).map { Dot(device: DeviceID(rawValue: UInt64($0)), sequence: 1) })
+      }
+      result.append((words, crowd))
+    }
     let unseen = stamp(12, 1).dot
     let contexts: [(device: Dot, seen: [Dot])] = [
       (first.dot, [first.dot, unseen]), (unseen, [first.dot]), (unseen, [unseen]),

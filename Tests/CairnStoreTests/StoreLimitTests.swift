@@ -111,6 +111,18 @@ struct StoreLimitTests {
     #expect(store.totals.pending == 200)
   }
 
+  @Test func `a delete is never refused, however full the delta is`() throws {
+    let store = try store { $0.deltaBytes = 100 + 100 + 100 }
+    for id in ["a", "b", "c"] {
+      try store.insert(id)
+      try store.sync()
+    }
+    for id in ["a", "b", "c"] { try store.delete(id) }
+    #expect(store.totals.pending == 400)
+    try refused(store) { try store.insert("d") }
+    #expect(try store.sync().committed != nil)
+  }
+
   @Test func `the removal of a field that has no value is no change`() throws {
     let store = try store { $0.deltaBytes = 100 + 100 + 100 + 50 }
     try store.insert("r", ["a": text(50)])

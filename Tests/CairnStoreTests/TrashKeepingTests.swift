@@ -125,7 +125,7 @@ import Testing
     }
     #expect(records.count == 10)
     #expect(records.notKept == 990)
-    try trash.keep(records, durable: true)
+    _ = try trash.keep(records, durable: true)
     let file = DeletedFile(
       datastore: 7, time: clock.now(), notKept: 990,
       records: (1000..<1010).map { record("\($0)") })
@@ -139,7 +139,7 @@ import Testing
     #expect(records.isEmpty)
     records.add(record("large", bytes: 300))
     #expect(!records.isEmpty && records.parts.isEmpty)
-    try trash.keep(records, durable: true)
+    _ = try trash.keep(records, durable: true)
     #expect(try trash.contents().files.map(\.notKept) == [1])
   }
 
@@ -208,6 +208,22 @@ import Testing
     #expect(try ids(trash) == (40..<60).map(String.init))
     #expect(try trash.contents().files.reduce(0) { $0 + $1.notKept } == 23)
     #expect(disk.usedBytes <= 20 * (64 + one.count))
+  }
+
+  @Test func `what could not be written takes nobody's place`() throws {
+    var one: [UInt8] = []
+    for record in large(10..<11) { DeletedFile.put(record, into: &one) }
+    let trash = trash(bytes: 20 * (64 + one.count))
+    try trash.keep(large(10..<30), durable: true)
+    disk.intercept { $0.verb == "sync" && $0.path == "/s/trash" ? .io(errno: 5) : nil }
+    #expect(throws: StoreError.self) { try trash.keep(large(40..<45), durable: true) }
+    disk.heal()
+    #expect(try ids(trash) == (10..<30).map(String.init))
+    // Where the disk is full there is no other room.
+    disk.capacity = disk.usedBytes + 1000
+    try trash.keep(large(40..<45), durable: true)
+    #expect(try ids(trash) == (Array(15..<30) + Array(40..<45)).map(String.init))
+    #expect(try trash.contents().files.reduce(0) { $0 + $1.notKept } == 5)
   }
 
   @Test func `what was too old when it made room is not counted`() throws {
@@ -308,14 +324,50 @@ import Testing
     #expect(try device.store.get("r") == nil)
     #expect(try device.store.deletedRecords().records.map(\.id.text) == ["r"])
   }
+
+  @Test(arguments: [false, true])
+  func `deletes of others that can't be logged cost nobody a place, unless the disk is full`(
+    isFull: Bool
+  ) throws {
+    let author = try StoreDevice(1)
+    for id in ["old", "r"] { try author.store.insert(id, ["n": 7]) }
+    try author.store.sync()
+    let inserts = try author.store.pack()
+    try author.store.delete("old")
+    try author.store.sync()
+    let first = try author.store.pack(after: 1)
+    try author.store.delete("r")
+    try author.store.sync()
+    let second = try author.store.pack(after: 2)
+    let device = try StoreDevice(2) {
+      $0.trashMilliseconds = 1 << 40
+      // For one of the two.
+      $0.trashBytes = 150
+    }
+    for pack in [inserts, first] { try device.store.sync(packs: [pack]) }
+    device.disk.intercept { operation in
+      let isLog = operation.verb == "write" && operation.path.hasSuffix(".seg")
+      return isLog ? isFull ? .noSpace : .io(errno: 5) : nil
+    }
+    #expect(throws: StoreError.self) { try device.store.sync(packs: [second]) }
+    device.disk.heal()
+    let left = try device.store.deletedRecords()
+    #expect(left.records.map(\.id.text) == (isFull ? [] : ["old"]))
+    #expect(left.notKept == (isFull ? 1 : 0))
+    try device.store.sync(packs: [second])
+    let (records, notKept, _) = try device.store.deletedRecords()
+    #expect(records.map(\.id.text) == ["r"] && notKept == 1)
+  }
 }
 
 extension RecordTrash {
-  /// Keeps records that go together.
+  /// Keeps records that go together, and go.
   @discardableResult
   fileprivate func keep(_ records: [KeptRecord], durable: Bool) throws -> [String] {
     var all = room()
     for record in records { all.add(record) }
-    return try keep(all, durable: durable)
+    let kept = try keep(all, durable: durable)
+    remove(kept.outdated)
+    return kept.paths
   }
 }

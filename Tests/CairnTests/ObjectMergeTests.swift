@@ -300,7 +300,7 @@ import Testing
   }
 
   /// What happens on a device between its upload and the round that has to ask its handler.
-  enum Meanwhile: CaseIterable { case nothing, relaunch, directSync }
+  enum Meanwhile: CaseIterable { case nothing, relaunch, directSync, directSyncAndFold }
 
   @Test(arguments: Meanwhile.allCases)
   func `it is asked also if the other one has answered already, or it missed how that came`(
@@ -318,10 +318,11 @@ import Testing
       try await b.close()
       b = try await bench.open("b", [mapping], account: "of b")
     }
-    if meanwhile == .directSync {
+    if meanwhile == .directSync || meanwhile == .directSyncAndFold {
       _ = try await b.main.exchange()
       try b.main.sync()
     }
+    if meanwhile == .directSyncAndFold { _ = try b.main.compact() }
     _ = try await b.exchange()
     #expect(told.all.count == 1)
     #expect(try b.note("n")?.text == "a b w")

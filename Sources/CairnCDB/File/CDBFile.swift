@@ -99,7 +99,14 @@ public final class CDBFile: Sendable {
   /// All values of a key, in the order in which they were added.
   public func values(for key: [UInt8]) throws(CairnError) -> [[UInt8]] {
     var values: [[UInt8]] = []
+    var left = size
     for record in try findAll(key.span) {
+      // Records do not lie over one another: together they are no longer than the file.
+      let length = record.end - record.position
+      guard length <= left else {
+        throw .damaged(path, record.position, "records of one key that lie over one another")
+      }
+      left -= length
       values.append(try withValue(of: record) { [UInt8](copying: $0) })
     }
     return values

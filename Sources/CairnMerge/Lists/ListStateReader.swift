@@ -39,7 +39,10 @@ struct ListStateReader {
   }
 
   private mutating func readDeltas() throws(DecodeError) {
-    for _ in 0..<(try reader.count(minimumSize: 12)) {
+    let devices = try reader.count(minimumSize: 12)
+    // Each is looked for among those before it.
+    guard devices < FormatBounds.devices else { throw .limit }
+    for _ in 0..<devices {
       let device = DeviceID(rawValue: try reader.u64())
       guard device.rawValue != 0 else { throw .malformed("a device without a number") }
       var (sequence, time): (UInt64, Int64) = (0, 0)

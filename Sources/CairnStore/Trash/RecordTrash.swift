@@ -29,15 +29,68 @@ package struct RecordTrash: Sendable {
   /// Room for records that are about to go, none of which is in it yet.
   func room() -> RecordsToKeep { RecordsToKeep(bytesMax: bytesMax) }
 
-  /// Writes the records that are about to go: durably, if commits are. Returns the paths of their
-  /// files: if they stay these have to go.
-  @discardableResult
-  func keep(_ records: RecordsToKeep, durable: Bool) throws(StoreError) -> [String] {
-    let time = machine.clock.now()
+  /// What records that are about to go have changed in the trash.
+  struct Kept {
+    /// Their files: if they stay these have to go.
+    var paths: [String]
+    /// Files that have to go for them, once they are gone.
+    var outdated: [String]
+    /// Records that have made room already, whether or not others go.
+    var gone: UInt64 = 0
+  }
+
+  /// Writes the records that are about to go: durably, if commits are. Whoever does delete them
+  /// after that removes what is outdated; whoever does not, what was written.
+  func keep(_ records: RecordsToKeep, durable: Bool) throws(StoreError) -> Kept {
     do throws(DiskError) { try machine.disk.createDirectory(directory) } catch {
       throw StoreError(LogError(error))
     }
-    let notKept = RecordTrash.sum(records.notKept, purge(room: records.bytes))
+    let outdated = outdated(room: records.bytes)
+    let notKept = RecordTrash.sum(records.notKept, outdated.count)
+    do throws(LogError) {
+      let paths = try write(records, notKept: notKept, durable: durable)
+      return Kept(paths: paths, outdated: outdated.paths)
+    } catch {
+      // On a full disk there is no other way than to make room first.
+      guard case .disk(let disk) = error.reason, disk.reason == .noSpace, !outdated.paths.isEmpty
+      else { throw StoreError(error) }
+      remove(outdated.paths)
+      do throws(LogError) {
+        let paths = try write(records, notKept: notKept, durable: durable)
+        return Kept(paths: paths, outdated: [], gone: outdated.count)
+      } catch {
+        noteGone(outdated.count)
+        throw StoreError(error)
+      }
+    }
+  }
+
+  /// Nothing of what was kept goes after all.
+  func takeBack(_ kept: Kept) {
+    remove(kept.paths)
+    noteGone(kept.gone)
+  }
+
+  /// On a full disk: what was to go for others that could not be logged makes room for the next
+  /// try.
+  func makeRoom(_ kept: Kept) {
+    let gone = kept.outdated.reduce(UInt64(0)) { RecordTrash.sum($0, count(in: $1)) }
+    remove(kept.outdated)
+    noteGone(gone)
+  }
+
+  /// A file without records tells of some that have made room for nothing. Best effort.
+  private func noteGone(_ count: UInt64) {
+    if count == 0 { return }
+    do throws(LogError) {
+      _ = try write(RecordsToKeep(bytesMax: bytesMax), notKept: count, durable: false)
+    } catch {}
+  }
+
+  private func write(
+    _ records: RecordsToKeep, notKept: UInt64, durable: Bool
+  ) throws(LogError) -> [String] {
+    let time = machine.clock.now()
     let parts = records.parts.isEmpty ? [RecordsToKeep.Part()] : records.parts
     var paths: [String] = []
     do throws(LogError) {
@@ -58,9 +111,14 @@ package struct RecordTrash: Sendable {
       return paths
     } catch {
       // Nothing goes now.
-      for path in paths { do { try machine.disk.remove(path) } catch {} }
-      throw StoreError(error)
+      remove(paths)
+      throw error
     }
+  }
+
+  /// Best effort: what stays is too much, or is not listed, and goes with a later purge.
+  func remove(_ paths: [String]) {
+    for path in paths { do { try machine.disk.remove(path) } catch {} }
   }
 
   /// In a file there may be any number.
@@ -98,11 +156,13 @@ package struct RecordTrash: Sendable {
   func sweep() { machine.disk.sweepTemporaries(directory) }
 
   /// Removes what is too old, and the oldest beyond the bytes. Best effort: it is tried again.
-  /// Returns how many records have made room before their time, and had before.
-  @discardableResult
-  func purge(room: Int = 0) -> UInt64 {
+  func purge() { remove(outdated().paths) }
+
+  /// The files that are too old, and the oldest beyond the bytes if there are `room` more; and how
+  /// many records make room before their time, and had before.
+  private func outdated(room: Int = 0) -> (paths: [String], count: UInt64) {
     let now = machine.clock.now()
-    var gone: UInt64 = 0
+    var result: (paths: [String], count: UInt64) = ([], 0)
     do {
       let files = try files()
       var total = files.reduce(UInt64(room)) { $0 + $1.bytes }
@@ -111,12 +171,12 @@ package struct RecordTrash: Sendable {
         guard isOver || total > UInt64(bytesMax) else { continue }
         // Without a new file there is none to say so.
         let count = isOver || room == 0 ? 0 : count(in: oldest.path)
-        try machine.disk.remove(oldest.path)
-        gone = RecordTrash.sum(gone, count)
+        result.paths.append(oldest.path)
+        result.count = RecordTrash.sum(result.count, count)
         total -= oldest.bytes
       }
     } catch {}
-    return gone
+    return result
   }
 
   /// The records of a file, and those that it says were too many; 0 if it can't be read, as nobody

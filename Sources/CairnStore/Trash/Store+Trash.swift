@@ -8,11 +8,11 @@ extension Store {
   }
 
   /// Before deltas are logged that delete records which are here: these records, as they are now.
-  /// A crash after this leaves some that are still there; they are not listed. Returns the files,
-  /// if there are any: whoever does not delete them after all removes these.
+  /// A crash after this leaves some that are still there; they are not listed. Returns what that
+  /// has changed, if anything.
   func keepDeleted(
     _ deletes: [PlannedDelete], _ guarded: inout Guarded
-  ) throws(StoreError) -> [String]? {
+  ) throws(StoreError) -> RecordTrash.Kept? {
     let trash = trash
     guard trash.isOn, !deletes.isEmpty else { return nil }
     let now = machine.clock.now()
@@ -39,7 +39,7 @@ extension Store {
   func keepDeleted(
     _ changed: [SyncOutcome.Changed], of theirs: VersionVector, _ here: VersionVector,
     _ guarded: inout Guarded
-  ) throws(StoreError) -> [String]? {
+  ) throws(StoreError) -> RecordTrash.Kept? {
     let new = theirs.entries.first { !here.contains($0) }
     guard let dot = new, changed.contains(where: \.isDeleted) else { return nil }
     let deletes = changed.filter { $0.isDeleted && !Identifier.isReserved($0.table) }.map {
@@ -52,7 +52,7 @@ extension Store {
   /// can't be told, only of whom there is more than before.
   func keepGone(
     in new: StoreState, _ plan: Rejoining, _ guarded: inout Guarded
-  ) throws(StoreError) -> [String]? {
+  ) throws(StoreError) -> RecordTrash.Kept? {
     guard trash.isOn else { return nil }
     // Looking gives a state tables that it does not have.
     var copy = new
@@ -70,15 +70,13 @@ extension Store {
   }
 
   /// What was to be deleted stays, and its files go: each new try would leave others.
-  func takeBack(_ kept: [String], mayBeLogged: Bool, _ guarded: inout Guarded) {
+  func takeBack(_ kept: RecordTrash.Kept, mayBeLogged: Bool, _ guarded: inout Guarded) {
     if mayBeLogged {
       // A write that failed may be there all the same, and would count after a crash.
       do throws(LogError) { try guarded.tail.segment?.trim() } catch { return }
     }
-    remove(kept)
+    trash.takeBack(kept)
   }
-
-  func remove(_ paths: [String]) { for path in paths { remove(path) } }
 
   private struct Key: Hashable {
     var table: String
