@@ -192,6 +192,9 @@ public final class Datastore: Sendable {
   }
 
   /// Sets the rule for fields that have none of their own, on all devices. Initially `remote`.
+  ///
+  /// The title goes by it, too; roles do not. A migration keeps the account's title whatever the
+  /// rule is.
   public func setDefaultRule(_ rule: ResolutionRule) throws(CairnError) {
     try wrapped { () throws(StoreError) in try store.setDefaultRule(rule.stored) }
   }
@@ -216,7 +219,8 @@ public final class Datastore: Sendable {
   ///   was committed or made visible before the error stays so; unless the datastore is closed
   ///   first, the result of the next `sync()` that does not throw tells what had come from others,
   ///   too. `syncFailed`: the disk took the changes but not its oath; close the datastore and open
-  ///   it again.
+  ///   it again. `sizeLimit`: deletes, which no limit refuses, are more than one commit can hold,
+  ///   some four million of them; nothing is committed: sync in between.
   @discardableResult
   public func sync(allowingMassDelete: Bool = false) throws(CairnError) -> SyncResult {
     // Also if it throws half-way: some of it is visible then.
@@ -295,7 +299,11 @@ public final class Datastore: Sendable {
     exchanger?.stopRejoining(isForNow: true)
     exchanger?.following?.end()
     try wrapped { () throws(StoreError) in try store.close() }
-    if store.ending?.kind == .deleted { _ = try manager.sweep() }
+    if store.ending?.kind == .deleted {
+      // What nobody can have meant to delete may be in the list again.
+      defer { manager.noteList() }
+      _ = try manager.sweep()
+    }
   }
 
   /// Another device has deleted the datastore: every use of it throws `deleted` from now on, and

@@ -44,6 +44,8 @@ extension DatastoreManager {
       // Nothing is left of what could not be made whole; the first error says more.
       do throws(CairnError) { try datastore.close() } catch {}
       do throws(CairnError) { try removeCopy(id) } catch {}
+      // Those who watch the list have heard of it.
+      noteList()
       throw error
     }
     return datastore

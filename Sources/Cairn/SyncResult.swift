@@ -75,6 +75,10 @@ public struct SyncResult: Sendable {
   }
 
   /// Conflicts in the records that changed, those decided earlier but still remembered included.
+  ///
+  /// Of three kinds of loss nothing is kept that could be shown here: edits of a list where another
+  /// device has set or removed the field as a whole meanwhile; the new value of an item that
+  /// another device has removed; and what was written to a record that another device has deleted.
   public var conflicts: [Conflict] {
     get { news?.parts.conflicts ?? [] }
     set { change { $0.conflicts = newValue } }

@@ -104,6 +104,7 @@ import Testing
       { try datastore.setTitle("x") }, { _ = try table.count }, { try table.insert([:], id: "x") },
       { _ = try record.fields }, { try record.set("x", 1) }, { try datastore.rollback() },
       { try datastore.startExchanging() }, { try datastore.compact() },
+      { _ = try table.records() },
     ]
     for call in calls { #expect(code(call) == .deleted) }
     #expect(await datastore.exchangeError()?.code == .deleted)
@@ -216,6 +217,23 @@ import Testing
     try await c.refresh()
     try await a.refresh()
     #expect(try await a.content("n") == ["offline"])
+  }
+
+  @Test func `and is told to those who watch the list, if it was open then`() async throws {
+    let (a, _) = try await pair()
+    try a.deleteDatastore("n")
+    try await a.refresh()
+    let c = bench.manager("c")
+    let told = Told<[String]>()
+    let observation = c.observeDatastores(on: { $0() }) { told.add($0.map(\.id)) }
+    let datastore = try c.openOrCreateDatastore("n")
+    try datastore.add("offline")
+    try await c.refresh()
+    #expect(told.all.last == [])
+    try datastore.close()
+    #expect(try c.ids() == ["n"])
+    #expect(told.all.last == ["n"])
+    withExtendedLifetime(observation) {}
   }
 
   /// More than the limit on deletes at once.

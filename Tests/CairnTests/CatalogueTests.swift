@@ -154,7 +154,7 @@ import Testing
     #expect(code { try local.startExchanging() } == .invalidOperation)
   }
 
-  @Test func `shareable ids are derived as documented`() throws {
+  @Test func `a new shareable id is a valid one that nobody has yet`() throws {
     let datastore = try bench.manager("a").createDatastore()
     #expect(datastore.id.count == 44 && datastore.isShareable)
     #expect(Datastore.isValidShareableId(datastore.id))

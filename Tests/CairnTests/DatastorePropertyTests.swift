@@ -55,6 +55,28 @@ import Testing
     try b.close()
   }
 
+  /// The first one of the two would be the one that `remote` shows.
+  @Test(arguments: [(ResolutionRule.max, "a", "b"), (.min, "b", "a")])
+  func `a title goes by the default rule`(
+    rule: ResolutionRule, first: String, second: String
+  ) async throws {
+    let a = try manager("a").openDefaultDatastore()
+    let b = try manager("b").openDefaultDatastore()
+    try a.setDefaultRule(rule)
+    try await meet(a, b)
+    try a.setTitle(first)
+    try a.sync()
+    // The clock of both is the machine's: the second commit must not be in the same millisecond.
+    try await Task.sleep(for: .milliseconds(5))
+    try b.setTitle(second)
+    try b.sync()
+    try await meet(a, b)
+    try await meet(b, a)
+    #expect(try a.title == second && b.title == second)
+    try a.close()
+    try b.close()
+  }
+
   private func meet(_ from: Datastore, _ to: Datastore) async throws {
     try from.sync()
     try await from.exchange()

@@ -19,6 +19,7 @@ import Testing
       ("compact", { try datastore.compact() }),
       ("startExchanging", { try datastore.startExchanging() }),
       ("count", { _ = try table.count }), ("query", { _ = try table.query() }),
+      ("records", { _ = try table.records() }),
       ("record", { _ = try table.record("r") }), ("insert", { try table.insert([:]) }),
       ("getOrInsert", { _ = try table.getOrInsert("x") }),
       ("setRule", { try table.setRule(.max, field: "x") }),

@@ -107,6 +107,57 @@ import Testing
     #expect(conflict.losers.map(\.device) == [devices.b.device])
   }
 
+  /// What both syncs say at which they meet: both have edited without having seen the other, `a`
+  /// first.
+  private func reports(
+    a: (RecordList) throws -> Void, b: (RecordList) throws -> Void
+  ) async throws -> [SyncResult] {
+    let devices = try await devices()
+    try a(try list(devices.a))
+    try devices.a.sync()
+    try await Task.sleep(for: .milliseconds(5))
+    try b(try list(devices.b))
+    try devices.b.sync()
+    try await devices.a.exchange()
+    try await devices.b.exchange()
+    try await devices.a.exchange()
+    return [try devices.a.sync(), try devices.b.sync()]
+  }
+
+  @Test func `of edits that go with their list, item or record nothing is kept for a report`()
+    async throws
+  {
+    let results = [
+      try await reports {
+        try $0.record.set("l", ["y"])
+      } b: {
+        try $0.append("x")
+      },
+      try await reports {
+        try $0.append("y")
+      } b: {
+        try $0.record.remove("l")
+      },
+      try await reports {
+        try $0.replace(at: 1, with: "y")
+      } b: {
+        try $0.remove(at: 1)
+      },
+    ]
+    for result in results.flatMap({ $0 }) {
+      #expect(result.incorporated == 1 && result.changes.map(\.id) == ["r"])
+      #expect(result.conflicts.isEmpty)
+    }
+    let deleted = try await reports {
+      try $0.record.set("name", "y")
+    } b: {
+      try $0.record.delete()
+    }
+    for result in deleted {
+      #expect(result.incorporated == 1 && result.conflicts.isEmpty)
+    }
+  }
+
   @Test func `a whole list that is set beats edits of the list before`() async throws {
     #expect(
       try await result { try $0.append("y") } b: { try $0.record.set("l", ["x"]) } == ["x"])

@@ -142,6 +142,15 @@ import Testing
     #expect(try await late.next() == nil)
   }
 
+  @Test func `a live query ends with its manager, also with something unread`() async throws {
+    let table = try table()
+    var live = try table.live().makeAsyncIterator()
+    #expect(try await live.next()?.count == 10)
+    try table["r1"].set("n", 100)
+    try table.datastore.manager.shutDown()
+    #expect(try await live.next() == nil)
+  }
+
   @Test func `a deleted datastore is an error`() async throws {
     let table = try table()
     var live = try table.live().makeAsyncIterator()

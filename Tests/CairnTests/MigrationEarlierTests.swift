@@ -46,6 +46,33 @@ import Testing
     }
   }
 
+  @Test func `one that is completed by the next use is told to those who watch the list`()
+    async throws
+  {
+    let bench = try await Self.killed(when: "/a/MIGRATION")
+    let a = bench.manager("a")
+    let told = Told<[String]>()
+    let observation = a.observeDatastores(on: { $0() }) { told.add($0.map(\.id)) }
+    #expect(told.all == [[]])
+    #expect(try a.ids() == ["one", "two"])
+    #expect(told.all.last == ["one", "two"])
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test func `also if that is another move, which comes to nothing`() async throws {
+    let opened = Told<Datastore>()
+    let bench = try await Self.killed(when: "/a/MIGRATION") { bench in
+      opened.add(try bench.manager("a").openOrCreateDatastore("own"))
+    }
+    let own = try #require(opened.all.last)
+    let told = Told<[String]>()
+    let observation = own.manager.observeDatastores(on: { $0() }) { told.add($0.map(\.id)) }
+    #expect(told.all == [["own"]])
+    #expect(code { try bench.local("l").migrate(to: own.manager) } == .alreadyOpen)
+    #expect(told.all.last == ["one", "own", "two"])
+    withExtendedLifetime(observation) {}
+  }
+
   /// As that of an account that was unlinked: nobody completes the move.
   @Test(arguments: ["/l/MIGRATION", "/a/MIGRATION"])
   func `one into a root that is gone is taken back`(path: String) async throws {

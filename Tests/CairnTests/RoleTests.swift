@@ -165,8 +165,12 @@ import Testing
     let account = Account(user: "ann", folder: .directory(bench.place.path("folder")))
     let manager = try DatastoreManager(
       root: bench.place.path("tiny"), account: account, options: options)
+    let told = Told<[String]>()
+    let observation = manager.observeDatastores(on: { $0() }) { told.add($0.map(\.id)) }
     #expect(code { _ = try manager.createDatastore() } == .sizeLimit)
     #expect(try manager.listDatastores().isEmpty)
+    #expect(told.all.last == [])
+    withExtendedLifetime(observation) {}
     let left = try PosixDisk().list(bench.place.path("tiny")).map(\.name)
     #expect(!left.contains { $0.hasPrefix("s-") })
   }

@@ -83,7 +83,7 @@ struct ExaminedDatastore: Sendable {
   /// datastore's root is looked at without its account, or with one that is not its own: a repair
   /// would be refused.
   var repair: String? {
-    if isFollowed { return root.command("unfollow") }
+    if isFollowed { return root.unfollow }
     let isLinked: Bool
     do throws(LogError) {
       isLinked = try StoredLinkage.isLinked(directory, datastore: identity, disk: root.disk)

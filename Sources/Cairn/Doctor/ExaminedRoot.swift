@@ -32,6 +32,9 @@ struct ExaminedRoot: Sendable {
       ["cairn"] + words + ShellLine.option("--datastore", id) + more + ["--root", root] + options)
   }
 
+  /// The command that ends what is followed here. It takes no folder.
+  var unfollow: String { ShellLine.of(["cairn", "unfollow", "--root", root]) }
+
   /// A command line that names a datastore without an option.
   func command(_ word: String, of id: String) -> String {
     ShellLine.of(["cairn", word] + ShellLine.naming(id, ["--root", root] + options))

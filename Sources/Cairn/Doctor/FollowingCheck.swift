@@ -16,7 +16,7 @@ enum FollowingCheck {
       root.following = try FollowFile(bytes, path: path)
       return []
     } catch {
-      var command: String? = root.command("unfollow")
+      var command: String? = root.unfollow
       switch error.reason {
       case .needsNewerVersion, .disk: command = nil
       default: break
@@ -36,7 +36,7 @@ enum FollowingCheck {
       Finding(
         check: name, severity: .note,
         message: "\(path): left behind by a subscription that was ended or begun, and interrupted; "
-          + "nothing reads it", file: path, command: root.command("unfollow"))
+          + "nothing reads it", file: path, command: root.unfollow)
     ]
   }
 }

@@ -36,9 +36,22 @@ extension DatastoreManager {
     }
     try target.checkNotFollowing()
     for manager in [self, target] { try manager.checkNoFollower() }
-    var report = MigrationReport()
     if isShutDown || target.isShutDown { throw DatastoreManager.shutDownError }
     try target.checkRoot()
+    let report: MigrationReport
+    do throws(CairnError) { report = try moveAll(to: target) } catch {
+      // One before it may have been completed all the same.
+      for manager in [self, target] { manager.noteList() }
+      throw error
+    }
+    listChanges.finish()
+    target.noteList()
+    return report
+  }
+
+  /// Gives its locks back before anybody is told: who is told may ask a manager, which takes them.
+  private func moveAll(to target: DatastoreManager) throws(CairnError) -> MigrationReport {
+    var report = MigrationReport()
     var locks = MigrationLocks(machine: machine)
     defer { locks.release() }
     try locks.take(root)
@@ -54,8 +67,6 @@ extension DatastoreManager {
         own.isShutDown = true
       }
     }
-    listChanges.finish()
-    target.noteList()
     return report
   }
 
@@ -175,15 +186,21 @@ extension DatastoreManager {
   // MARK: after an interruption
 
   /// Completes or takes back a migration that was interrupted. One look at the disk if there is
-  /// none, as nearly always.
+  /// none, as nearly always. For who holds no lock, as it tells those who watch the list.
   ///
   /// - Throws: `retryLater` while one is under way.
   func settleMigration() throws(CairnError) {
     if try MigrationJournal.read(root, disk: machine.disk) == nil { return }
+    if try settleAlone() { noteList() }
+  }
+
+  /// Returns whether one was completed. Who is told of that may ask the manager, and would meet
+  /// the locks that this gives back.
+  private func settleAlone() throws(CairnError) -> Bool {
     var locks = MigrationLocks(machine: machine)
     defer { locks.release() }
     try locks.take(root)
-    _ = try settleMigration(target: nil, &locks)
+    return try settleMigration(target: nil, &locks)
   }
 
   /// The same for who has the locks of this root and of the target's. Returns whether a migration

@@ -17,8 +17,8 @@ internal import CairnStore
 /// by, of all records that match, also when a limit shows only some. After a change of very many
 /// records at once (see `DatastoreChange.wholeTables`) the query is run anew.
 ///
-/// Ends when the datastore is closed or the reading task cancelled, and with an error when another
-/// device has deleted the datastore.
+/// Ends when the datastore is closed, its manager shut down or the reading task cancelled, and with
+/// an error when another device has deleted the datastore.
 public struct LiveQuery: AsyncSequence, Sendable {
   /// Reading fails as other reads do: when a file of the datastore is damaged.
   public typealias Failure = CairnError
@@ -78,7 +78,8 @@ public struct LiveQuery: AsyncSequence, Sendable {
         let reading = table.datastore.observers.read(
           result.query, table: table.id, seen: seen, for: subscription)
         if let failure = reading.failure {
-          if failure.kind == .closed { return nil }
+          // It would have ended so if it had waited.
+          if failure.kind == .closed || failure.kind == .shutdown { return nil }
           isFirst = true
           throw CairnError(failure)
         }

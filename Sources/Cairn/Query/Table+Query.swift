@@ -35,9 +35,7 @@ extension Table {
   /// - Throws: as `query`. Nothing is searched yet.
   public func records(_ query: Query = Query()) throws(CairnError) -> RecordCursor {
     try query.check()
-    guard datastore.isOpen else {
-      throw CairnError(.closed, "the datastore \(datastore.id) is closed", id: datastore.id)
-    }
+    try datastore.checkOpen()
     return RecordCursor(self, query)
   }
 
