@@ -49,5 +49,59 @@
       #expect(outcome.status == 0, "\(outcome)")
       #expect(!outcome.output.contains("not measured: W1 cairn"))
     }
+
+    // MARK: what is kept
+
+    /// A copy of all that keeping results writes to; the project's own stays as it is.
+    private func copyPages() throws {
+      let files = FileManager.default
+      try files.createDirectory(
+        atPath: bench.scratch.path("copy/Benchmarks/results"), withIntermediateDirectories: true)
+      for name in [
+        "README.md", "Benchmarks/run", "Benchmarks/goals.json", "Benchmarks/lib",
+        "Benchmarks/results/latest.json",
+      ] {
+        try files.copyItem(
+          atPath: ProjectFile.path(name), toPath: bench.scratch.path("copy/" + name))
+      }
+    }
+
+    /// What the copy says of Cairn, by workload and metric.
+    private func kept() throws -> [String: Double] {
+      let results = try json(bench.scratch.text("copy/Benchmarks/results/latest.json"))
+      let rows = try #require(results["rows"] as? [[String: Any]])
+      var figures: [String: Double] = [:]
+      for row in rows {
+        let (workload, metric) = (row["workload"] as? String, row["metric"] as? String)
+        guard let workload, let metric, let ours = row["ours"] as? Double else { continue }
+        figures[workload + " " + metric] = ours
+      }
+      return figures
+    }
+
+    /// One round of the commits, of these peers, which keeps what it finds.
+    private func keep(peers: String) throws -> Tool.Outcome {
+      try Tool.run(
+        [
+          "python3", bench.scratch.path("copy/Benchmarks/run"), "W1", "--peers", peers, "--rounds",
+          "1", "--no-build", "--scratch", bench.scratch.path("."),
+        ], program: "/usr/bin/env")
+    }
+
+    @Test func `a run of a peer alone takes none of the kept figures away`() throws {
+      try copyPages()
+      let before = try kept()
+      try #require(before["W1 share_of_raw"] != nil)
+      try bench.install("bin/lmdb", "printf 'W1\\tlmdb\\tcommits_per_s\\t7\\n'\n")
+      let alone = try keep(peers: "lmdb")
+      #expect(alone.status == 0, "\(alone)")
+      #expect(try kept() == before)
+      // A run with ours does replace them.
+      _ = try bench.scratch.write("figures", "W1\tcairn\tcommits_per_s\t5\n")
+      _ = try keep(peers: "cairn,lmdb")
+      var wanted = before
+      wanted["W1 commits_per_s"] = 5
+      #expect(try kept() == wanted)
+    }
   }
 #endif

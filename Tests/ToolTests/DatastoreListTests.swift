@@ -47,6 +47,35 @@ import Testing
     #expect(try scratch.succeed("get", "t", "r", root: b) == "a=1\n")
   }
 
+  @Test func `a status names the others that are here, and not those in the folder`() throws {
+    let (a, b, folder) = (scratch.path("a"), scratch.path("b"), scratch.path("folder"))
+    try scratch.succeed(
+      "set", "t", "r", "a=1", "--insert", "--datastore", "notes", "--folder", folder, root: a)
+    try scratch.succeed("sync", "--datastore", "notes", root: a)
+    try scratch.succeed("ls", "--refresh", root: a)
+    try scratch.succeed("set", "t", "r", "a=1", "--insert", "--folder", folder, root: b)
+    let found = try list(b, "--refresh")
+    #expect(found.map { $0["datastore"] as? String } == ["default", "notes"])
+    #expect(try scratch.succeed("status", root: b).contains("\nothers here  none\n"))
+    let status = try json(try scratch.succeed("status", "--json", root: b))
+    #expect(status["otherDatastores"] as? [String] == [])
+    try scratch.succeed("set", "t", "r", "a=1", "--insert", "--datastore", "more", root: b)
+    #expect(try scratch.succeed("status", root: b).contains("\nothers here  more\n"))
+  }
+
+  @Test func `moving all datastores refuses the name of one`() throws {
+    let (local, account) = (scratch.path("local"), scratch.path("account"))
+    for id in ["one", "two"] {
+      try scratch.succeed("set", "t", "r", "a=1", "--insert", "--datastore", id, root: local)
+    }
+    let outcome = try scratch.cairn(
+      "migrate", "--datastore", "one", "--to", account, "--folder", scratch.path("folder"),
+      root: local)
+    #expect(outcome.status == 2 && outcome.errors.contains("--datastore one: "), "\(outcome)")
+    #expect(try list(local).map { $0["datastore"] as? String } == ["one", "two"])
+    #expect(!scratch.exists("account") && !scratch.exists("folder"))
+  }
+
   @Test func `local datastores are moved to a root with a folder`() throws {
     let (local, account) = (scratch.path("local"), scratch.path("account"))
     try scratch.succeed("set", "t", "r", "a=1", "b=1", "--insert", root: local)

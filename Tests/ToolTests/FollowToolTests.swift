@@ -139,6 +139,24 @@ import Testing
     #expect(try run(["unfollow"], root: copy).status == 4)
   }
 
+  /// `unfollow` takes no folder.
+  @Test func `what doctor says of a damaged copy works though it was told the folder`() throws {
+    try scratch.succeed("follow", folder, root: copy)
+    let name = try #require(try scratch.files(below: "copy/followed/log").first)
+    var bytes = try scratch.bytes("copy/followed/log/" + name)
+    bytes[20] ^= 1
+    _ = try scratch.write("copy/followed/log/" + name, bytes)
+    let health = try scratch.cairn("doctor", "--folder", folder, root: copy)
+    #expect(health.status == 1)
+    let advice = health.output.split(separator: "\n").filter { $0.hasPrefix("  -> ") }
+    let line = try #require(advice.first, "\(health)")
+    #expect(line == "  -> cairn unfollow --root \(copy)")
+    let done = try Tool.run(line.split(separator: " ").dropFirst(2).map(String.init))
+    #expect(done.status == 0, "\(done)")
+    try scratch.succeed("follow", folder, root: copy)
+    #expect(try export("t", copy) == export("t", member))
+  }
+
   @Test func `what is not there is not found, and unfollow removes everything`() throws {
     let missing = try run(
       ["follow", folder, "--datastore", "others"], root: copy)

@@ -111,6 +111,20 @@ import Testing
     #expect(try String(contentsOfFile: file, encoding: .utf8) == line)
   }
 
+  @Test func `what a command left that was killed goes with the next one, days later`() throws {
+    // The last two have no names of its own.
+    for name in [".cairn-1f.partial", ".cairn-2a.partial", ".cairn-note.partial", "1f.partial"] {
+      let path = try scratch.write(name, "half")
+      if name == ".cairn-2a.partial" { continue }
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: -172_800)], ofItemAtPath: path)
+    }
+    #expect(try export("out").status == 0)
+    #expect(try scratch.text("out") == line)
+    #expect(
+      try leftovers().sorted() == [".cairn-2a.partial", ".cairn-note.partial", "1f.partial"])
+  }
+
   @Test func `where nothing can be written nothing is left`() throws {
     try FileManager.default.createDirectory(
       atPath: scratch.path("directory"), withIntermediateDirectories: false)

@@ -67,6 +67,28 @@ import Testing
     #expect(try copies().count == 2)
   }
 
+  /// One copy of a datastore in the trash, as if it had come there at some time.
+  private func place(_ id: String, at time: Int64) throws {
+    let place = scratch.path("root/trash/\(time)")
+    try FileManager.default.createDirectory(
+      atPath: place + "/p-" + id, withIntermediateDirectories: true)
+    _ = try scratch.write("root/trash/\(time)/REASON", "a test\n")
+  }
+
+  @Test func `what is done with whole datastores refuses the name of one`() throws {
+    for id in ["notes", "others"] { try place(id, at: id == "notes" ? 1000 : 2000) }
+    for command in [["list"], ["restore", "notes"], ["empty"]] {
+      let outcome = try Tool.run(
+        ["trash"] + command + ["--datastores", "--datastore", "notes", "--root", scratch.root])
+      #expect(outcome.status == 2, "\(command): \(outcome)")
+      #expect(outcome.errors.contains("--datastore notes: "), "\(command): \(outcome)")
+      #expect(try copies().count == 2)
+    }
+    #expect(!scratch.exists("root/p-notes"))
+    #expect(
+      try scratch.succeed("trash", "empty", "--datastores") == "removed 2 datastores for good\n")
+  }
+
   // MARK: times
 
   /// A copy lies in a directory that is named after the time when it came there.
@@ -84,12 +106,7 @@ import Testing
       (4_107_542_400_000, "2100-03-01 00:00:00.000 UTC"),
       (.max, "292278994-08-17 07:12:55.807 UTC"),
     ]
-    for (time, _) in times {
-      let place = scratch.path("root/trash/\(time)")
-      try FileManager.default.createDirectory(
-        atPath: place + "/p-notes", withIntermediateDirectories: true)
-      _ = try scratch.write("root/trash/\(time)/REASON", "a test\n")
-    }
+    for (time, _) in times { try place("notes", at: time) }
     let output = try scratch.succeed("trash", "list", "--datastores")
     #expect(output.hasSuffix("\n\(times.count) datastores\n"))
     let lines = output.split(separator: "\n")

@@ -24,7 +24,7 @@ struct CompactCommand: AsyncParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    let datastore = try store.open(forget ? .writing : .reading)
+    let datastore = try store.open(forget && !dryRun ? .writing : .reading)
     let result: CompactionReport
     var progress: Forgetting?
     do {

@@ -107,18 +107,55 @@ extension Descriptor {
     [EPERM, ENOSYS, EOPNOTSUPP].contains(code)
   }
 
+  private static let temporaryStart = ".cairn-"
+  private static let temporaryEnd = ".partial"
+
   /// A file that nobody else has, under a name that nobody else takes.
   private static func createTemporary(
     in directory: String, for path: String, permissions: mode_t
   ) throws -> (descriptor: Int32, path: String) {
+    sweep(directory)
     while true {
       let number = UInt64.random(in: 0...UInt64.max)
-      let temporary = directory + "/.cairn-" + String(number, radix: 16) + ".partial"
+      let temporary =
+        directory + "/" + temporaryStart + String(number, radix: 16) + temporaryEnd
       let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
       let descriptor = unsafe open(temporary, flags, permissions)
       if descriptor >= 0 { return (descriptor, temporary) }
       guard errno == EEXIST else { throw failure("write", path) }
     }
+  }
+
+  /// Removes what commands have left that were killed, as far as that can be: a day after they last
+  /// wrote to it. One that is stopped, or waits for a folder, may go on.
+  private static func sweep(_ directory: String) {
+    guard let stream = unsafe opendir(directory) else { return }
+    defer { unsafe closedir(stream) }
+    let now = time(nil)
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) {
+        String(decoding: unsafe $0.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard name.hasPrefix(temporaryStart), name.hasSuffix(temporaryEnd),
+        name.dropFirst(temporaryStart.count).dropLast(temporaryEnd.count)
+          .allSatisfy(\.isHexDigit)
+      else { continue }
+      var status = stat()
+      let path = directory + "/" + name
+      guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+        now - modified(status) > 86_400
+      else { continue }
+      _ = unsafe unlink(path)
+    }
+  }
+
+  /// When a file was last written, in seconds since 1970.
+  private static func modified(_ status: stat) -> Int {
+    #if canImport(Darwin)
+      status.st_mtimespec.tv_sec
+    #else
+      status.st_mtim.tv_sec
+    #endif
   }
 
   private static func fill(

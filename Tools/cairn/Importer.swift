@@ -12,6 +12,10 @@ struct Importer {
     var updated = 0
     var unchanged = 0
     var commits = 0
+    /// Rows, from the first on, that are committed.
+    var committed = 0
+    /// Rows that came without an id, and got one.
+    var withoutID = 0
   }
 
   let table: Table
@@ -75,9 +79,12 @@ struct Importer {
       try write(rows, total: total, &counts)
     } catch var error as CairnError where counts.commits > 0 {
       // Only the disk can stop an import that was checked.
-      error.message +=
-        " (\(counted(counts.commits, "commit")) of this import stayed; import the file again with "
-        + "the same --key to complete it)"
+      let advice =
+        counts.withoutID == 0
+        ? "import the same again in the same way to complete it"
+        : "the first \(counted(counts.committed, "row")) are there, and those without an id would "
+          + "be inserted once more: import what comes after them"
+      error.message += " (\(counted(counts.commits, "commit")) of this import stayed; \(advice))"
       throw error
     }
     progress.end()
@@ -90,20 +97,22 @@ struct Importer {
     var rows = rows
     while let row = try rows.next() {
       progress.update((total + row.offset) / 2, of: total)
-      counts.rows += 1
       let cost =
         Limits.changeBaseSize + size(of: row.fields) + row.absent.count * Limits.fieldBaseSize
       if table.datastore.unsyncedChangesSize + cost > limits.deltaBytes { try commit(&counts) }
       try write(row, &counts)
+      counts.rows += 1
     }
     try commit(&counts)
   }
 
   private func commit(_ counts: inout Counts) throws {
     if try table.datastore.sync().committed { counts.commits += 1 }
+    counts.committed = counts.rows
   }
 
   private func write(_ row: ImportRow, _ counts: inout Counts) throws {
+    if row.id == nil { counts.withoutID += 1 }
     let id = row.id.map { RecordID($0) } ?? .random()
     let (record, inserted) = try table.getOrInsert(id, fields: row.fields)
     guard !inserted else {

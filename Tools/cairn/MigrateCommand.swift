@@ -19,6 +19,7 @@ struct MigrateCommand: ParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() throws {
+    try store.refuseDatastore()
     var target = try StoreOptions.parse(["--root", to])
     (target.folder, target.user, target.limits) = (store.folder, store.user, store.limits)
     (target.credentials, target.certificates) = (store.credentials, store.certificates)

@@ -31,7 +31,7 @@ struct RepairCommand: AsyncParsableCommand {
   @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    let manager = try place.manager()
+    let manager = try place.manager(compacts: !dryRun)
     let result = try await manager.repairDatastore(
       datastore, dryRun: dryRun, usingFolder: !withoutFolder)
     // What is damaged can't be opened before it is repaired.

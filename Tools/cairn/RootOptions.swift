@@ -42,13 +42,15 @@ struct RootOptions: ParsableArguments {
       certificates: try certificates.map(Descriptor.absolute) ?? settings.certificates)
   }
 
-  func manager() throws -> DatastoreManager {
+  /// - Parameter compacts: Whether closing a datastore may fold its log.
+  func manager(compacts: Bool = true) throws -> DatastoreManager {
     guard Descriptor.isDirectory(rootPath) else {
       throw ToolError.notFound("there are no datastores in \(rootPath); see --root")
     }
     try FollowedRoot.refuse(rootPath)
     var options = Options()
     options.limits = (try Settings(root: rootPath).limits ?? .standard).limits
+    options.compactsAutomatically = compacts
     options.folderKinds = try folderKinds()
     return try DatastoreManager(root: rootPath, account: try account(), options: options)
   }

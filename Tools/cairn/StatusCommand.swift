@@ -19,7 +19,9 @@ struct StatusCommand: ParsableCommand {
       let title = try datastore.title
       let status = datastore.status
       let traffic = try TrafficRecord.read(root: store.rootPath, datastore: datastore.id)
-      let others = try datastore.manager.listDatastores().map(\.id).filter { $0 != datastore.id }
+      // Others may be in the folder only.
+      let others = try datastore.manager.listDatastores()
+        .filter { $0.isOnDevice && $0.id != datastore.id }.map(\.id)
       try report.print(
         [
           "datastore": .string(datastore.id), "title": .optional(title),

@@ -6,8 +6,10 @@ struct StoreOptions: ParsableArguments {
   @Option(name: .long, help: "Directory of the datastores (default: $CAIRN_ROOT or ./cairn-data).")
   var root: String?
 
-  @Option(name: .long, help: "Id of the datastore.")
-  var datastore = "default"
+  @Option(name: .customLong("datastore"), help: "Id of the datastore (default: default).")
+  var named: String?
+
+  var datastore: String { named ?? "default" }
 
   @Option(
     name: .long,
@@ -40,6 +42,13 @@ struct StoreOptions: ParsableArguments {
   var rootPath: String { Descriptor.root(root) }
 
   func validate() throws { try Descriptor.checkRoot(root) }
+
+  /// For what works on all datastores of a root: one that was named would be passed over.
+  func refuseDatastore() throws {
+    guard let named else { return }
+    throw ToolError.usage(
+      "--datastore \(named): this is done with all datastores of a root; leave it out")
+  }
 
   /// The options given here over those remembered.
   func settings() throws -> Settings {

@@ -31,6 +31,7 @@ struct TrashCommand: ParsableCommand {
 
     func run() throws {
       if place.datastores {
+        try place.store.refuseDatastore()
         let found = try place.store.manager(.reading).trashedDatastores()
         return try place.report.print(
           ["trash": .array(found.map(TrashCommand.json))],
@@ -114,6 +115,7 @@ struct TrashCommand: ParsableCommand {
     }
 
     private func restoreDatastore() throws {
+      try place.store.refuseDatastore()
       guard names.count == 1, !all else { throw ToolError.usage("say which datastore") }
       let manager = try place.store.manager(.writing)
       guard let found = try manager.trashedDatastores().last(where: { $0.id == names[0] }) else {
@@ -149,6 +151,7 @@ struct TrashCommand: ParsableCommand {
     }
 
     private func emptyDatastores() throws {
+      try place.store.refuseDatastore()
       let manager = try place.store.manager(.writing)
       let count = try manager.trashedDatastores().count
       try manager.emptyTrash()
