@@ -140,7 +140,10 @@ extension SimulatedWorld {
   /// than what the folder still has of it: it says so, and publishes nothing; that is a known
   /// limit, and such a world does not come to rest.
   private func meet() async throws -> Int? {
-    let limit = profile.retires ? Self.roundsWithRetirements : Self.roundsMax
+    // What nobody's head tells of a name that was left is given after six looks, and its device
+    // may take three rounds to leave it.
+    let usual = folder.hasTwins ? 2 * Self.roundsMax : Self.roundsMax
+    let limit = profile.retires ? Self.roundsWithRetirements : usual
     for round in 0..<limit {
       var isQuiet = true
       obstacles = []
