@@ -58,7 +58,10 @@ struct BaseSnapshot {
   }
 
   func tableNumber(_ name: String) -> Int? {
-    description.tables.firstIndex { $0.name.isSameName(as: name) }
+    // They ascend by their bytes. An app may have thousands.
+    let tables = description.tables
+    let index = tables.partitionPoint { !$0.name.utf8.lexicographicallyPrecedes(name.utf8) }
+    return index < tables.count && tables[index].name.isSameName(as: name) ? index : nil
   }
 
   /// The block and row of a record, nil if the snapshot has none of that id.

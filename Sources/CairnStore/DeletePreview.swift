@@ -21,12 +21,19 @@ package struct DeletePreview {
   private let words: CutBook.Words
   private var rumours: CutRumours
 
-  init(_ state: StoreState, words: CutBook.Words, rumours: CutRumours) {
+  init(
+    _ state: StoreState, words: CutBook.Words, rumours: CutRumours
+  ) throws(StoreError) {
     (self.words, self.rumours) = (words, rumours)
     before = state
     after = state
     // What the copy does is nobody's news.
     after.journal = ChangeJournal()
+    // Deltas are judged by stamps, and what is pending has none yet: a sync commits it first.
+    guard after.hasPending else { return }
+    let hadRules = after.hasPendingRules
+    after.rollBack()
+    if hadRules { try after.readRules() }
   }
 
   /// Applies what can be applied; returns whether that was anything. Packs with wrong bytes are
@@ -61,10 +68,10 @@ package struct DeletePreview {
 }
 
 extension Store {
-  /// A preview that starts from what is here now, uncommitted changes among it.
+  /// A preview of what goes of what is here now, uncommitted changes among it.
   package func deletePreview() throws(StoreError) -> DeletePreview {
-    try withState { guarded in
-      DeletePreview(guarded.store, words: guarded.words, rumours: guarded.rumours)
+    try withState { guarded throws(StoreError) in
+      try DeletePreview(guarded.store, words: guarded.words, rumours: guarded.rumours)
     }
   }
 }

@@ -52,6 +52,27 @@ struct DeletePreviewTests {
     #expect(try a.store.query(table: "t", []).map(\.text).sorted() == ["back", "pending", "stays"])
   }
 
+  /// Somebody goes on writing while a mass delete is looked at.
+  @Test(arguments: [false, true], [false, true])
+  func `what is pending has no stamp to be judged by`(isDeleted: Bool, isFolded: Bool) throws {
+    let (a, b) = (try StoreDevice(1), try StoreDevice(2))
+    try a.store.insert("r", ["n": 1])
+    try a.store.sync()
+    try b.store.sync(packs: [try a.store.pack()])
+    if isDeleted { try b.store.delete("r") } else { try b.store.set("r", ["n": 3]) }
+    try b.store.sync()
+    if isFolded { _ = try a.store.compact() }
+    try a.store.set("r", ["n": 2])
+    try a.store.setRule(.max, table: "t", field: "n")
+    var preview = try a.store.deletePreview()
+    let isAny = try preview.apply([try b.store.pack()])
+    #expect(isAny)
+    #expect(try gone(preview) == (isDeleted ? [b.id: 1] : [:]))
+    #expect(try a.store.get("r") == ["n": 2])
+    try a.store.sync(packs: [try b.store.pack()])
+    #expect(try a.store.get("r") == (isDeleted ? nil : ["n": 3]))
+  }
+
   /// The second half may come later, and what was asked before goes on from there.
   @Test func `what waits for another pack counts when that has come`() throws {
     let (a, b, c) = try sample()

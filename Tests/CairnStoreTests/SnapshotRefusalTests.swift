@@ -98,6 +98,12 @@ struct SnapshotRefusalTests {
       }
       result.append((words, crowd))
     }
+    var nothing = SnapshotDescription()
+    nothing.vector = VersionVector([first.dot])
+    let empty = try BlockSample.snapshot(
+      [("t", [SampleRow(packed(1), presence: first, [("n", .int(1), first)])]), ("u", [])],
+      datastore: StoreDevice.datastore, description: nothing)
+    result.append(("a table without rows", empty))
     let unseen = stamp(12, 1).dot
     let contexts: [(device: Dot, seen: [Dot])] = [
       (first.dot, [first.dot, unseen]), (unseen, [first.dot]), (unseen, [unseen]),
