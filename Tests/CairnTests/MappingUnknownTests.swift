@@ -282,6 +282,58 @@ import Testing
     #expect(try device.record("n") == ["text": "y", "stars": 0, "place": 5])
   }
 
+  @Test func `what this version does not know of a record goes along to another route`()
+    async throws
+  {
+    let (bench, routes) = (MappingBench(), ["main", "work"])
+    let a = try await bench.open("a", [MappingTests.routed], routes: routes)
+    let b = try await bench.open("b", [MappingTests.routed], routes: routes)
+    try await a.insert(Note(text: "x", best: 3), "n")
+    #expect(try await bench.settle([a, b]))
+    try b.main.table("notes")["n"].set("color", "red")
+    try b.main.sync()
+    #expect(try await bench.settle([b, a]))
+    try await a.update("n") { ($0.place, $0.best) = ("work", nil) }
+    let changes = try await a.store.pendingChangeSets().flatMap(\.changes)
+    let insert = try #require(changes.first { $0.kind == .insert })
+    #expect(insert.fields["color"] == "red" && insert.originals.isEmpty)
+    // It changes once more before it goes.
+    try await a.update("n") { $0.text = "y" }
+    #expect(try await bench.settle([a, b]))
+    let record: [String: Value] = ["text": "y", "stars": 0, "place": "work", "color": "red"]
+    for device in [a, b] {
+      #expect(try device.record("n", "work") == record)
+      #expect(try device.record("n") == nil)
+      #expect(try device.note("n") == Note(text: "y", place: "work"))
+    }
+    // Back again.
+    try await a.update("n") { $0.place = nil }
+    #expect(try await bench.settle([a, b]))
+    #expect(try b.record("n") == ["text": "y", "stars": 0, "color": "red"])
+    #expect(try b.record("n", "work") == nil)
+  }
+
+  @Test func `what a version does not know of a record goes along when it routes otherwise`()
+    async throws
+  {
+    let (bench, routes) = (MappingBench(), ["main", "work"])
+    var device = try await bench.open("a", routes: routes)
+    try await device.insert(Note(text: "x"), "n")
+    _ = try await device.exchange()
+    try device.main.table("notes")["n"].set("color", "red")
+    try device.main.sync()
+    try await device.store.sync()
+    try await device.close()
+    let elsewhere: ObjectMapping = .synced(Note.self, route: { _ in "work" })
+    device = try await bench.open(
+      "a", [elsewhere], routes: routes, version: MappingVersion("2"))
+    #expect(try await device.queue() == [["-n"], ["+n"]])
+    _ = try await device.exchange()
+    #expect(try device.record("n", "work") == ["text": "x", "stars": 0, "color": "red"])
+    #expect(try device.record("n") == nil)
+    #expect(device.store.outbox == OutboxStatus())
+  }
+
   @Test func `a record that others moved to where it can't be read does not come back`()
     async throws
   {

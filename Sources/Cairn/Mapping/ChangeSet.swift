@@ -25,8 +25,9 @@ public struct ChangeSet: Identifiable, Hashable, Sendable {
     /// The record's id.
     public var record: RecordID
     /// The fields that are written, with the values that they get; nil for a removal. Of a set in
-    /// flight: with the values that the object has now. Without a mapping the values are not known,
-    /// and all are nil.
+    /// flight: with the values that the object has now. Without a mapping, or with one that can't
+    /// read the object, its values are not known, and are nil. Of a record that comes from another
+    /// route the fields that the mapping does not know are among them.
     public var fields: [String: Value?]
     /// What these fields were before; one that had no value is not in it. Of a delete: all of the
     /// record.
@@ -34,12 +35,16 @@ public struct ChangeSet: Identifiable, Hashable, Sendable {
   }
 
   /// Why a set can't be uploaded, suspended or not. Nothing of it is lost: it goes on when the
-  /// object store is opened with what is missing.
+  /// object store is opened with what is missing. It is all of the set: what could be uploaded of
+  /// it is in a set of its own.
   @nonexhaustive
   public enum Hold: Hashable, Sendable {
     /// This store has no mappings that make objects of these tables records of the tables that the
-    /// changes say. It is all of the set: what could be uploaded of it is in a set of its own.
+    /// changes say.
     case noMapping(tables: [String])
+    /// The mappings can't read these records, or their objects, as another version of the app has
+    /// left them. It is tried again when one of them changes, and when the store is opened.
+    case unreadable(records: [RecordID])
     /// The store was opened without a datastore for the set's route.
     case noRoute
   }

@@ -11,7 +11,7 @@ internal import CairnStore
 /// | `:map.routes` | each route | `device:sequence` texts in `vector`; `mapped`, `absent` tables |
 /// | `:map.sets` | each change set | `id`, `route`; later `device`, `sequence`, `published` |
 /// | `:map.changes` | each change in one | `set`, `kind`, `fields`, and of what: below |
-/// | `:map.originals` | the same, if there is anything | the fields as they were |
+/// | `:map.originals` | the same, if there is anything | the fields as they were, or go along |
 /// | `:map.homes` | each object that has a record | `route`, `table`, `record` if not of its id |
 /// | `:map.links` | each link | `table`, `object`; `route`, `record`, `detached` |
 /// | `:map.unread` | each record that is not followed | `route`, `table`, `record` |

@@ -1,6 +1,7 @@
 /// What an exchange or a sync did for objects.
 public struct ObjectReport: Sendable {
-  /// A record that could not become an object, and is left as it is; the object too.
+  /// A record that could not become an object, or whose object can't be read: both are left as they
+  /// are.
   public struct Unreadable: Hashable, Sendable {
     /// Where the record is.
     public var route: String
@@ -26,4 +27,17 @@ public struct ObjectReport: Sendable {
   public var arrived: [RecordID] = []
   /// Deletes that wait for consent, by route: `Datastore.sync(allowingMassDelete:)` gives it.
   public var massDeletes: [String: MassDelete] = [:]
+}
+
+extension [ObjectReport.Unreadable] {
+  /// One that was told already is not told again.
+  mutating func add(_ place: RecordPlace, _ error: CairnError) {
+    let isTold = contains {
+      $0.route == place.route && $0.table == place.table && $0.record == place.record
+    }
+    if isTold { return }
+    append(
+      ObjectReport.Unreadable(
+        route: place.route, table: place.table, record: place.record, error: error))
+  }
 }

@@ -46,6 +46,7 @@ extension ObjectStore {
       queued: book.outbox.queued(key, place))
     let isMerge = try meet(&meeting, &sets, &changes)
     if let isUnread = meeting.isUnread { book.note(place, isUnread: isUnread) }
+    release(place)
     return isMerge
   }
 
@@ -165,7 +166,7 @@ extension ObjectStore {
     var pending: PendingFields = [:]
     var originals: ObjectFields = [:]
     for entry in meeting.queued {
-      originals.merge(entry.originals) { first, _ in first }
+      originals.merge(entry.replaced) { first, _ in first }
       for field in entry.fields { pending.updateValue(shaped.fields[field], forKey: field) }
     }
     return (pending, originals)

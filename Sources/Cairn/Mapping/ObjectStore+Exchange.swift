@@ -66,7 +66,10 @@ extension ObjectStore {
     if gate.status.isSuspended { return nil }
     let arrivedBefore = report.arrived.count
     var refused: (batch: RecordID?, error: CairnError)?
-    for batch in book.outbox.uploads(route) {
+    // A merge may split a set, of which a part comes behind those that are known by now.
+    var last: UInt64 = 0
+    while let batch = book.outbox.uploads(route).first(where: { $0.number > last }) {
+      last = batch.number
       // A device that finds out that it is a copy hears first which sets the other one has sent.
       // What comes after a set that has to wait waits, too: it may build on that.
       if gate.status.isSuspended || exchanger.isRejoining { break }

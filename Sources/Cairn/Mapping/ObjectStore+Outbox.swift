@@ -39,10 +39,18 @@ extension ObjectStore {
       hold: book.outbox.held.contains(batch.number) ? hold(batch) : nil, changes: [])
     for entry in book.outbox.changes(in: batch) {
       let object = entry.kind == .delete ? nil : try fields(entry.object)
-      let shaped = try object.flatMap { object throws(CairnError) in
-        try shape(entry.object, object)
+      var shaped: ShapedObject?
+      do throws(CairnError) {
+        shaped = try object.flatMap { object throws(CairnError) in
+          try shape(entry.object, object)
+        }
+      } catch {
+        // Of what is held as it can't be read the rest is told.
+        guard set.hold != nil, error.code == .badType || error.code == .illegalArgument else {
+          throw error
+        }
       }
-      var fields: [String: Value?] = [:]
+      var fields: [String: Value?] = entry.carried.mapValues { Value($0) }
       for field in entry.fields {
         fields.updateValue(shaped?.fields[field].map(Value.init), forKey: field)
       }
@@ -50,7 +58,7 @@ extension ObjectStore {
         ChangeSet.Change(
           kind: entry.kind.shown, table: entry.object.table, object: entry.object.id,
           recordTable: entry.table, record: entry.record, fields: fields,
-          originals: entry.originals.shown))
+          originals: entry.replaced.shown))
     }
     return set
   }

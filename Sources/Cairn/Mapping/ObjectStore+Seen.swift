@@ -2,7 +2,8 @@ internal import CairnMerge
 internal import CairnStore
 
 /// What an object knew of its record when it was changed. Its datastore may have moved on before
-/// the object could follow, and what came meanwhile is to be merged, not taken for what was there.
+/// the object could follow, or to what it can't follow as it can't be read. What came meanwhile is
+/// to be merged, not taken for what was there.
 extension ObjectStore {
   /// An object as it was, and the record that it was then.
   struct EarlierObject {
@@ -16,7 +17,8 @@ extension ObjectStore {
     _ target: OutboxBook.Target, by earlier: EarlierObject?
   ) throws(CairnError) -> ObjectFields? {
     guard let remote = remotes[target.route], let earlier, earlier.shaped.route == target.route,
-      isBehind(target.route, remote), try home(target.object) == target.place
+      isBehind(target.route, remote) || book.unread.contains(target.place),
+      try home(target.object) == target.place
     else { return nil }
     let was = earlier.shaped
     guard let base = target.base else {
@@ -73,8 +75,7 @@ extension ObjectStore {
       guard let fields = try mapping.absorb(base, earlier.fields, place) else { return nil }
       return try shape(key, fields)?.fields
     } catch {
-      if error.code == .badType || error.code == .illegalArgument { return nil }
-      // It does not want to say so now.
+      // It can't or does not want to say so now, which is not to leave the record alone.
       return base
     }
   }

@@ -125,19 +125,27 @@ extension ObjectStore {
     guard let table = mappings[key.table]?.recordTable, let object = try fields(key),
       book[link: key]?.isDetached != true
     else { return }
-    let shaped = try shape(key, object, pass)
-    if let shaped {
-      let address = MappingBook.Address(route: shaped.route, record: book.place(key).record)
+    let found: ShapedObject?
+    do throws(CairnError) { found = try shape(key, object, pass) } catch {
+      try skip(key, table, error)
+      return
+    }
+    if let found {
+      let address = MappingBook.Address(route: found.route, record: book.place(key).record)
       // Nobody has asked for this one to become the record of another: it stays what it is.
       if try holder(of: address, but: key) != nil { return }
     }
     // The object could not follow it, wherever it is to be now.
     if try hasUnread(key, table) { return }
+    var carried: ObjectFields = [:]
     // What is on a route that is not there stays there.
-    for route in try routes(of: key, table) where route != shaped?.route && remotes[route] != nil {
+    for route in try routes(of: key, table) where route != found?.route && remotes[route] != nil {
+      if let found {
+        carried.merge(try others(than: found.known, key, table, route)) { first, _ in first }
+      }
       try save(nil, key, table, route, &sets, changed: [])
     }
-    guard var shaped else { return }
+    guard var shaped = found else { return }
     let place = RecordPlace(
       route: shaped.route, table: table, record: book.place(key).record)
     let base = try record(place.route, table, place.record)
@@ -151,9 +159,21 @@ extension ObjectStore {
     let isNew = base == nil && !queued.contains { $0.kind == .insert }
     if isNew || !changed.isEmpty {
       let written = isNew ? Set(shaped.fields.keys) : changed
-      sets.makeRoom(for: written.map { shaped.fields[$0] }, upTo: partMax)
+      var values = written.map { shaped.fields[$0] }
+      if isNew { values += carried.values.map { Optional($0) } }
+      sets.makeRoom(for: values, upTo: partMax)
     }
-    try save(shaped, key, table, shaped.route, &sets, changed: changed)
+    try save(shaped, key, table, shaped.route, &sets, changed: changed, carried: carried)
+  }
+
+  /// An object that this version of the app can't read, as another one has left it, keeps nobody
+  /// from opening the rest: it stays as it is, and so does its record.
+  private func skip(_ key: RowKey, _ table: String, _ error: CairnError) throws(CairnError) {
+    guard error.code == .badType || error.code == .illegalArgument else { throw error }
+    // So many say enough; each is looked for among them.
+    guard foundWhenOpened.count < 1000, let route = try routes(of: key, table).first else { return }
+    let place = RecordPlace(route: route, table: table, record: book.place(key).record)
+    foundWhenOpened.add(place, error)
   }
 
   /// Whether an object has a record that is there and that it has not followed, as that could not

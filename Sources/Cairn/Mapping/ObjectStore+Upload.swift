@@ -11,7 +11,10 @@ extension ObjectStore {
   func upload(
     _ batch: OutboxBook.Batch, _ report: inout ObjectReport
   ) throws(CairnError) {
-    guard let remote = remotes[batch.route] else { return }
+    // A merge of one before may have found that it has to wait.
+    guard let remote = remotes[batch.route], !book.outbox.held.contains(batch.number) else {
+      return
+    }
     guard let batch = try mergeUntilQuiet(batch, remote, &report) else { return }
     let before = remote.store.vector
     do throws(CairnError) {
@@ -63,13 +66,15 @@ extension ObjectStore {
   }
 
   /// Merges a set until nobody comes between that and the writing, the commit of the merge among
-  /// it. Returns what is left of the set; nil if nothing is.
+  /// it. Returns what is left of the set; nil if nothing is, or what is has to wait.
   private func mergeUntilQuiet(
     _ batch: OutboxBook.Batch, _ remote: Datastore, _ report: inout ObjectReport
   ) throws(CairnError) -> OutboxBook.Batch? {
     for _ in 0..<16 {
       try mergeAgain(batch, &report)
-      guard let left = book.outbox.batches[batch.number], left.isQueued else { return nil }
+      guard let left = book.outbox.batches[batch.number], left.isQueued,
+        !book.outbox.held.contains(left.number)
+      else { return nil }
       // What became of it has to last before the datastore has it.
       try wrapped { () throws(StoreError) in try local.store.flush() }
       if try isAsMerged(left) { return left }
@@ -125,24 +130,50 @@ extension ObjectStore {
   private func mergeAgain(
     _ batch: OutboxBook.Batch, _ report: inout ObjectReport
   ) throws(CairnError) {
-    try changing { () throws(CairnError) in
+    let isAllRead = try changing { () throws(CairnError) in
       var sets = BatchNames()
+      var isRead = true
       for entry in book.outbox.changes(in: batch) {
         guard let mapping = mappings[entry.object.table], mapping.recordTable == entry.table else {
           // Sets of such are held: they do not come here.
           continue
         }
-        if try absorb(
-          entry.object, mapping, batch.route, entry.record, &sets, &report.changes)
-        {
-          report.merges += 1
+        let place = RecordPlace(route: batch.route, table: entry.table, record: entry.record)
+        guard try mergeAgain(entry, mapping, place, &sets, &report) else {
+          isRead = false
+          continue
         }
-        if entry.kind != .delete {
-          let place = RecordPlace(route: batch.route, table: entry.table, record: entry.record)
-          try followOther(entry.object, than: place, &sets, &report)
-        }
+        if entry.kind != .delete { try followOther(entry.object, than: place, &sets, &report) }
       }
       try commit()
+      return isRead
+    }
+    // What this version can't read keeps nothing else from leaving.
+    if !isAllRead { try holdWhatCannotLeave() }
+  }
+
+  /// Returns false for a record that can't be read, or whose object can't: neither has changed.
+  private func mergeAgain(
+    _ entry: OutboxBook.Entry, _ mapping: ObjectMapping, _ place: RecordPlace,
+    _ sets: inout BatchNames, _ report: inout ObjectReport
+  ) throws(CairnError) -> Bool {
+    do throws(CairnError) {
+      if try absorb(
+        entry.object, mapping, place.route, place.record, &sets, &report.changes)
+      {
+        report.merges += 1
+      }
+      // Where there is no record nobody has read the object so far.
+      if entry.kind != .delete, let object = try fields(entry.object) {
+        _ = try shape(entry.object, object)
+      }
+      return true
+    } catch {
+      guard error.code == .badType || error.code == .illegalArgument else { throw error }
+      book.note(place, isUnread: true)
+      unreadable.insert(place)
+      report.unreadable.add(place, error)
+      return false
     }
   }
 
@@ -170,8 +201,16 @@ extension ObjectStore {
       }
       // As a whole, an empty list would beat what others put into theirs.
       let filled = changes.filter { !shaped.form.isAsGoodAsAbsent($0.field, $0.value) }
+      // A newer version of the app knows some of these, and its user may have changed one by now.
+      let place = RecordPlace(route: batch.route, table: table, record: entry.record)
+      let said = Set(book.outbox.queued(entry.object, place).flatMap(\.fields))
+      let carried = entry.carried.filter { !said.contains($0.key) }
+        .map { (field: $0.key, value: Optional($0.value)) }
+      let others = Set(carried.map(\.field))
+      let all = (filled.filter { !others.contains($0.field) } + carried)
+        .sorted { $0.field < $1.field }
       return try wrapped { () throws(StoreError) in
-        try remote.store.insert(table: table, id: id, filled)
+        try remote.store.insert(table: table, id: id, all)
       }
     }
     guard entry.kind == .update, try isOwn(entry, batch) else { return }

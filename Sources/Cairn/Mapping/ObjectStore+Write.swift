@@ -107,16 +107,21 @@ extension ObjectStore {
         earlier = try shape(key, before).map { EarlierObject(fields: before, shaped: $0) }
       } catch {
         // Another version of the app left what this one can't read.
-        guard error.code == .badType else { throw error }
+        guard error.code == .badType || error.code == .illegalArgument else { throw error }
       }
     }
     let new = try after.flatMap { after throws(CairnError) in try shape(key, after) }
     // It stayed here before, and its record came like that: that one is others', not its own.
     if after != nil, new == nil, earlier == nil, try hasUnread(key, table) { return nil }
+    var carried: ObjectFields = [:]
     // Not by what the mapping says of the object as it was: it may have said something else then.
     for route in try routes(of: key, table) where route != new?.route {
-      // On a route that is not there the record of one that moves stays.
-      if new != nil, remotes[route] == nil { continue }
+      if let new {
+        // On a route that is not there the record of one that moves stays.
+        if remotes[route] == nil { continue }
+        let known = new.known.union(earlier?.shaped.known ?? [])
+        carried.merge(try others(than: known, key, table, route)) { first, _ in first }
+      }
       try save(nil, key, table, route, &sets, changed: [], from: earlier)
     }
     guard let new else {
@@ -129,7 +134,7 @@ extension ObjectStore {
       ? ObjectFields.differences(old?.fields ?? [:], new.fields) : Set(new.fields.keys)
     try save(
       new, key, table, new.route, &sets, changed: changed, from: earlier,
-      isNew: old?.route != new.route, wasElsewhere: before != nil)
+      isNew: old?.route != new.route, wasElsewhere: before != nil, carried: carried)
     return MappingBook.Address(route: new.route, record: book.place(key).record)
   }
 
@@ -144,13 +149,28 @@ extension ObjectStore {
     return routes.sorted()
   }
 
+  /// Fields that an object's record on a route has, or is to have, and that its mapping does not
+  /// know: of another version of the app. They go along when it moves.
+  func others(
+    than known: Set<String>, _ key: RowKey, _ table: String, _ route: String
+  ) throws(CairnError) -> ObjectFields {
+    let place = RecordPlace(route: route, table: table, record: book.place(key).record)
+    // A record that came where one is to be inserted is not the object's.
+    let queued = book.outbox.queued(key, place)
+    // Nor is one that it has left.
+    if queued.contains(where: { $0.kind == .delete }) { return [:] }
+    let insert = queued.first { $0.kind == .insert }
+    let fields = try insert == nil ? record(route, table, place.record) : insert?.carried
+    return (fields ?? [:]).filter { !known.contains($0.key) }
+  }
+
   /// Queues a record that is to be as given, or to go. `earlier`: the object that it was until now,
   /// if that followed it. `isNew`: it was not to be there until now; `wasElsewhere`: the object was
-  /// there all the same.
+  /// there all the same; `carried`: what its record was elsewhere and no mapping knows.
   func save(
     _ new: ShapedObject?, _ key: RowKey, _ table: String, _ route: String,
     _ sets: inout BatchNames, changed: Set<String>, from earlier: EarlierObject? = nil,
-    isNew: Bool = false, wasElsewhere: Bool = false
+    isNew: Bool = false, wasElsewhere: Bool = false, carried: ObjectFields = [:]
   ) throws(CairnError) {
     _ = try remote(route, for: key)
     if let doubt = doubts[route] { throw doubt }
@@ -159,6 +179,7 @@ extension ObjectStore {
       object: key, route: route, table: table, record: record,
       base: try self.record(route, table, record))
     target.seen = try seen(target, by: earlier)
+    target.carried = carried
     // Such a record is merged with the insert, as if it came later.
     if new != nil, try isUnmet(target, isNew: isNew, wasElsewhere: wasElsewhere) {
       (target.base, target.seen) = (nil, nil)
@@ -172,6 +193,8 @@ extension ObjectStore {
       book.outbox.delete(target, in: batch)
       if try home(key) == target.place { try setHome(nil, of: key) }
     }
+    // What waited, as it could not be read, is tried again with this.
+    release(target.place)
   }
 
   /// Brings an object and a record together, or takes them apart.

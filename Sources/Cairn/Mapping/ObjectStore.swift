@@ -30,6 +30,9 @@ public actor ObjectStore {
   var foundWhenOpened: [ObjectReport.Unreadable] = []
   /// Sets that have arrived, and of which neither a report nor the failure handler has told.
   var arrivedUntold: [RecordID] = []
+  /// Records that could not be merged with what is pending of them, as this version can't read them
+  /// or their objects: that is held until they can be, or they change. It is not stored.
+  var unreadable: Set<RecordPlace> = []
   /// Set when the objects may not be what the queue says: the store has to be opened anew.
   var failure: CairnError?
   /// By route: why nobody knows whether its datastore has a set that is queued here.
@@ -40,8 +43,9 @@ public actor ObjectStore {
   /// Opens the objects, and all that belongs to them.
   ///
   /// What was pending when the app ended is pending again. Where the mappings' version is another
-  /// than the last time, all objects are enumerated once. What is pending of objects without a
-  /// mapping, or on a route without a datastore, is held until the store is opened with these.
+  /// than the last time, all objects are enumerated once; one that can't be read (`badType`,
+  /// `illegalArgument`) stays as it is. What is pending of objects without a mapping, or on a route
+  /// without a datastore, is held until the store is opened with these.
   ///
   /// - Parameters:
   ///   - manager: A local manager, in which the objects are; they should not be migrated.
@@ -203,6 +207,10 @@ public actor ObjectStore {
   func commit(limits: CairnMerge.Limits = .unlimited) throws(CairnError) {
     try wrapped { () throws(StoreError) in try book.store(in: local.store, limits: limits) }
     try local.sync()
+    noteQueue()
+  }
+
+  private func noteQueue() {
     let held = book.outbox.held.count
     gate.note(
       queued: book.outbox.queuedCount - held, held: held, inFlight: book.outbox.inFlightCount)
@@ -214,7 +222,10 @@ public actor ObjectStore {
     do throws(CairnError) {
       try local.rollback()
       book = try MappingBook(local.store)
+      // Sets that were taken apart for it may be whole again: the next merge finds it out anew.
+      unreadable = []
       noteHeld()
+      noteQueue()
     } catch {
       failure = CairnError(
         error.code, "the objects could not be taken back to their last commit (\(error.message)); "

@@ -12,6 +12,8 @@ extension OutboxBook {
     var base: ObjectFields?
     /// The record as the object last saw it, where it has moved on since; nil: `base` is that.
     var seen: ObjectFields?
+    /// What a record that is inserted is to have beside what its mapping knows.
+    var carried: ObjectFields = [:]
 
     /// What the record was when the object was changed, nil if there was none.
     var was: ObjectFields? { seen ?? base }
@@ -50,6 +52,7 @@ extension OutboxBook {
       put(same)
       return
     }
+    if isNew { originals.merge(target.carried) { first, _ in first } }
     add(
       isNew ? .insert : .update, target.object, table: target.table, target.record,
       fields: changed, originals: originals, in: batch)

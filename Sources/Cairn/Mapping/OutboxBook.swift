@@ -32,8 +32,18 @@ struct OutboxBook: Sendable {
     var kind: Kind
     /// Names of the fields that are written.
     var fields: Set<String>
-    /// What they were; of a delete: all of the record.
+    /// What they were; of a delete: all of the record. An insert has `carried` here as well.
     var originals: ObjectFields
+
+    /// What the fields were that it writes; of a delete: all of the record.
+    var replaced: ObjectFields {
+      kind == .insert ? originals.filter { fields.contains($0.key) } : originals
+    }
+    /// Fields of the record that the object had on another route, and that its mapping does not
+    /// know: an insert writes them as they were.
+    var carried: ObjectFields {
+      kind == .insert ? originals.filter { !fields.contains($0.key) } : [:]
+    }
   }
 
   /// By number.
@@ -240,7 +250,8 @@ struct OutboxBook: Sendable {
   mutating func take(_ fields: Set<String>, from entries: [Entry]) {
     for var entry in entries where !entry.fields.isDisjoint(with: fields) {
       entry.fields.subtract(fields)
-      entry.originals = entry.originals.filter { entry.fields.contains($0.key) }
+      // What is carried stays.
+      entry.originals = entry.originals.filter { !fields.contains($0.key) }
       if entry.fields.isEmpty, entry.kind == .update { remove(entry) } else { put(entry) }
     }
   }

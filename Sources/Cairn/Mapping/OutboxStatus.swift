@@ -7,8 +7,8 @@ public struct OutboxStatus: Hashable, Sendable {
   public var inFlight = 0
   /// Sets that were recorded and nothing more: they can still be rewritten by merges.
   public var queued = 0
-  /// Sets that were recorded and can't be uploaded, as their mapping or their route is not there:
-  /// `ChangeSet.hold` says which.
+  /// Sets that were recorded and can't be uploaded, as their mapping or their route is not there or
+  /// their records can't be read: `ChangeSet.hold` says which.
   public var held = 0
   /// How often uploading was suspended and not resumed.
   public var suspendCount = 0
