@@ -72,11 +72,19 @@ extension AccountManager {
   /// The manager of the datastores that belong to no account and stay on this device: the same one
   /// at every call until it is shut down, then a new one.
   public var localManager: DatastoreManager {
-    state.withLock { state in
-      if let known = state.local, !known.isShutDown { return known }
-      let manager = localManager(at: localRoot)
-      state.local = manager
-      return manager
+    while true {
+      let known = state.withLock { $0.local }
+      // Asked with nothing locked: a move of its datastores has it wait till its end.
+      if let known, !known.isShutDown { return known }
+      let new = localManager(at: localRoot)
+      // What is not used goes at the end, not under the lock.
+      defer { withExtendedLifetime((known, new)) {} }
+      let isOurs = state.withLock { state -> Bool in
+        guard state.local === known else { return false }
+        state.local = new
+        return true
+      }
+      if isOurs { return new }
     }
   }
 

@@ -20,12 +20,23 @@ struct AccountRoot: Sendable {
       // Whoever makes the root hears of it.
       return false
     }
+    return isUnlinked
+  }
+
+  /// Whether the list, as far as it can be read, has the account no more.
+  var isUnlinked: Bool { accounts.map { $0.entry(id) == nil } ?? false }
+
+  /// The same, and nobody is left who would remove what is made in the root.
+  var isForgotten: Bool {
+    accounts.map { $0.entry(id) == nil && !$0.leaving.contains(id) } ?? false
+  }
+
+  /// What the list says; nil if it was lost, or can't be read.
+  private var accounts: AccountsFile? {
     do throws(LogError) {
-      let limit = AccountsFile.bytesMax
-      guard let bytes = try DurableFile.read(list, limit: limit, disk: machine.disk) else {
-        return false
+      return try DurableFile.read(list, limit: AccountsFile.bytesMax, disk: machine.disk).map {
+        bytes throws(LogError) in try AccountsFile(bytes, path: list)
       }
-      return try AccountsFile(bytes, path: list).entry(id) == nil
-    } catch { return false }
+    } catch { return nil }
   }
 }

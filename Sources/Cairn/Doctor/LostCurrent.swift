@@ -21,6 +21,28 @@ enum LostCurrent {
       file: current, id: id)
   }
 
+  /// Whether there is nothing but what a crash leaves of one that was being created. For who has
+  /// its lock: without that somebody may be creating it just now.
+  static func isUnborn(_ directory: String, disk: any Disk) throws(DiskError) -> Bool {
+    guard try disk.info(directory)?.kind == .directory else { return false }
+    // Anything else there, be it a copy of a segment under another name, is somebody's.
+    for entry in try disk.list(directory) {
+      switch entry.name {
+      case FileName.log, FileName.snapshots:
+        guard entry.info.kind == .directory,
+          try disk.list(directory + "/" + entry.name).allSatisfy({
+            $0.info.kind == .file && FileName.isTemporary($0.name)
+          })
+        else { return false }
+      default:
+        guard entry.info.kind == .file,
+          entry.name == FileName.lock || FileName.isTemporary(entry.name)
+        else { return false }
+      }
+    }
+    return true
+  }
+
   private static func hasContent(
     _ directory: String, _ disk: any Disk
   ) throws(DiskError) -> Bool {

@@ -21,8 +21,8 @@ extension DatastoreManager {
   /// - Throws: `invalidOperation` if this manager is not local or the other has no account;
   ///   `alreadyOpen` if a datastore of either is open, `retryLater` if another process moves
   ///   datastores of one of the roots or creates some there meanwhile, `corrupt` if a datastore has
-  ///   to be repaired first: nothing is changed then; `shutdown` if either was shut down; errors of
-  ///   the disk.
+  ///   to be repaired first: nothing is changed then; `shutdown` if either was shut down, or the
+  ///   account is unlinked meanwhile: the local datastores stay; errors of the disk.
   @discardableResult
   public func migrate(to target: DatastoreManager) throws(CairnError) -> MigrationReport {
     guard isLocal, !target.isLocal else {
@@ -42,6 +42,7 @@ extension DatastoreManager {
     do throws(CairnError) { report = try moveAll(to: target) } catch {
       // One before it may have been completed all the same.
       for manager in [self, target] { manager.noteList() }
+      target.leaveIfUnlinked()
       throw error
     }
     listChanges.finish()
@@ -78,8 +79,49 @@ extension DatastoreManager {
 
   private func makeRoot() throws(CairnError) {
     do throws(DiskError) {
-      if try machine.disk.info(root) == nil { try machine.disk.createDirectory(root) }
+      if try machine.disk.info(root) != nil { return }
     } catch { throw CairnError(error) }
+    try requireLinked()
+    do { try machine.disk.createDirectory(root) } catch { throw CairnError(error) }
+  }
+
+  /// For who may hold locks, so the account manager does not look.
+  private func requireLinked() throws(CairnError) {
+    if accountRoot?.isUnlinked == true { throw DatastoreManager.shutDownError }
+  }
+
+  /// What was staged is the account's from now on. Somebody may have unlinked it while that was
+  /// put together, and would remove it, or nobody would ever find it.
+  private func decide(_ journal: MigrationJournal) throws(CairnError) {
+    try requireLinked()
+    try journal.write(root, machine: machine)
+    // Who unlinks it from now on finds the journal; who did so before this has found none.
+    do throws(CairnError) { try requireLinked() } catch {
+      try MigrationJournal.remove(root, disk: machine.disk)
+      throw error
+    }
+  }
+
+  /// The account is going, and a journal in it could not be taken back. Nothing is completed then:
+  /// who unlinks it finds that, and takes the move back.
+  private func isGoing() throws(CairnError) -> Bool {
+    guard accountRoot?.isUnlinked == true else { return false }
+    return try MigrationJournal.read(root, disk: machine.disk)?.isTarget == true
+  }
+
+  /// A root that was made anew after its account had gone would stay for good. Best effort, for who
+  /// holds no lock: the account manager looks, and shuts this one down.
+  private func leaveIfUnlinked() {
+    guard let accountRoot, accountRoot.isUnlinked else { return }
+    if accountRoot.isForgotten {
+      do throws(DiskError) {
+        let isBare = try machine.disk.list(root).allSatisfy {
+          $0.name == FileName.migrationLock || FileName.isTemporary($0.name)
+        }
+        if isBare { try machine.disk.removeTree(root) }
+      } catch {}
+    }
+    accountRoot.look()
   }
 
   private func move(
@@ -133,14 +175,14 @@ extension DatastoreManager {
             + "move them again", file: target.root + "/" + name)
       }
       try target.requireStaged(items, token)
-      try journal.write(target.root, machine: machine)
+      try target.decide(journal)
     } catch {
       for store in sources { do throws(StoreError) { try store.close() } catch {} }
       for lock in locks { lock.unlock() }
       // What can't be cleared up now is the next time. It may have been just the last step's
       // answer that failed.
       do throws(CairnError) {
-        if try settleMigration(target: target, &held) { return moved }
+        if try !target.isGoing(), try settleMigration(target: target, &held) { return moved }
       } catch {}
       throw error
     }

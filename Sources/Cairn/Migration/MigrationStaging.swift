@@ -179,8 +179,7 @@ struct MigrationStaging: Sendable {
       defer { lock?.unlock() }
       // Another process may have been faster while nobody had the place's lock.
       if try isThere(staging) {
-        // What somebody wrote there after it was copied is not lost.
-        if try isThere(place) { try displace(item.directory) }
+        if try isThere(place) { try makeRoom(item.directory) }
         do { try machine.disk.move(staging, to: place, syncing: root) } catch {
           throw CairnError(error)
         }
@@ -188,6 +187,16 @@ struct MigrationStaging: Sendable {
     }
     guard !item.source.isEmpty, try isThere(root + "/" + item.source) else { return }
     try trash.keep(item.source)
+  }
+
+  /// What somebody wrote in a place after it was copied is not lost. What a crash left of one that
+  /// was being created is nothing that anybody could have back from the trash.
+  private func makeRoom(_ directory: String) throws(CairnError) {
+    let isUnborn: Bool
+    do throws(DiskError) {
+      isUnborn = try LostCurrent.isUnborn(root + "/" + directory, disk: machine.disk)
+    } catch { throw CairnError(error) }
+    if isUnborn { try trash.destroy(directory) } else { try displace(directory) }
   }
 
   private func isThere(_ path: String) throws(CairnError) -> Bool {

@@ -92,10 +92,11 @@ extension DatastoreManager {
   }
 
   private func putBack(_ deleted: DeletedDatastore) throws(CairnError) {
-    let place = directory(of: deleted.id, generation: deleted.generation)
+    let name = FileName.directory(datastore: deleted.id, generation: deleted.generation)
+    let place = root + "/" + name
     let isTaken: Bool
     do { isTaken = try machine.disk.info(place) != nil } catch { throw CairnError(error) }
-    guard !isTaken else {
+    if isTaken, try !clearUnborn(name, id: deleted.id) {
       throw CairnError(
         .exists, "there is a datastore \(deleted.id) in \(root): remove that copy first",
         file: place, id: deleted.id)
@@ -104,6 +105,26 @@ extension DatastoreManager {
       try machine.disk.move(deleted.directory, to: place, syncing: root)
       try machine.disk.removeTree(parent(of: deleted))
     } catch { throw CairnError(error) }
+  }
+
+  /// Makes room where there is only what a crash left of a datastore that was being created, which
+  /// nobody could remove; false if there is more. Opening is locked out meanwhile.
+  private func clearUnborn(_ name: String, id: String) throws(CairnError) -> Bool {
+    let place = root + "/" + name
+    return try locked { (state: inout State) throws(CairnError) -> Bool in
+      do throws(DiskError) {
+        guard try LostCurrent.isUnborn(place, disk: machine.disk) else { return false }
+        let lock = try machine.disk.lock(place + "/" + FileName.lock)
+        defer { lock.unlock() }
+        // Another process may have created it meanwhile.
+        guard try LostCurrent.isUnborn(place, disk: machine.disk) else { return false }
+        try trash.remove(name)
+        return true
+      } catch {
+        guard error.reason == .locked else { throw CairnError(error) }
+        throw CairnError(.alreadyOpen, "\(id) is open; close it first", id: id)
+      }
+    }
   }
 
   /// The directory of one moment in the trash.
