@@ -8,6 +8,22 @@ import Testing
 
   init() throws { bench = try DamageWorkbench() }
 
+  private var backup: String { bench.bench.place.path + "/backup" }
+
+  /// Keeps a datastore's directory as it is when the datastore is closed.
+  private func backUp(_ datastore: Datastore) throws {
+    try datastore.close()
+    try bench.bench.copyTree(bench.directory(datastore.manager.root), to: backup)
+  }
+
+  /// The directory, which is as it was kept.
+  private func putBack(_ manager: DatastoreManager) throws -> String {
+    let directory = bench.directory(manager.root)
+    try bench.bench.remove(directory)
+    try bench.bench.copyTree(backup, to: directory)
+    return directory
+  }
+
   /// The frame of the last delta rots, and the next one takes its number. `isBent`: a repair is
   /// needed for something else, too; otherwise for nothing, which the doctor must not deny.
   @Test(arguments: [false, true])
@@ -46,18 +62,14 @@ import Testing
     try a.sync()
     for _ in 0..<2 { try await a.exchange() }
     let manager = a.manager
-    try a.close()
-    let directory = bench.directory(manager.root)
-    let backup = bench.bench.place.path + "/backup"
-    try bench.bench.copyTree(directory, to: backup)
+    try backUp(a)
     let lost = try manager.openDatastore("notes")
     try lost.table("t").record("r")?.set("x", 2)
     try lost.sync()
     try lost.add("elsewhere")
     for _ in 0..<2 { try await lost.exchange() }
     try lost.close()
-    try bench.bench.remove(directory)
-    try bench.bench.copyTree(backup, to: directory)
+    let directory = try putBack(manager)
     let restored = try manager.openDatastore("notes")
     #expect(try restored.ids() == ["r"])
     try restored.add("offline")
@@ -86,10 +98,7 @@ import Testing
     try a.sync()
     for _ in 0..<2 { try await a.exchange() }
     let manager = a.manager
-    try a.close()
-    let directory = bench.directory(manager.root)
-    let backup = bench.bench.place.path + "/backup"
-    try bench.bench.copyTree(directory, to: backup)
+    try backUp(a)
     let lost = try manager.openDatastore("notes")
     try lost.table("t").record("r")?.update(["x": 2, "l": ["a"]])
     try lost.sync()
@@ -101,8 +110,7 @@ import Testing
     #expect(try await lost.exchange().publishedSnapshot)
     try await lost.exchange()
     try lost.close()
-    try bench.bench.remove(directory)
-    try bench.bench.copyTree(backup, to: directory)
+    let directory = try putBack(manager)
     try bench.bend(directory + "/CURRENT") { $0[40] ^= 0x04 }
     let report = try await manager.repairDatastore("notes")
     #expect(report.wasNeeded && report.reinserted == 0 && report.losses.isEmpty)
