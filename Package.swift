@@ -18,11 +18,20 @@ let optimised: [SwiftSetting] =
 func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(
     name: name, dependencies: dependencies, exclude: pages[name] ?? [],
-    swiftSettings: settings + optimised)
+    resources: name == "Cairn" ? privacy : [], swiftSettings: settings + optimised)
 }
+
+/// What Apple wants to know of a library that an app contains. A bundle of resources would bring
+/// Foundation elsewhere.
+#if os(Linux)
+  let privacy: [Resource] = []
+#else
+  let privacy: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
+#endif
 
 /// Pages that live beside the code they explain.
 let pages = [
+  "Cairn": privacy.isEmpty ? ["PrivacyInfo.xcprivacy"] : [],
   "CairnCDB": ["CDB.md"],
   "CairnLog": ["FORMAT.md"],
   "CairnMerge": ["MERGE.md"],
@@ -132,14 +141,23 @@ let toolServers: [Target.Dependency] =
   hasServers ? ["CairnWebDAV", "CairnS3", "CairnCouchDB"] : []
 let toolSettings: [SwiftSetting] = hasServers ? [.define("CAIRN_SERVERS")] : []
 
+/// The system's libraries that CairnBytes calls. Apple's systems have none: there, and with
+/// CAIRN_PORTABLE=1, it does the same in Swift (Sources/CairnBytes/Portable).
+#if os(Linux)
+  let hasCLibraries = Context.environment["CAIRN_PORTABLE"] == nil
+#else
+  let hasCLibraries = false
+#endif
+let cLibraries: [Target] =
+  hasCLibraries
+  ? [
+    .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
+    .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+  ] : []
+
 /// The library and its tests that are concurrent, among others.
 let coreTargets: [Target] = [
-  .systemLibrary(
-    name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
-  .systemLibrary(
-    name: "CXXHash", pkgConfig: "libxxhash",
-    providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
-  module("CairnBytes", ["CLZ4", "CXXHash"]),
+  module("CairnBytes", cLibraries.map { .target(name: $0.name) }),
   module("CairnDisk", []),
   module("CairnLog", ["CairnBytes", "CairnDisk"]),
   module("CairnMerge", ["CairnBytes"]),
@@ -231,6 +249,7 @@ let package = Package(
     .library(name: "CairnCDB", targets: ["CairnCDB"]),
   ] + (concurrentOnly ? [] : toolProducts + serverProducts),
   dependencies: concurrentOnly ? [] : toolPackages + serverPackages,
-  targets: coreTargets + (concurrentOnly ? [] : otherTargets + fuzzing + serverTargets),
+  targets: cLibraries + coreTargets
+    + (concurrentOnly ? [] : otherTargets + fuzzing + serverTargets),
   swiftLanguageModes: [.v6]
 )

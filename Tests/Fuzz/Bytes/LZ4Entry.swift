@@ -1,7 +1,7 @@
 import CairnBytes
 
-/// `unpacked length u16 · block`: the system's decoder beside the format's definition; and packing,
-/// which gives back what went in.
+/// `unpacked length u16 · block`: the system's decoder beside the one in Swift and the format's
+/// definition; and packing by both, which gives back what went in.
 enum LZ4Entry {
   static func run(_ bytes: [UInt8]) throws {
     guard bytes.count >= 2 else { return }
@@ -12,17 +12,25 @@ enum LZ4Entry {
     let found = try? LZ4.unpack(block, 0..<block.count, count: count)
     let moved = try? LZ4.unpack(padded, 3..<(3 + block.count), count: count)
     try FuzzFinding.check(found == moved, "a block unpacks to something else in another place")
+    let portable = try? PortableLZ4.unpack(block, 0..<block.count, count: count)
+    try FuzzFinding.check(portable == found, "a block unpacks to something else in Swift")
     if let found {
       try FuzzFinding.check(found.count == count, "\(found.count) bytes, not \(count)")
       try FuzzFinding.check(
         defined(block, count) == found, "the format's definition gives something else")
     }
     var packed: [UInt8] = []
-    if LZ4.pack(block, 0..<block.count, into: &packed) {
-      let back = try? LZ4.unpack(packed, 0..<packed.count, count: block.count)
-      try FuzzFinding.check(back == block, "what is packed does not unpack")
-      try FuzzFinding.check(defined(packed, block.count) == block, "what is packed is no LZ4")
-    }
+    if LZ4.pack(block, 0..<block.count, into: &packed) { try check(packed, block) }
+    var own: [UInt8] = []
+    if PortableLZ4.pack(block, 0..<block.count, into: &own) { try check(own, block) }
+  }
+
+  private static func check(_ packed: [UInt8], _ whole: [UInt8]) throws {
+    let back = try? LZ4.unpack(packed, 0..<packed.count, count: whole.count)
+    try FuzzFinding.check(back == whole, "what is packed does not unpack")
+    let portable = try? PortableLZ4.unpack(packed, 0..<packed.count, count: whole.count)
+    try FuzzFinding.check(portable == whole, "what is packed does not unpack in Swift")
+    try FuzzFinding.check(defined(packed, whole.count) == whole, "what is packed is no LZ4")
   }
 
   /// The block format as it is defined, without its rules for the end of a block: everything that a
