@@ -12,9 +12,19 @@ internal import Synchronization
 package final class HTTPConnections: Sendable {
   private let settings: ServerSettings
   private let now: @Sendable () -> ContinuousClock.Instant
-  private let client = Lock<HTTPClient?>(nil)
+  private let clients = Lock<[Kind: HTTPClient]>([:])
   /// How many connections to one server there are at once at most.
   private static let perHostMax = 64
+
+  /// The library waits for an answer from when it has the last byte of a request, and knows nothing
+  /// of what the system has still to send of it: long bodies have a client that waits longer.
+  private enum Kind { case short, long }
+  /// Longer bodies may be under way for longer than a stall.
+  private static let shortBytes: UInt64 = 64 << 10
+  /// For how many stalls a server may be silent in the middle of its answer to a long body. Until
+  /// that begins it is `UploadWatch` that counts, which allows less: nobody here can tell that all
+  /// of a body has arrived, as the last of it is taken by the system long before.
+  private static let silentStalls: Double = 20
 
   /// - Parameter now: By which it is known that an answer takes too long as a whole.
   package init(
@@ -26,25 +36,26 @@ package final class HTTPConnections: Sendable {
 
   deinit {
     // Its connections close by themselves, but it wants to be told.
-    guard let client = client.withLock({ $0.take() }) else { return }
+    let clients = clients.withLock { Array($0.values) }
+    if clients.isEmpty { return }
     Task {
       // Nobody is left who could be told that closing failed.
-      try? await client.shutdown()
+      for client in clients { try? await client.shutdown() }
     }
   }
 
   /// Made when it is first needed: starting threads is not for those who only open a datastore.
-  private func ready() throws(CairnError) -> HTTPClient {
-    try client.withLock { client throws(CairnError) in
-      if let client { return client }
+  private func ready(_ kind: Kind) throws(CairnError) -> HTTPClient {
+    try clients.withLock { clients throws(CairnError) in
+      if let client = clients[kind] { return client }
       let new = HTTPClient(
-        eventLoopGroupProvider: .singleton, configuration: try configuration())
-      client = new
+        eventLoopGroupProvider: .singleton, configuration: try configuration(kind))
+      clients[kind] = new
       return new
     }
   }
 
-  private func configuration() throws(CairnError) -> HTTPClient.Configuration {
+  private func configuration(_ kind: Kind) throws(CairnError) -> HTTPClient.Configuration {
     var tls = TLSConfiguration.makeClientConfiguration()
     // What is older can be broken (RFC 8996), and passwords travel in it.
     tls.minimumTLSVersion = .tlsv12
@@ -56,10 +67,11 @@ package final class HTTPConnections: Sendable {
           .ssl, "the certificates in \(path) can't be read; the file has to be PEM", file: path)
       }
     }
+    let stalls = kind == .long ? HTTPConnections.silentStalls : 1
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: tls, redirectConfiguration: .disallow,
       timeout: HTTPClient.Configuration.Timeout(
-        connect: amount(settings.connectSeconds), read: amount(settings.stallSeconds),
+        connect: amount(settings.connectSeconds), read: amount(stalls * settings.stallSeconds),
         write: amount(settings.stallSeconds)))
     configuration.decompression = .disabled
     configuration.httpVersion = .http1Only
@@ -74,21 +86,51 @@ package final class HTTPConnections: Sendable {
   }
 
   private func message(
-    _ request: HTTPRequest, _ headers: [(name: String, value: String)]
+    _ request: HTTPRequest, _ headers: [(name: String, value: String)], _ watch: UploadWatch?
   ) -> HTTPClientRequest {
     var outgoing = HTTPClientRequest(url: request.url)
     outgoing.method = HTTPMethod(rawValue: request.method)
     for header in request.headers + headers {
       outgoing.headers.add(name: header.name, value: header.value)
     }
+    // What says nothing of itself is taken for a robot by some proxies, and refused.
+    if !outgoing.headers.contains(name: "User-Agent") {
+      outgoing.headers.add(name: "User-Agent", value: "Cairn")
+    }
+    // Without it a server may pack what it sends as it likes (RFC 9110, 12.5.3).
+    if !outgoing.headers.contains(name: "Accept-Encoding") {
+      outgoing.headers.add(name: "Accept-Encoding", value: "identity")
+    }
     switch request.body {
     case .none: break
-    case .bytes(let bytes): outgoing.body = .bytes(ByteBuffer(bytes: bytes))
-    case .part(let source, let range):
+    case .bytes(let bytes) where watch == nil: outgoing.body = .bytes(ByteBuffer(bytes: bytes))
+    case .bytes, .part:
       let length = HTTPClientRequest.Body.Length.known(Int64(clamping: request.body.count))
-      outgoing.body = .stream(PartStream(source: source, range: range), length: length)
+      outgoing.body = .stream(BodyStream(body: request.body, watch: watch), length: length)
     }
     return outgoing
+  }
+
+  /// Begins a request, and gives it up if nothing of its body moves any more.
+  private func execute(
+    _ outgoing: HTTPClientRequest, _ client: HTTPClient, _ watch: UploadWatch?,
+    _ request: HTTPRequest
+  ) async throws -> HTTPClientResponse {
+    let deadline = deadline(request)
+    guard let watch else { return try await client.execute(outgoing, deadline: deadline) }
+    return try await withThrowingTaskGroup(of: HTTPClientResponse?.self) { group in
+      group.addTask { try await client.execute(outgoing, deadline: deadline) }
+      group.addTask {
+        try await watch.waitForStall()
+        return nil
+      }
+      // What is still under way ends with that: the request, or who watches it.
+      defer { group.cancelAll() }
+      guard let first = try await group.next(), let response = first else {
+        throw HTTPFailure(.stalled, request.label, "nothing moved for too long")
+      }
+      return response
+    }
   }
 
   /// Sends a request once.
@@ -97,13 +139,16 @@ package final class HTTPConnections: Sendable {
     giving give: ([UInt8]) throws(CairnError) -> Void, meter: TrafficMeter
   ) async throws(HTTPFailure) -> HTTPReply {
     let client: HTTPClient
-    do { client = try ready() } catch {
+    let isLong = request.body.count > HTTPConnections.shortBytes
+    do { client = try ready(isLong ? .long : .short) } catch {
       throw HTTPFailure(.settings(error), request.label, error.message)
     }
-    let outgoing = message(request, headers)
+    let watch =
+      isLong ? UploadWatch(of: request.body.count, stallSeconds: settings.stallSeconds) : nil
+    let outgoing = message(request, headers, watch)
     var isAnswered = false
     do {
-      let response = try await client.execute(outgoing, deadline: deadline(request))
+      let response = try await execute(outgoing, client, watch, request)
       meter.noteSent(request.body.count)
       isAnswered = true
       let reply = HTTPReply(response)
@@ -161,12 +206,17 @@ extension HTTPReply {
     var headers: [String: String] = [:]
     for (name, value) in response.headers {
       let key = name.lowercased()
+      // A proxy may add its own to that of the server, which comes first, and there is no list of
+      // dates.
+      if HTTPReply.single.contains(key), headers[key] != nil { continue }
       headers[key] = headers[key].map { $0 + ", " + value } ?? value
     }
     self.init(
       status: Int(response.status.code), headers: headers,
       length: headers["content-length"].flatMap { UInt64($0) })
   }
+
+  private static let single: Set<String> = ["date", "retry-after", "last-modified"]
 }
 
 extension HTTPFailure {
@@ -245,24 +295,29 @@ extension HTTPFailure {
   }
 }
 
-/// A part of a file as a stream, a piece in memory at a time.
-private struct PartStream: AsyncSequence, Sendable {
+/// A body as a stream, a piece in memory at a time.
+private struct BodyStream: AsyncSequence, Sendable {
   typealias Element = ByteBuffer
-  let source: any FolderSource
-  let range: Range<UInt64>
+  let body: HTTPRequest.Body
+  /// Who is told that the piece before has gone, each time that another one is asked for.
+  let watch: UploadWatch?
 
   struct AsyncIterator: AsyncIteratorProtocol {
-    let source: any FolderSource
+    let body: HTTPRequest.Body
+    let watch: UploadWatch?
     var rest: Range<UInt64>
-    private static let pieceBytes: UInt64 = 256 << 10
+    private static let pieceBytes: UInt64 = 128 << 10
 
     mutating func next() async throws -> ByteBuffer? {
+      watch?.noteMoved()
       if rest.isEmpty { return nil }
       let end = Swift.min(rest.lowerBound + Self.pieceBytes, rest.upperBound)
       defer { rest = end..<rest.upperBound }
-      return ByteBuffer(bytes: try source.read(rest.lowerBound..<end))
+      return ByteBuffer(bytes: try body.slice(rest.lowerBound..<end))
     }
   }
 
-  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source, rest: range) }
+  func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(body: body, watch: watch, rest: 0..<body.count)
+  }
 }

@@ -4,10 +4,14 @@ package enum HTTPDate {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
+  /// What stands for the time of Greenwich. No server has a reason to say another one.
+  private static let zones: Set<String> = ["GMT", "UTC", "UT", "Z", "+0000"]
+
   /// `Sun, 06 Nov 1994 08:49:37 GMT` in milliseconds since 1970; nil for anything else.
   package static func parse(_ text: String) -> Int64? {
     let parts = text.split { $0 == " " || $0 == "-" || $0 == "," }
-    guard parts.count == 6, let day = Int64(parts[1]), (1...31).contains(day),
+    guard parts.count == 6, zones.contains(String(parts[5])),
+      let day = Int64(parts[1]), (1...31).contains(day),
       let month = months.firstIndex(of: String(parts[2])), let year = Int64(parts[3]),
       (1970...9999).contains(year)
     else { return nil }

@@ -57,6 +57,8 @@ package struct HTTPFailure: Error, Sendable {
     case .status(let status):
       switch status {
       case 408, 423, 425, 429, 500, 502, 503, 504: true
+      // What Cloudflare says where others say 502: no server behind it answers.
+      case 520...524, 530: true
       default: false
       }
     case .connection, .cut, .stalled: true

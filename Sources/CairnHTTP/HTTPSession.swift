@@ -104,9 +104,7 @@ package final class HTTPSession: Sendable {
         }
         guard isPassing, tries < most, !isTooLong else { throw error }
         first = first ?? error
-        do { try await self.pause(wait(error, tries)) } catch {
-          throw HTTPFailure(.cancelled, request.label, "it was cancelled")
-        }
+        try await waitToRetry(after: error, tries)
         renew(&request)
       }
     }
@@ -163,6 +161,15 @@ package final class HTTPSession: Sendable {
   }
 
   // MARK: trying again
+
+  /// Waits until the next try of what has failed so often.
+  package func waitToRetry(
+    after failure: HTTPFailure, _ tries: Int
+  ) async throws(HTTPFailure) {
+    do { try await self.pause(wait(failure, tries)) } catch {
+      throw HTTPFailure(.cancelled, failure.request, "it was cancelled")
+    }
+  }
 
   /// Seconds until the next try: twice as long each time, of which a random part, so that devices
   /// that were refused at once do not come back at once; and as long as the server says, and a

@@ -7,8 +7,9 @@ extension FolderKind {
   /// `s3://bucket/prefix?endpoint=https://host&region=eu-central-1&style=path`.
   ///
   /// Without `endpoint` it is Amazon's. `region` is `us-east-1` if nothing else is said. `style` is
-  /// `path` (`https://host/bucket/…`) or `host` (`https://bucket.host/…`): `host` for Amazon, else
-  /// `path`. Made once and used for all folders of an app, they share connections and budget.
+  /// `path` (`https://host/bucket/…`) or `host` (`https://bucket.host/…`): `host` for Amazon, but
+  /// not for a bucket with a dot in its name, for which there is no certificate; else `path`. Made
+  /// once and used for all folders of an app, they share connections and budget.
   public static func s3(_ settings: ServerSettings = ServerSettings()) -> FolderKind {
     s3(settings, machine: .real)
   }

@@ -27,9 +27,8 @@ struct S3Address: Sendable {
       throw wrong("\"\(unknown)\" means nothing in the address of a bucket")
     }
     guard (3...63).contains(address.host.utf8.count), !address.host.hasPrefix("["),
-      address.host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-.".contains($0)) })
-    else { throw wrong("a bucket's name has 3 to 63 of a-z, 0-9, dot and dash") }
-    bucket = address.host
+      address.host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) })
+    else { throw wrong("a bucket's name has 3 to 63 of a-z, 0-9, dot, dash and underscore") }
     region = address.query["region"] ?? "us-east-1"
     guard !region.isEmpty, region.utf8.count <= 64,
       region.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") })
@@ -39,6 +38,9 @@ struct S3Address: Sendable {
     guard style == nil || style == "path" || style == "host" else {
       throw wrong("style is path or host")
     }
+    // No name of a host has an underscore, and a certificate for *.host is for no name with two
+    // dots before that.
+    let isHostName = !address.host.contains("_") && !address.host.contains(".")
     let host: String
     let start: String
     if let endpoint = address.query["endpoint"] {
@@ -59,9 +61,17 @@ struct S3Address: Sendable {
       }
     } else {
       (start, host) = ("https://", "s3.\(region).amazonaws.com")
-      isPathStyle = style == "path"
+      isPathStyle = style == nil ? !isHostName : style == "path"
     }
+    bucket = isPathStyle ? S3Address.written(text) ?? address.host : address.host
     origin = start + (isPathStyle ? host : bucket + "." + host)
+  }
+
+  /// The bucket's name as it was given: in a path capitals are others, as some old buckets have
+  /// them, and in the name of a host they are not.
+  private static func written(_ text: String) -> String? {
+    guard let mark = text.firstRange(of: "://") else { return nil }
+    return String(text[mark.upperBound...].prefix { $0 != "/" && $0 != "?" })
   }
 
   /// The path of the bucket itself.

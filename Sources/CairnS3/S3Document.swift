@@ -9,6 +9,11 @@ struct S3Document: XMLSink {
     var key = ""
     var size: UInt64 = 0
     var tag = ""
+    /// When it was written.
+    var time = ""
+
+    /// What changes when it does.
+    var version: String { S3Folder.version(size, tag: tag, time: time) }
   }
 
   /// An upload in parts that has not come to its end.
@@ -68,12 +73,15 @@ struct S3Document: XMLSink {
     case "Contents/Size": object.size = UInt64(text.trimmed) ?? 0
     case "Contents/ETag":
       object.tag = String(text.trimmed.filter { $0 != "\"" })
+    case "Contents/LastModified": object.time = text.trimmed
     case "Contents":
       guard objects.count < S3Document.objectsMax else {
         throw XMLReader.Failure(reason: "more than \(S3Document.objectsMax) objects on a page")
       }
       // Nobody of ours writes longer ones.
-      if object.key.utf8.count <= 3 * NameLimit.bytesMax, object.tag.utf8.count <= 256 {
+      if object.key.utf8.count <= 3 * NameLimit.bytesMax, object.tag.utf8.count <= 256,
+        object.time.utf8.count <= 256
+      {
         objects.append(object)
       }
     case "Upload/Key": upload.key = text

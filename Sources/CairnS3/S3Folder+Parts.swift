@@ -7,8 +7,9 @@ internal import Synchronization
 /// Files that are sent in parts. What was sent when the connection broke for good is not sent again
 /// by the next try.
 extension S3Folder {
-  /// No server takes more of one file.
-  private static let partsMax: UInt64 = 10_000
+  /// So many of one file every server takes: Scaleway no more than these, others 10,000. Parts grow
+  /// beyond the least only in files of more than 5 GB.
+  private static let partsMax: UInt64 = 1000
 
   /// How large the parts of a file are.
   static func partBytes(of size: UInt64, least: UInt64) -> UInt64 {
@@ -59,6 +60,7 @@ extension S3Folder {
     }
     let authorizer = S3Authorizer(region: address.region)
     return !authorizer.isPassing(failure) && !authorizer.isRefusal(failure)
+      && !S3Authorizer.isFull(failure)
   }
 
   /// Ends uploads of our files that nobody has ended for a week, by the server's clock: their parts

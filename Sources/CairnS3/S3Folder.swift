@@ -20,6 +20,8 @@ struct S3Folder: BudgetedFolder {
   /// A listing has at most so many objects, and a page so many bytes.
   var listedMax = 1_000_000
   var pageBytesMax = 16 << 20
+  /// Bytes of what is kept of all its pages: names may be as long as a page.
+  var keptBytesMax = 512 << 20
   private static let pagesMax = 10_000
 
   init(_ address: S3Address, _ session: HTTPSession) {
@@ -50,8 +52,42 @@ struct S3Folder: BudgetedFolder {
       if code == "SlowDown" || code == "ServiceUnavailable" || S3Authorizer.passing.contains(code) {
         failure.kind = .status(503)
       }
+      // Each server has a status of its own for it.
+      if S3Authorizer.isFull(failure) { failure.kind = .status(507) }
+      if code == "EntityTooLarge" { failure.kind = .status(413) }
+      failure.detail += S3Folder.advice(values)
     }
     return CairnError(failure, file: path)
+  }
+
+  /// What the server says of the bucket that it knows, or else in words.
+  private static func advice(_ values: [String: String]) -> String {
+    if let region = values["Region"].map(shown), !region.isEmpty {
+      return " (the bucket's region is \(region): give region=\(region) in the address)"
+    }
+    if let endpoint = values["Endpoint"].map(shown), !endpoint.isEmpty {
+      return " (the bucket is at \(endpoint): give its endpoint or region in the address)"
+    }
+    guard let text = values["Message"].map(shown), !text.isEmpty else { return "" }
+    return " (\(text))"
+  }
+
+  /// The beginning of a text of the server in one line, without what a terminal would obey.
+  private static func shown(_ text: String) -> String {
+    let scalars = text.trimmed.unicodeScalars.prefix(100).map { scalar -> Unicode.Scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator: " "
+      default: scalar
+      }
+    }
+    return String(String.UnicodeScalarView(scalars))
+  }
+
+  /// Where an object has no tag, its time is all that tells one content from another of the same
+  /// size. Listings and answers write it in different ways: what was just written is read back by
+  /// the next look then, once.
+  static func version(_ size: UInt64, tag: String, time: String) -> String {
+    "\(size) \(tag.isEmpty ? time : tag)"
   }
 
   // MARK: listing
@@ -61,6 +97,7 @@ struct S3Folder: BudgetedFolder {
     var entries: [FolderEntry] = []
     var names: Set<String> = []
     var token: String?
+    var kept = 0
     for _ in 0..<S3Folder.pagesMax {
       let page = try await page(prefix, token, directory)
       let isEncoded = page.values["EncodingType"] == "url"
@@ -71,8 +108,10 @@ struct S3Folder: BudgetedFolder {
         else { continue }
         let name = String(key.dropFirst(prefix.count))
         guard !name.isEmpty, !name.contains("/"), names.insert(name).inserted else { continue }
+        kept += name.utf8.count + object.version.utf8.count
+        guard kept <= keptBytesMax else { throw S3Folder.endless(directory) }
         entries.append(
-          FolderEntry(name: name, size: object.size, version: "\(object.size) \(object.tag)"))
+          FolderEntry(name: name, size: object.size, version: object.version))
       }
       guard page.values["IsTruncated"]?.trimmed == "true" else {
         return entries.sorted { $0.name < $1.name }
@@ -81,7 +120,11 @@ struct S3Folder: BudgetedFolder {
       guard let next, !next.isEmpty, next != token, entries.count <= listedMax else { break }
       token = next
     }
-    throw CairnError(
+    throw S3Folder.endless(directory)
+  }
+
+  private static func endless(_ directory: String) -> CairnError {
+    CairnError(
       .response, "the listing of \(directory) has no end; is this server one of S3?",
       file: directory)
   }
@@ -169,7 +212,9 @@ struct S3Folder: BudgetedFolder {
       let reply = try await session.send(request).reply
       let size = reply.length ?? 0
       let tag = reply["etag"].map { $0.trimmed.filter { $0 != "\"" } } ?? ""
-      return FolderEntry(name: S3Folder.name(path), size: size, version: "\(size) \(tag)")
+      return FolderEntry(
+        name: S3Folder.name(path), size: size,
+        version: S3Folder.version(size, tag: tag, time: reply["last-modified"] ?? ""))
     } catch { throw failure(error, path) }
   }
 

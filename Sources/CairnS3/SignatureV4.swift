@@ -65,6 +65,7 @@ struct S3Authorizer: HTTPAuthorizer {
   /// S3 never says 401. A key that it does not know (any more) is 403, one that has run out 400;
   /// both may be without a word, as answers to HEAD are.
   func isRefusal(_ failure: HTTPFailure) -> Bool {
+    if S3Authorizer.isFull(failure) { return false }
     let code = S3Document(failure.body).values["Code"]
     switch failure.kind {
     case .status(401): return true
@@ -86,7 +87,20 @@ struct S3Authorizer: HTTPAuthorizer {
     return S3Authorizer.passing.contains(code)
   }
 
+  /// Whether there is no room: some servers say so with the status of a refusal.
+  static func isFull(_ failure: HTTPFailure) -> Bool {
+    guard case .status = failure.kind, let code = S3Document(failure.body).values["Code"] else {
+      return false
+    }
+    return full.contains(code)
+  }
+
   static let passing: Set<String> = ["RequestTimeout", "OperationAborted"]
+  /// Of Ceph (403), MinIO (400 and 507) and Huawei (403).
+  private static let full: Set<String> = [
+    "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull",
+    "InsufficientStorageSpace",
+  ]
   private static let refusals: Set<String> = [
     "ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired",
     "InvalidAccessKeyId", "InvalidSecurity", "SignatureDoesNotMatch",

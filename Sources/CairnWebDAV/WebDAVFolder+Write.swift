@@ -38,7 +38,7 @@ extension WebDAVFolder {
   }
 
   /// Half of a file whose name says what is in it does no harm: nobody takes it for whole.
-  private static func saysContent(_ path: String) -> Bool {
+  static func saysContent(_ path: String) -> Bool {
     let name = path.split(separator: "/").last.map(String.init) ?? path
     return FileName.published(name) != nil || FileName.sharedSnapshot(name) != nil
       || FileName.publishedBlob(name) != nil
@@ -74,20 +74,61 @@ extension WebDAVFolder {
   private func send(
     _ path: String, _ directory: String, _ body: HTTPRequest.Body, _ need: BudgetNeed
   ) async throws(HTTPFailure) -> (HTTPReply, isClear: Bool) {
-    if WebDAVFolder.saysContent(path) || memory.showsWholeFilesOnly {
+    if WebDAVFolder.saysContent(path) || memory.showsWholeFilesOnly || memory.movesNothing {
       let (reply, tries) = try await put(path, directory, body, need)
       return (reply, tries == 1)
     }
     let scratch = directory + "/" + FileName.temporary(Machine.real.random.next())
     do throws(HTTPFailure) {
       var (reply, tries) = try await put(scratch, directory, body, need)
-      tries += try await move(scratch, to: path, body) - 1
+      do throws(HTTPFailure) {
+        tries += try await move(scratch, to: path, body) - 1
+        memory.noteMove(isRefused: false)
+      } catch {
+        guard WebDAVFolder.refusesMoves(error) else { throw error }
+        reply = try await putInPlace(path, directory, body, need, after: error)
+        await drop(scratch, body, after: error)
+        return (reply, isClear: false)
+      }
       // The tag is that of another name.
       reply.headers["etag"] = nil
       return (reply, tries == 1)
     } catch {
       await drop(scratch, body, after: error)
       throw error
+    }
+  }
+
+  /// Whether the server is one that moves nothing. Mostly that is a proxy's doing: the server knows
+  /// itself by another name than the one that `Destination` begins with, and refuses to move
+  /// something to "another" server.
+  private static func refusesMoves(_ failure: HTTPFailure) -> Bool {
+    switch failure.kind {
+    case .status(400), .status(403), .status(405), .status(409), .status(501), .status(502): true
+    default: false
+    }
+  }
+
+  /// Writes a file under its own name, where nothing can be moved there: somebody may see half of
+  /// it for a moment. Nobody would ever hear of this device otherwise, and who reads a head checks
+  /// its sum, so with all that is replaced: half of one that has less than 72 bytes is waited for;
+  /// more goes into quarantine, and is reported as a problem until the next version is read. It is
+  /// looked at afterwards.
+  private func putInPlace(
+    _ path: String, _ directory: String, _ body: HTTPRequest.Body, _ need: BudgetNeed,
+    after refusal: HTTPFailure
+  ) async throws(HTTPFailure) -> HTTPReply {
+    do throws(HTTPFailure) {
+      let reply = try await put(path, directory, body, need).0
+      memory.noteMove(isRefused: true)
+      return reply
+    } catch {
+      // It takes nothing there, so that says nothing of moves.
+      guard case .status = error.kind else { throw error }
+      var failure = error
+      failure.detail += "; before that, \(refusal.request): \(refusal.detail): if there is a proxy "
+        + "before the server, does it pass on Host, or rewrite Destination?"
+      throw failure
     }
   }
 
@@ -133,28 +174,53 @@ extension WebDAVFolder {
         return (answer.reply, answer.tries + 1)
       } catch let second {
         // What was sent in vain may have used up the hour.
-        throw second.kind == .budget && need == .indivisible ? error : second
+        throw second.kind == .budget && need == .indivisible
+          ? error : WebDAVFolder.explained(second, body)
       }
     }
+  }
+
+  /// The directory is there, and still the server has no place for a file: so IIS says that it is
+  /// too long (404.13).
+  private static func explained(
+    _ failure: HTTPFailure, _ body: HTTPRequest.Body
+  ) -> HTTPFailure {
+    guard failure.kind == .status(404) || failure.kind == .status(409),
+      body.count > trustedBytes
+    else { return failure }
+    var failure = failure
+    failure.kind = .status(413)
+    failure.detail += ", though the directory is there"
+    return failure
   }
 
   /// Returns how many tries it took.
   private func move(
     _ path: String, to target: String, _ body: HTTPRequest.Body
   ) async throws(HTTPFailure) -> Int {
-    var request = request("MOVE", path, accepted: [200, 201, 204, 404])
+    var request = request("MOVE", path, accepted: [200, 201, 204, 404, 502])
     request.endsWhatWasBegun = true
-    request.headers = [
+    request.headers += [
       ("Destination", address.origin + address.path(target)), ("Overwrite", "T"),
     ]
-    let answer = try await session.send(request)
-    guard answer.reply.status == 404 else { return answer.tries }
+    var answer = try await session.send(request)
+    var tries = answer.tries
+    if answer.reply.status == 502 {
+      // A proxy that can't reach the server just now, or a server that takes the target for another
+      // one's (RFC 4918, 9.9.4), which is so for good: asked once more, and not five times.
+      let failure = HTTPFailure(.status(502), request.label, "the server answered 502")
+      try await session.waitToRetry(after: failure, tries)
+      answer = try await session.send(request)
+      tries += answer.tries
+      if answer.reply.status == 502 { throw failure }
+    }
+    guard answer.reply.status == 404 else { return tries }
     // The first try may have moved it before its answer was lost. Its size says nothing: what it
     // was to replace has the same as a rule.
-    guard answer.tries > 1, try await isThere(target, body) else {
+    guard tries > 1, try await isThere(target, body) else {
       throw HTTPFailure(.cut, request.label, "what was just written is gone")
     }
-    return answer.tries
+    return tries
   }
 
   /// Whether a file has these bytes.
@@ -183,60 +249,5 @@ extension WebDAVFolder {
   private final class Comparison {
     var count: UInt64 = 0
     var differs = false
-  }
-
-  // MARK: directories
-
-  /// Makes a directory of the folder, and those above it that are missing.
-  private func makeDirectory(_ directory: String) async throws(CairnError) {
-    do throws(HTTPFailure) {
-      if try await make(request("MKCOL", directory, isDirectory: true, accepted: [])) == nil {
-        memory.noteDirectory(directory)
-        return
-      }
-      var path = ""
-      var refusal: HTTPFailure?
-      let names = address.base + directory.split(separator: "/").map(String.init)
-      for (index, name) in names.enumerated() {
-        path += "/" + PercentCoding.encode(name)
-        let request = HTTPRequest("MKCOL", address.origin, path + "/", accepted: [])
-        let status = try await make(request)
-        if status == 403 {
-          refusal = HTTPFailure(
-            .status(403), request.label,
-            "the server answered 403, and \(directory) can't be made")
-        }
-        if status != nil, index == names.count - 1 {
-          throw refusal
-            ?? HTTPFailure(.status(409), request.label, "the directory can't be made")
-        }
-      }
-      memory.noteDirectory(directory)
-    } catch { throw CairnError(error, file: directory) }
-  }
-
-  /// Nil if the directory is there now, and what the server says if not. Those far above may not be
-  /// ours to look at.
-  private func make(_ request: HTTPRequest) async throws(HTTPFailure) -> Int? {
-    var request = request
-    request.accepted = [200, 201, 204, 301, 403, 404, 405, 409]
-    var reply = try await session.send(request).reply
-    if reply.status == 301, WebDAVFolder.leadsElsewhere(reply, request) {
-      request.accepted.remove(301)
-      do throws(HTTPFailure) { reply = try await session.send(request).reply } catch {
-        // Where nobody follows to: what is written there is told the same.
-        guard error.kind == .redirect else { throw error }
-      }
-    }
-    memory.note(reply)
-    let status = reply.status
-    return [200, 201, 204, 301, 405].contains(status) ? nil : status
-  }
-
-  /// Whether a redirection is to another path. By one to the same, with or without a slash at its
-  /// end, servers say that a directory is there.
-  private static func leadsElsewhere(_ reply: HTTPReply, _ request: HTTPRequest) -> Bool {
-    guard let target = reply["location"].flatMap(MultiStatus.path) else { return false }
-    return target != MultiStatus.path(request.path)
   }
 }

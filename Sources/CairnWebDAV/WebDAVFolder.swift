@@ -39,8 +39,14 @@ struct WebDAVFolder: BudgetedFolder {
   func request(
     _ method: String, _ name: String, isDirectory: Bool = false, accepted: Set<Int>
   ) -> HTTPRequest {
-    HTTPRequest(
+    var request = HTTPRequest(
       method, address.origin, address.path(name, isDirectory: isDirectory), accepted: accepted)
+    // Nextcloud and ownCloud keep what is removed for weeks, and what is moved over as well: each
+    // head that was replaced would lie in the user's bin.
+    if method == "DELETE" || method == "MOVE" {
+      request.headers.append(("X-NC-Skip-Trashbin", "true"))
+    }
+    return request
   }
 
   // MARK: listing
@@ -66,8 +72,10 @@ struct WebDAVFolder: BudgetedFolder {
         abandoned.append(directory + "/" + name)
         continue
       }
-      entries.append(entry(item, name, directory.isEmpty ? name : directory + "/" + name, found))
+      let path = directory.isEmpty ? name : directory + "/" + name
+      entries.append(entry(try await measured(item, path), name, path, found))
     }
+    memory.noteListed(directory, entries.lazy.map(\.name).filter(WebDAVFolder.isOurs))
     if isSwept { await sweep(abandoned) }
     return entries.sorted { $0.name < $1.name }
   }
@@ -153,23 +161,100 @@ struct WebDAVFolder: BudgetedFolder {
     return FolderEntry(name: name, size: size, version: version)
   }
 
+  private static func isOurs(_ name: String) -> Bool {
+    saysContent(name) || FileName.headDevice(name) != nil
+      || FileName.catalogueInstallation(name) != nil
+  }
+
+  /// With the length of the file: a server that makes its listings from elsewhere may not know it.
+  private func measured(
+    _ item: MultiStatus.Item, _ path: String
+  ) async throws(CairnError) -> MultiStatus.Item {
+    guard item.size == nil, WebDAVFolder.isOurs(WebDAVFolder.split(path).name) else { return item }
+    var item = item
+    // Where nothing tells one content from another, the length is that of this moment.
+    let version = "\(item.modified ?? "") \(item.tag ?? "")"
+    if item.tag != nil || item.modified != nil, let known = memory.length(path, version) {
+      item.size = known
+      return item
+    }
+    let request = request("HEAD", path, accepted: [200, 404, 410])
+    let reply: HTTPReply
+    do throws(HTTPFailure) { reply = try await session.send(request).reply } catch {
+      // Some know no HEAD, or say of one file only that nobody may have it.
+      guard case .status(let status) = error.kind, !error.isPassing else {
+        throw CairnError(error, file: path)
+      }
+      if [403, 405, 501].contains(status) { memory.noteLength(path, version, nil) }
+      return item
+    }
+    // It has gone meanwhile, or something else has come.
+    guard reply.status == 200 else { return item }
+    guard let length = reply.length else {
+      throw CairnError(
+        .response, "\(request.label): the server does not say how long its files are, neither in "
+          + "a listing (getcontentlength) nor for one file (Content-Length)", file: path)
+    }
+    memory.noteLength(path, version, length)
+    item.size = length
+    return item
+  }
+
   // MARK: reading
 
   func read(_ path: String, limit: Int) async throws(CairnError) -> [UInt8]? {
     let request = request("GET", path, accepted: [200, 404, 410])
-    do throws(HTTPFailure) {
-      let answer = try await session.send(request, limit: limit)
-      memory.note(answer.reply)
-      return answer.reply.status == 200 ? answer.sink.bytes : nil
-    } catch { throw CairnError(error, file: path) }
+    var isSecond = false
+    while true {
+      do throws(HTTPFailure) {
+        let answer = try await session.send(request, limit: limit)
+        memory.note(answer.reply)
+        if answer.reply.status == 200 { return answer.sink.bytes }
+      } catch { throw CairnError(error, file: path) }
+      guard try await isStillListed(path, isSecond) else { return nil }
+      isSecond = true
+    }
   }
 
   func read(
     _ path: String, from offset: UInt64, _ body: ([UInt8]) throws(CairnError) -> Void
   ) async throws(CairnError) -> Bool {
-    do throws(HTTPFailure) {
-      return try await session.read(request("GET", path, accepted: []), from: offset, body)
-    } catch { throw CairnError(error, file: path) }
+    let request = request("GET", path, accepted: [])
+    var given: UInt64 = 0
+    var isSecond = false
+    while true {
+      do throws(HTTPFailure) {
+        let isThere = try await session.read(request, from: offset + given) {
+          bytes throws(CairnError) in
+          try body(bytes)
+          given += UInt64(bytes.count)
+        }
+        if isThere { return true }
+      } catch { throw CairnError(error, file: path) }
+      guard try await isStillListed(path, isSecond) else { return false }
+      isSecond = true
+    }
+  }
+
+  /// Whether a file that the server has listed, and of which it says that it is not there, is to be
+  /// asked for once more: as a rule it was replaced or removed meanwhile, and the server is asked
+  /// which of the two.
+  ///
+  /// - Throws: If the server says that it is there, and does not give it: nobody would ever hear of
+  ///   a device whose head it is.
+  private func isStillListed(_ path: String, _ isSecond: Bool) async throws(CairnError) -> Bool {
+    let (directory, name) = WebDAVFolder.split(path)
+    guard memory.isListed(directory, name) else { return false }
+    guard let entry = try await look(path), entry.size > 0 else {
+      memory.forgetListed(directory, name)
+      return false
+    }
+    if !isSecond { return true }
+    let suffix = name.lastIndex(of: ".").map { String(name[$0...]) } ?? name
+    throw CairnError(
+      .response,
+      "\(address.origin)\(address.path(path)): the server lists it and does not give it (404); IIS "
+        + "wants a MIME type for each extension, so also for \(suffix)", file: path)
   }
 
   // MARK: removing
@@ -188,6 +273,8 @@ struct WebDAVFolder: BudgetedFolder {
     do throws(HTTPFailure) { _ = try await session.send(request) } catch {
       throw CairnError(error, file: path)
     }
+    let (directory, name) = WebDAVFolder.split(path)
+    memory.forgetListed(directory, name)
   }
 
   // MARK: looking at one file
@@ -197,13 +284,13 @@ struct WebDAVFolder: BudgetedFolder {
     guard let found = try await find(path, isDirectory: false, depth: "0"),
       let item = found.items.first, !item.isDirectory
     else { return nil }
-    return entry(item, WebDAVFolder.split(path).name, path, found)
+    return entry(try await measured(item, path), WebDAVFolder.split(path).name, path, found)
   }
 }
 
 /// The answer of PROPFIND if there is one; another body says nothing.
-private struct PropfindSink: HTTPSink {
-  var status = MultiStatus()
+struct PropfindSink: HTTPSink {
+  private(set) var status = MultiStatus()
   private var isListing = false
 
   mutating func begin(_ reply: HTTPReply, _ request: HTTPRequest) throws(HTTPFailure) {

@@ -8,6 +8,8 @@ final class WebDAVMemory: Sendable {
   private struct State {
     var directories: Set<String> = []
     var showsWholeFilesOnly = false
+    /// Files in a row that it has refused to move.
+    var refusedMoves = 0
     /// Something behind the server's name has answered in its place.
     var isApplication = false
     /// Tags that the server gave to what we wrote, by path.
@@ -15,6 +17,11 @@ final class WebDAVMemory: Sendable {
     var writes: UInt64 = 0
     /// What the server did not let us remove.
     var unsweepable: Set<String> = []
+    /// Files of ours that it lists, by directory.
+    var listed: [String: Set<String>] = [:]
+    /// How long files are of which listings do not say it, by path: in which version; nil if the
+    /// server refuses to say it.
+    var lengths: [String: (version: String, length: UInt64?)] = [:]
   }
 
   private let state = Lock(State())
@@ -41,7 +48,46 @@ final class WebDAVMemory: Sendable {
     }
   }
 
+  // MARK: listings
+
+  /// - Parameter names: Those of our files in it.
+  func noteListed(_ directory: String, _ names: some Sequence<String>) {
+    state.withLock { $0.listed[directory] = Set(names.prefix(WebDAVMemory.writtenMax)) }
+  }
+
+  /// Whether a file was in the last listing of its directory.
+  func isListed(_ directory: String, _ name: String) -> Bool {
+    state.withLock { $0.listed[directory]?.contains(name) == true }
+  }
+
+  /// It has gone since.
+  func forgetListed(_ directory: String, _ name: String) {
+    state.withLock { _ = $0.listed[directory]?.remove(name) }
+  }
+
+  func noteLength(_ path: String, _ version: String, _ length: UInt64?) {
+    state.withLock { state in
+      if state.lengths.count >= WebDAVMemory.writtenMax { state.lengths = [:] }
+      state.lengths[path] = (version, length)
+    }
+  }
+
+  /// nil if it was not asked for in this version; nil inside if it was in vain.
+  func length(_ path: String, _ version: String) -> UInt64?? {
+    state.withLock { state -> UInt64?? in
+      guard let known = state.lengths[path], known.version == version else { return nil }
+      return .some(known.length)
+    }
+  }
+
   // MARK: the server
+
+  /// It has refused to move two files in a row: one may be a server that was just starting, or
+  /// something else that goes by.
+  var movesNothing: Bool { state.withLock { $0.refusedMoves >= 2 } }
+  func noteMove(isRefused: Bool) {
+    state.withLock { $0.refusedMoves = isRefused ? $0.refusedMoves + 1 : 0 }
+  }
 
   /// A file that is being replaced shows as it was, and not in part. True only of servers that were
   /// seen to do so, where they keep the files themselves: behind a name of theirs that is a proxy's

@@ -81,7 +81,8 @@ import Testing
   @Test(
     arguments: [
       (408, CairnError.Code.retryLater), (423, .retryLater), (429, .retryLater), (500, .server),
-      (502, .server), (503, .retryLater), (504, .server),
+      (502, .server), (503, .retryLater), (504, .server), (520, .server), (524, .server),
+      (530, .server),
     ])
   func `a status that passes is waited for`(_ status: Int, _ code: CairnError.Code) async throws {
     let bench = try Bench { asked in

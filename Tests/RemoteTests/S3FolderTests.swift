@@ -80,7 +80,11 @@ import Testing
     #expect(server.count == 2)
   }
 
-  @Test func `a listing whose pages never end has an end, too`() async throws {
+  /// By the number of objects, and by the bytes that are kept of them.
+  @Test(arguments: [(95, 1 << 20), (1000, 600)])
+  func `a listing whose pages never end has an end, too`(
+    _ count: Int, _ bytes: Int
+  ) async throws {
     let server = try TestServer { asked in
       // Fresh tokens and fresh names, for ever.
       let objects = (0..<10).map { number in
@@ -94,10 +98,11 @@ import Testing
     }
     let address = "s3://cairn/f?endpoint=\(server.origin)"
     var folder = try #require(try FolderKind.s3(.test).open(address) as? S3Folder)
-    folder.listedMax = 95
+    (folder.listedMax, folder.keptBytesMax) = (count, bytes)
     let error = await #expect(throws: CairnError.self) { try await folder.list("d") }
     #expect(error?.code == .response)
-    #expect(server.count == 10)
+    #expect(error?.message.contains("has no end") == true)
+    #expect(count == 95 ? server.count == 10 : (5..<15).contains(server.count))
   }
 
   @Test func `a page without an end is not read to it`() async throws {

@@ -56,6 +56,7 @@ final class TestServer: Sendable {
     var underWay = 0
     var mostAtOnce = 0
     var observer: @Sendable (Asked) -> Void = { _ in }
+    var pace: @Sendable (Int) -> Void = { _ in }
     var hello: [UInt8] = []
     var hellos = 0
     var answersHellos = true
@@ -111,6 +112,9 @@ final class TestServer: Sendable {
   func observe(_ observer: @escaping @Sendable (Asked) -> Void) {
     state.withLock { $0.observer = observer }
   }
+  /// Called before more of a body is received, with how much of it has come: a slow server sleeps
+  /// in it.
+  func pace(_ pace: @escaping @Sendable (Int) -> Void) { state.withLock { $0.pace = pace } }
   /// How the last one began that wanted to encrypt.
   var hello: [UInt8] { state.withLock { $0.hello } }
   /// How many wanted to.
@@ -149,7 +153,11 @@ final class TestServer: Sendable {
     if isStopped { return wire.close() }
     Thread.detachNewThread { [weak self] in
       var rest: [UInt8] = []
-      while let message = Message.read(wire, &rest) {
+      let pace: (Int) -> Void = { count in
+        let pace = self?.state.withLock { $0.pace }
+        pace?(count)
+      }
+      while let message = Message.read(wire, &rest, pace: pace) {
         guard let server = self, server.answer(message, wire),
           message["connection"]?.lowercased() != "close"
         else { break }

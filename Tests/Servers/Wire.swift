@@ -113,9 +113,11 @@ struct Message: Sendable {
   }
 
   /// The next message of a connection; nil at its end. `rest` is what was received beyond it.
-  /// An answer without a length goes on until the connection ends.
+  /// An answer without a length goes on until the connection ends. `pace` is called before more of
+  /// a body is received, with how much of it has come.
   static func read(
-    _ wire: Wire, _ rest: inout [UInt8], hasNoBody: Bool = false, isAnswer: Bool = false
+    _ wire: Wire, _ rest: inout [UInt8], hasNoBody: Bool = false, isAnswer: Bool = false,
+    pace: (Int) -> Void = { _ in }
   ) -> Message? {
     let mark = Array("\r\n\r\n".utf8)
     var end: Int?
@@ -147,6 +149,7 @@ struct Message: Sendable {
       return message
     }
     while rest.count < length {
+      pace(rest.count)
       guard let more = wire.receive() else { return nil }
       rest += more
     }

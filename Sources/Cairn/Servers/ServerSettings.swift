@@ -8,6 +8,8 @@ public struct ServerSettings: Sendable {
   /// How long to wait for a connection, in seconds.
   public var connectSeconds: Double = 15
   /// A transfer in which nothing has moved for so many seconds has stalled, and is tried again.
+  /// What is sent may lie in buffers on its way: an upload above 64 KiB is waited for 4 to 12 times
+  /// as long.
   public var stallSeconds: Double = 30
   /// How often a request is tried if the server is busy or the connection breaks. 1: once.
   public var attempts = 5
