@@ -145,7 +145,7 @@ package struct Delta: Sendable {
   }
 
   /// How many items are put into lists, as a reader counts them.
-  private mutating func listItemCount() -> Int {
+  mutating func listItemCount() -> Int {
     var count = 0
     // Looked at where they lie: a copy counts the references of all its parts.
     for index in edits.values.indices { count += edits.values.span[index].nodeCount }
@@ -217,6 +217,9 @@ package enum FormatBounds {
   /// Cells of one delta: booleans take a bit each, but 16 bytes in memory. All its edits together
   /// put no more items into lists than this, either.
   package static let cellsInDelta = 1 << 24
+  /// Items that all deltas of a pack together put into lists. Writers begin another pack long
+  /// before.
+  package static let itemsInPack = 1 << 25
   package static let devices = 1 << 16
   /// In a snapshot of others, and together with it: the rest is room for who comes later, and for
   /// new names of this device.

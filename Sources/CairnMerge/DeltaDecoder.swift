@@ -13,7 +13,7 @@ package struct DeltaDecoder: Sendable {
   /// What is numbered from here on is not known: see `skipDamage`.
   private var known: Known?
   /// How many items the delta may still put into lists: a few bytes can ask for millions.
-  private var room = FormatBounds.cellsInDelta
+  private(set) var room = FormatBounds.cellsInDelta
 
   private struct Known {
     var names: Int
@@ -57,20 +57,37 @@ package struct DeltaDecoder: Sendable {
   package var hasSkipped: Bool { known != nil }
 
   /// Decodes the next delta into `delta` (emptied first); its heap is `reader.bytes`. Its dot
-  /// stands outside the bytes.
+  /// stands outside the bytes. `items`: how many it may put into lists.
   package mutating func decode(
-    _ reader: inout ByteReader, dot: Dot, into delta: inout Delta
+    _ reader: inout ByteReader, dot: Dot, into delta: inout Delta,
+    items: Int = FormatBounds.cellsInDelta
   ) throws(DecodeError) {
     delta.removeAll()
-    room = FormatBounds.cellsInDelta
+    room = items
     delta.dot = dot
     delta.time = lastTime &+ (try reader.zigzag())
     lastTime = delta.time
-    let dependencies = try reader.count(minimumSize: 2)
-    for _ in 0..<dependencies { delta.dependencies.append(try self.dot(&reader)) }
+    try dependencies(&reader, into: &delta)
     let tables = try reader.count(minimumSize: 4)
     guard tables <= FormatBounds.tablesInDelta else { throw .limit }
     for _ in 0..<tables { try section(&reader, into: &delta) }
+  }
+
+  /// Each device once: a file that names few devices could ask for millions of steps.
+  private mutating func dependencies(
+    _ reader: inout ByteReader, into delta: inout Delta
+  ) throws(DecodeError) {
+    let count = try reader.count(minimumSize: 2)
+    var named: Set<DeviceID> = []
+    for _ in 0..<count {
+      let dot = try dot(&reader)
+      let isNew =
+        count > 16
+        ? named.insert(dot.device).inserted
+        : !delta.dependencies.contains { $0.device == dot.device }
+      guard isNew else { throw .malformed("a delta says twice what it has seen of a device") }
+      delta.dependencies.append(dot)
+    }
   }
 
   private mutating func name(

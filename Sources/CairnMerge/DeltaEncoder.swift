@@ -4,7 +4,7 @@ import CairnBytes
 /// records are written in full where the scope first mentions them and by number after that.
 package struct DeltaEncoder: Sendable {
   private var names = NameNumbers()
-  private var devices: [DeviceID] = []
+  private var devices = DeviceNumbers()
   /// Of the last stroke: the next one is mostly in the same list.
   private var strokeNames: ListDelta.Names?
   private var lastTime: Int64 = 0
@@ -21,7 +21,7 @@ package struct DeltaEncoder: Sendable {
   /// Goes on in a scope that was read up to its end.
   package init(resuming decoder: DeltaDecoder) {
     names = NameNumbers(decoder.names)
-    devices = decoder.devices
+    devices = DeviceNumbers(decoder.devices)
     lastTime = decoder.lastTime
     recordCount = UInt32(decoder.records.count)
   }
@@ -29,7 +29,7 @@ package struct DeltaEncoder: Sendable {
   /// Forgets all that was written, for another scope.
   package mutating func beginScope() {
     names.removeAll()
-    devices.removeAll(keepingCapacity: true)
+    devices.removeAll()
     (lastTime, recordCount, strokeNames) = (0, 0, nil)
   }
 
@@ -70,7 +70,7 @@ package struct DeltaEncoder: Sendable {
     var other: Int?
     let id = list.isPlain ? NodeID(delta.dot, 0) : list.authors.id(of: stroke.node)
     if id.dot.device != delta.dot.device {
-      other = devices.firstIndex(of: id.dot.device)
+      other = devices.number(id.dot.device)
       if other == nil { return false }
     }
     let since = delta.time &- lastTime
@@ -140,12 +140,12 @@ package struct DeltaEncoder: Sendable {
   }
 
   private mutating func put(device: DeviceID, into out: inout [UInt8]) {
-    if let index = devices.firstIndex(of: device) {
+    if let index = devices.number(device) {
       out.putVarint(index)
     } else {
       out.putVarint(devices.count)
       out.put(device.rawValue)
-      devices.append(device)
+      devices.add(device)
     }
   }
 

@@ -29,10 +29,18 @@ package struct PackReader: Sendable {
   package let header: Pack.Header
   private var reader: ByteReader
   private var decoder = DeltaDecoder()
+  /// How many items its deltas may still put into lists.
+  private var room: Int
   /// Sequence of the delta that `next` decodes next.
   package private(set) var nextSequence: UInt64
 
-  package init(_ bytes: [UInt8], _ range: Range<Int>) throws(DecodeError) {
+  /// - Parameter items: How many items of lists the deltas may have. What is fetched is held to
+  ///   `FormatBounds.itemsInPack`; an older version may have taken more, and what is in a log or an
+  ///   outbox has to be read again.
+  package init(
+    _ bytes: [UInt8], _ range: Range<Int>, items: Int = .max
+  ) throws(DecodeError) {
+    room = items
     reader = ByteReader(bytes, range)
     header = try Pack.header(&reader)
     nextSequence = header.first
@@ -56,7 +64,9 @@ package struct PackReader: Sendable {
     let range = try reader.blob()
     var part = ByteReader(reader.bytes, range)
     let dot = Dot(device: header.device, sequence: nextSequence)
-    try decoder.decode(&part, dot: dot, into: &delta)
+    let items = min(room, FormatBounds.cellsInDelta)
+    try decoder.decode(&part, dot: dot, into: &delta, items: items)
+    room -= items - decoder.room
     guard part.isAtEnd else { throw .malformed("bytes after a delta's end") }
     nextSequence += 1
     return true
@@ -68,6 +78,8 @@ package struct PackWriter: Sendable {
   private let device: DeviceID
   private let first: UInt64
   private var count = 0
+  /// What the deltas put into lists, as `FormatBounds.itemsInPack` counts it.
+  package private(set) var items = 0
   private var encoder = DeltaEncoder()
   private var body: [UInt8] = []
   private var scratch: [UInt8] = []
@@ -79,8 +91,9 @@ package struct PackWriter: Sendable {
 
   package var nextSequence: UInt64 { first + UInt64(count) }
   package var isEmpty: Bool { count == 0 }
-  /// Unpacked bytes so far.
-  package var byteCount: Int { body.count }
+  /// Unpacked bytes so far, by which packs are made as long as they are. Eight items of a list may
+  /// take one, and a reader takes so many of them in a pack: they count as much as letters do.
+  package var byteCount: Int { max(body.count, 2 * items) }
 
   /// Appends the delta of `nextSequence`. `names` are the records of the delta's own scope, and
   /// `map` their numbers here (`UInt32.max`: none yet), one entry each, kept by the caller from
@@ -90,6 +103,7 @@ package struct PackWriter: Sendable {
   ) {
     while map.count < names.count { map.append(.max) }
     var copy = delta
+    items += copy.listItemCount()
     copy.newNames.removeAll(keepingCapacity: true)
     for index in copy.records.indices {
       let source = Int(copy.records[index].reference)

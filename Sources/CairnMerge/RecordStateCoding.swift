@@ -81,10 +81,20 @@ package enum RecordStateCoding {
   package static func decode(
     _ bytes: [UInt8], _ range: Range<Int>
   ) throws(DecodeError) -> RecordState {
+    var nodes = FormatBounds.cellsInDelta
+    return try decode(bytes, range, nodes: &nodes)
+  }
+
+  /// One of several records: `nodes` is how many nodes their lists may still have, and those of
+  /// this one are taken off.
+  package static func decode(
+    _ bytes: [UInt8], _ range: Range<Int>, nodes: inout Int
+  ) throws(DecodeError) -> RecordState {
     var reader = ByteReader(bytes, range)
     var state = try life(&reader)
     // Of all its lists together: a few bytes can say that one has millions of nodes.
-    var room = FormatBounds.cellsInDelta
+    let most = min(nodes, FormatBounds.cellsInDelta)
+    var room = most
     var last: String?
     for _ in 0..<(try reader.count(minimumSize: 4)) {
       let field = try reader.string()
@@ -94,6 +104,7 @@ package enum RecordStateCoding {
       state.fields[field] = try register(&reader, &room)
     }
     guard reader.isAtEnd else { throw .malformed("bytes after a record's state") }
+    nodes -= most - room
     return state
   }
 

@@ -39,6 +39,16 @@ package struct DeviceContexts: Equatable, Sendable {
     }
   }
 
+  /// Changes what is known of a device where it lies, or what is known first.
+  mutating func change(_ device: DeviceID, _ body: (inout VersionVector) -> Void) {
+    let (index, isKnown) = place(device)
+    if !isKnown {
+      devices.insert(device.rawValue, at: index)
+      seen.insert(VersionVector(), at: index)
+    }
+    body(&seen[index])
+  }
+
   /// Of devices that are in both, what either says.
   package func merged(with other: DeviceContexts) -> DeviceContexts {
     var result = self

@@ -35,12 +35,14 @@ package enum SnapshotCheck {
     guard !isOthers || base.description.tables.allSatisfy({ $0.blockCount > 0 }) else {
       throw damage(path, "it has a table without rows")
     }
+    var nodes = isOthers ? nodesBeside : .max / 2
     for (table, blocks) in base.description.tables.enumerated() {
       var rows = 0
       var last: RecordName?
       for number in blocks.firstBlock..<(blocks.firstBlock + blocks.blockCount) {
         let block = try base.readUnkept(number)
         guard block.table == table else { throw damage(path, "block \(number) of another table") }
+        if isOthers { nodes += nodesOfByte * block.bytes.count }
         for row in 0..<block.rowCount {
           let name = block.name(row)
           if let last, !(last < name) { throw damage(path, "rows of block \(number) out of order") }
@@ -53,7 +55,7 @@ package enum SnapshotCheck {
           guard try isIndexed(name, number, row, table, base) else {
             throw damage(path, "the index does not find record \(name.text) of \(blocks.name)")
           }
-          let state = try checkState(block, row, path)
+          let state = try checkState(block, row, path, &nodes)
           if isOthers, let state, !state.hasLists(onlyOf: base.description.canName) {
             throw nameless(path, name)
           }
@@ -70,14 +72,21 @@ package enum SnapshotCheck {
     return result
   }
 
+  /// So many nodes, hidden ones too, all edited lists of another's snapshot together may have: for
+  /// each byte of its unpacked blocks, and beside that. A list that was filled at once and emptied
+  /// takes some hundred bytes, however long it was; few have more than ten thousand items. But a
+  /// record of as many bytes can say that it had millions, and each takes its time to be read.
+  private static let nodesOfByte = 256
+  private static let nodesBeside = 1 << 30
+
   /// What only merging needs of a record in conflict is passed over until it is changed: then it
   /// would be too late. Nil if there is no conflict.
   private static func checkState(
-    _ block: Block, _ row: Int, _ path: String
+    _ block: Block, _ row: Int, _ path: String, _ nodes: inout Int
   ) throws(StoreError) -> RecordState? {
     guard let range = block.complexState(row) else { return nil }
     let state: RecordState
-    do { state = try RecordStateCoding.decode(block.bytes, range) } catch {
+    do { state = try RecordStateCoding.decode(block.bytes, range, nodes: &nodes) } catch {
       throw StoreError(
         LogError(error, path, at: 0, "the state of record \(block.name(row).text)"))
     }

@@ -177,6 +177,8 @@ extension TableState {
     try addBaseColumns(.slot(slot), &ground, rules)
     for column in columns.indices {
       var view = try view(.slot(slot), column, &ground)
+      // Most tables have many fields and records few of them.
+      if view.cell.isNone, old[column] == nil { continue }
       var number = try stamp(slot, column, &ground)
       if let undo = old[column] {
         view = CellView(cell: undo.cell, heap: ground.heap)
@@ -218,17 +220,19 @@ extension TableState {
       if pending.deleted || pending.inserted || !self.exists(slot) { return }
       isPending = true
     }
-    for field in state.fields.keys {
-      _ = column(field, &ground, rules)
-    }
+    let said = state.fields.keys.map { column($0, &ground, rules) }.sorted()
+    var next = 0
     var size = Sizes.record
     let exists = isPending || state.exists
     for column in columns.indices {
+      // The names of all columns would be looked for in each record.
+      let isSaid = next < said.count && said[next] == column
+      if isSaid { next += 1 }
       if isPending, self.isPending(slot, column) {
         size += pendingFieldSize(slot, column, ground)
         continue
       }
-      if exists, state.fields[fieldNames[column]] != nil {
+      if exists, isSaid {
         size += showAgain(slot, column, &ground)
       } else if columns[column].tag(slot) != CellTag.none {
         set(slot, column, .none, stamp: StampTable.settled)

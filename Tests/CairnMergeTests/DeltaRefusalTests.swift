@@ -140,6 +140,20 @@ struct DeltaRefusalTests {
     #expect(failure(naming(FormatBounds.devices + 1)) == .malformed("unknown device number"))
   }
 
+  @Test(arguments: [2, 16, 17, 40])
+  func `a delta says once what it has seen of a device`(count: Int) {
+    // The last one is the first one again, by its number in the scope.
+    var bytes: [UInt8] = [0]
+    bytes.putVarint(count)
+    for index in 0..<(count - 1) {
+      bytes.putVarint(index)
+      bytes.put(UInt64(index) + 1)
+      bytes.put(1 as UInt8)
+    }
+    bytes += [0, 2, 0]
+    #expect(failure(bytes) == .malformed("a delta says twice what it has seen of a device"))
+  }
+
   // MARK: what a delta puts into lists
 
   /// How many items a delta may put into lists.

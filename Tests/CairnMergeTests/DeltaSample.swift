@@ -83,7 +83,8 @@ struct DeltaSample {
     delta.dot = Dot(device: device, sequence: sequence)
     time += Int64(random.below(100_000))
     delta.time = time
-    for _ in 0..<random.below(3) { delta.dependencies.append(otherDot()) }
+    // Each device once.
+    delta.dependencies = Array(VersionVector((0..<random.below(3)).map { _ in otherDot() }).entries)
     for table in Self.tableNames.shuffled(using: &generator) where random.coin() {
       add(table, records: 1 + random.below(records), to: &delta)
     }

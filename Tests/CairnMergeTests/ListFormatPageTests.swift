@@ -3,7 +3,7 @@ import CairnMerge
 import TestSupport
 import Testing
 
-/// What FORMAT.md says of lists: three deltas, and the state of a record with an edited list.
+/// What FORMAT.md says of lists: four deltas, and the state of a record with an edited list.
 struct ListFormatPageTests {
   private static let device = DeviceID(rawValue: 0x8877_6655_4433_2211)
   private static let other = DeviceID(rawValue: 9)
@@ -66,6 +66,15 @@ struct ListFormatPageTests {
     return delta
   }
 
+  private func dates() -> Delta {
+    var delta = delta(.splice, 5)
+    var splices = ListSplices()
+    splices.steps = [ListSplices.Step(skipped: 1, deleted: 0, inserted: 2)]
+    splices.inserted = ListItems([.date(Self.time), .date(Self.time + 1000)])
+    delta.splices = [0: splices]
+    return delta
+  }
+
   private func check(_ example: String, _ delta: Delta, _ heap: [UInt8]) throws {
     let bytes = try FormatPage.example(example)
     var encoder = DeltaEncoder()
@@ -93,6 +102,10 @@ struct ListFormatPageTests {
   @Test func `an edit of a list`() throws { try check("delta-edit", edit(), []) }
 
   @Test func `splices of a list`() throws { try check("delta-splice", splice(), []) }
+
+  @Test func `dates that are put into a list`() throws {
+    try check("delta-splice-date", dates(), [])
+  }
 
   // MARK: states
 

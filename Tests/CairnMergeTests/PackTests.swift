@@ -76,6 +76,45 @@ struct PackTests {
     #expect(try !reader.next(into: &delta))
   }
 
+  /// Two deltas, each of which puts so many items into a list.
+  private func lists(_ count: Int) -> [HandmadeDelta] {
+    (1...UInt64(2)).map { sequence in
+      var one = HandmadeDelta(DeviceID(rawValue: 7), sequence)
+      one.add("t", records: ["r\(sequence)"], .splice)
+      var splices = ListSplices()
+      splices.steps = [ListSplices.Step(skipped: 0, deleted: 0, inserted: count)]
+      splices.inserted = ListItems([FieldValue](repeating: .bool(true), count: count))
+      one.delta.splices[0] = splices
+      return one
+    }
+  }
+
+  /// A bit can be an item, and a pack is decoded again with each opening.
+  @Test func `all deltas of a pack put no more into lists than there is room for`() throws {
+    let bytes = HandmadeDelta.pack(lists(3))
+    for items in 4...7 {
+      var reader = try PackReader(bytes, 0..<bytes.count, items: items)
+      var delta = Delta()
+      #expect(try reader.next(into: &delta))
+      if items < 6 {
+        #expect(throws: DecodeError.limit) { try reader.next(into: &delta) }
+      } else {
+        #expect(try reader.next(into: &delta))
+        #expect(try !reader.next(into: &delta))
+      }
+    }
+  }
+
+  @Test func `whoever makes packs of a length counts items that take a bit, too`() {
+    var writer = PackWriter(device: DeviceID(rawValue: 7), first: 1)
+    for one in lists(5000) {
+      var map: [UInt32] = []
+      writer.append(one.delta, heap: one.heap, names: one.delta.newNames, map: &map)
+    }
+    #expect(writer.bytes().count < 2000)
+    #expect(writer.byteCount == 20_000)
+  }
+
   @Test func `every truncation is an error`() {
     let (bytes, contents) = pack(seed: 33, count: 4, records: 4)
     #expect(throws: DecodeError.self) { try read(bytes + [0]) }

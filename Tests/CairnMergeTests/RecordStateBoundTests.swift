@@ -49,6 +49,21 @@ struct RecordStateBoundTests {
     }
   }
 
+  @Test func `the lists of several records together have no more nodes than is said`() throws {
+    // A root and an item each.
+    let state = RecordState(fields: ["a": edited([early]), "b": edited([early, late])])
+    var bytes: [UInt8] = []
+    RecordStateCoding.encode(state, into: &bytes)
+    var nodes = 13
+    for left in [7, 1] {
+      #expect(try RecordStateCoding.decode(bytes, 0..<bytes.count, nodes: &nodes) == state)
+      #expect(nodes == left)
+    }
+    #expect(throws: DecodeError.limit) {
+      try RecordStateCoding.decode(bytes, 0..<bytes.count, nodes: &nodes)
+    }
+  }
+
   @Test func `what a delete had seen is in the order of devices, each of them once`() throws {
     let (first, second): ([UInt8], [UInt8]) = (
       [7, 0, 0, 0, 0, 0, 0, 0, 1], [8, 0, 0, 0, 0, 0, 0, 0, 1]

@@ -167,6 +167,8 @@ import Testing
     let gone = try cairn(world, "pull", "couchdb", world.url + "x")
     #expect(gone.status == 4)
     #expect(gone.errors.contains("check the address"))
+    // Nothing is left of an address that was mistyped.
+    #expect(try cairn(world, "pull", "databases", "--json").output == "{\"databases\":[]}\n")
     #expect(try cairn(world, "pull", "couchdb", world.url, "--max-fetches", "0").status == 2)
   }
 

@@ -182,8 +182,27 @@ import Testing
       try database.delete(try #require(try database.partsTable.query().first))
       #expect { try b.json } throws: { ($0 as? CairnError)?.code == .corrupt }
       for id in ["a", "b"] { #expect(try database.remove(document: id)) }
+      #expect(try database.partsTable.count == 0)
       #expect { try a.json } throws: { ($0 as? CairnError)?.code == .notFound }
       #expect { try b.json } throws: { ($0 as? CairnError)?.code == .notFound }
+    }
+  }
+
+  @Test(arguments: [Int64(1 << 20) + 1, Int64.max])
+  func `a record that names more parts than there can be is corrupt, and can be removed`(
+    _ count: Int64
+  ) async throws {
+    let world = try await CouchWorld()
+    try await world.put("b", #"{"text":"\#(String(repeating: "x", count: 200_000))"}"#)
+    try await world.pullAndLook { database throws in
+      let b = try #require(try database.document("b"))
+      var fields: [String: Value] = [:]
+      for (name, value) in try b.record.fields { fields[name] = value }
+      fields[DocumentField.parts] = .int(count)
+      try database.put(database.table, DocumentID.record("b"), fields)
+      #expect { try b.json } throws: { ($0 as? CairnError)?.code == .corrupt }
+      #expect(try database.remove(document: "b"))
+      #expect(try database.partsTable.count == 0)
     }
   }
 

@@ -56,23 +56,41 @@ extension CDBFile {
   }
 
   /// The record at a position, if it has that key.
-  private func match(_ position: UInt64, _ key: Span<UInt8>) throws(CairnError) -> CDBRecord? {
-    guard position >= UInt64(layout.format.headerSize), position < bytes.count else {
-      throw .damaged(path, position, "a table points there, where no record can be")
-    }
-    let (keyLength, valueLength) = try pair(at: position)
-    if keyLength != UInt64(key.count) { return nil }
-    guard
-      let record = CDBRecord(
-        position: position, pairSize: layout.format.pairSize, key: keyLength, value: valueLength,
-        limit: bytes.count)
-    else { throw .damaged(path, position, "a record that ends behind the end of the file") }
+  func match(_ position: UInt64, _ key: Span<UInt8>) throws(CairnError) -> CDBRecord? {
+    let lengths = try lengths(at: position)
+    if lengths.0 != UInt64(key.count) { return nil }
+    let record = try record(at: position, lengths)
     if let isEqual = bytes.equal(at: record.keyStart, key) { return isEqual ? record : nil }
     return try slowEqual(record, key) ? record : nil
   }
 
+  /// The record at a position, whatever key it has.
+  func record(at position: UInt64) throws(CairnError) -> CDBRecord {
+    try record(at: position, lengths(at: position))
+  }
+
+  @inline(__always)
+  private func record(
+    at position: UInt64, _ lengths: (UInt64, UInt64)
+  ) throws(CairnError) -> CDBRecord {
+    guard
+      let record = CDBRecord(
+        position: position, pairSize: layout.format.pairSize, key: lengths.0, value: lengths.1,
+        limit: bytes.count)
+    else { throw .damaged(path, position, "a record that ends behind the end of the file") }
+    return record
+  }
+
+  @inline(__always)
+  private func lengths(at position: UInt64) throws(CairnError) -> (UInt64, UInt64) {
+    guard position >= UInt64(layout.format.headerSize), position < bytes.count else {
+      throw .damaged(path, position, "a table points there, where no record can be")
+    }
+    return try pair(at: position)
+  }
+
   /// Two numbers: a slot, or the lengths of a record.
-  private func pair(at offset: UInt64) throws(CairnError) -> (UInt64, UInt64) {
+  func pair(at offset: UInt64) throws(CairnError) -> (UInt64, UInt64) {
     if layout.format == .cdb {
       if let word = bytes.u64(at: offset) { return (word & 0xFFFF_FFFF, word >> 32) }
     } else if let first = bytes.u64(at: offset), let second = bytes.u64(at: offset &+ 8) {
@@ -96,7 +114,7 @@ extension CDBFile {
   }
 
   /// A copy of a part, all of it; what may be kept is in memory afterwards.
-  private func part(_ offset: UInt64, _ length: Int) throws(CairnError) -> [UInt8] {
+  func part(_ offset: UInt64, _ length: Int) throws(CairnError) -> [UInt8] {
     let copy: [UInt8]
     do { copy = try bytes.copy(offset, length) } catch { throw .disk(error, path) }
     guard copy.count == length else { throw .cutShort(path, offset) }
@@ -130,7 +148,7 @@ struct CDBProbe {
 
   /// A division of 32 bits takes half as long.
   @inline(__always)
-  private static func remainder(_ value: UInt64, _ count: UInt64) -> UInt64 {
+  static func remainder(_ value: UInt64, _ count: UInt64) -> UInt64 {
     if (value | count) >> 32 == 0 {
       return UInt64(
         UInt32(truncatingIfNeeded: value) % UInt32(truncatingIfNeeded: count))
@@ -149,7 +167,9 @@ struct CDBProbe {
 extension CDBFile {
   /// Whether a record is what tinycdb leaves of one that was replaced (`cdb -c -0`): no key, zeros,
   /// and no table points to it.
-  func isErased(_ record: CDBRecord, _ walk: inout CDBWalk) throws(CairnError) -> Bool {
+  func isErased(
+    _ record: CDBRecord, _ walk: inout CDBWalk, _ places: inout CDBPlaces
+  ) throws(CairnError) -> Bool {
     guard record.keyLength == 0 else { return false }
     var offset = record.valueStart
     while offset < record.end {
@@ -160,30 +180,6 @@ extension CDBFile {
       if !isZero { return false }
       offset += length
     }
-    return try distance(of: record, []) == nil
-  }
-
-  /// How many slots lie before the one that points to a record, and whether it is the first of its
-  /// key; nil if none points to it.
-  func distance(
-    of record: CDBRecord, _ key: [UInt8]
-  ) throws(CairnError) -> (distance: Int, isFirst: Bool)? {
-    let first = try find(key.span)
-    let full = CDBHash.full(key.span)
-    var hashes = [layout.format.hash(full)]
-    if let other = Self.otherHash(full, layout.format) { hashes.append(other) }
-    for hash in hashes {
-      var probe = CDBProbe(layout, hash: hash)
-      let slots = probe.left
-      while probe.left > 0 {
-        let (found, position) = try pair(at: probe.slot)
-        if position == 0 { break }
-        if found == hash, position == record.position {
-          return (Int(clamping: slots - probe.left), first == record)
-        }
-        probe.advance()
-      }
-    }
-    return nil
+    return try places.place(of: record, []) == nil
   }
 }

@@ -30,10 +30,11 @@ extension CDBFile {
       format: format, size: size, records: 0, keys: 0, keyBytes: 0, valueBytes: 0,
       distances: [Int](repeating: 0, count: 11))
     var walk = CDBWalk(self)
+    var places = CDBPlaces(self)
     while let record = try walk.next() {
-      if try isErased(record, &walk) { continue }
+      if try isErased(record, &walk, &places) { continue }
       let key = try walk.copy(record.keyStart, record.keyLength)
-      guard let (distance, isFirst) = try distance(of: record, key) else {
+      guard let (distance, isFirst) = try places.place(of: record, key) else {
         throw .damaged(path, record.position, "no table points to this record")
       }
       result.records += 1
@@ -53,10 +54,11 @@ struct CDBTally: Sendable {
 
   init(of file: CDBFile) throws(CairnError) {
     var walk = CDBWalk(file)
+    var places = CDBPlaces(file)
     while let record = try walk.next() {
       records += 1
       let key = try walk.copy(record.keyStart, record.keyLength)
-      if try file.find(key.span) == record { keys += 1 }
+      if try places.place(of: record, key)?.isFirst == true { keys += 1 }
     }
   }
 }

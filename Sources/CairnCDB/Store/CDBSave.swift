@@ -74,9 +74,10 @@ struct CDBSave {
   private mutating func copy(_ old: CDBFile, into builder: inout CDBBuilder) throws(CairnError) {
     try old.checkWalkIsWhole()
     var walk = CDBWalk(old)
+    var places = CDBPlaces(old)
     while let record = try walk.next() {
       // With a slot it would be the value of the empty key.
-      if try old.isErased(record, &walk) { continue }
+      if try old.isErased(record, &walk, &places) { continue }
       let (hash, index) = try walk.withBytes(record.keyStart, record.keyLength) { bytes, range in
         let hash = CDBHash.full(bytes, range)
         return (hash, place(hash, bytes, range))

@@ -62,6 +62,7 @@ extension CDBStore {
 public final class CDBEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct State {
     var walk: CDBWalk?
+    var places: CDBPlaces?
     var added: ArraySlice<CDBChange<Key, Value>>
   }
 
@@ -77,7 +78,9 @@ public final class CDBEntries<Key: Hashable & Sendable, Value: Sendable>: Sendab
     self.store = store
     self.file = file
     self.changes = changes
-    state = Lock(State(walk: file.map { CDBWalk($0) }, added: added[...]))
+    state = Lock(
+      State(
+        walk: file.map { CDBWalk($0) }, places: file.map { CDBPlaces($0) }, added: added[...]))
   }
 
   /// The next key with its value; nil when there are no more. A value that was read or set before
@@ -108,7 +111,7 @@ public final class CDBEntries<Key: Hashable & Sendable, Value: Sendable>: Sendab
       while let record = try state.walk?.next() {
         guard let name = try state.walk?.copy(record.keyStart, record.keyLength) else { break }
         // A key with several values shows its first one.
-        guard try file?.find(name.span)?.position == record.position else { continue }
+        guard try state.places?.place(of: record, name)?.isFirst == true else { continue }
         let key = try store.keys.decode(name)
         switch changes[name]?.content {
         case .removed: continue

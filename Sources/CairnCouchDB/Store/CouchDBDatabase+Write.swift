@@ -121,13 +121,24 @@ extension CouchDBDatabase {
     guard let count = try record.int(DocumentField.parts),
       let revision = try record.string(DocumentField.revision)
     else { return [] }
-    return parts(count, id, revision)
+    let prefix = DocumentID.parts(id, revision)
+    var parts: [String] = []
+    // Whatever the count says, others may have written it. One that is lost may lie between.
+    var missing = 0
+    for number in 0..<min(max(0, count), CouchDBDatabase.partsMost) {
+      let part = prefix + String(number)
+      if try partsTable.record(RecordID(part)) != nil {
+        parts.append(part)
+      } else {
+        missing += 1
+        if missing == 16 { break }
+      }
+    }
+    return parts
   }
 
-  private func parts(_ count: Int64, _ id: String, _ revision: String) -> [String] {
-    let prefix = DocumentID.parts(id, revision)
-    return (0..<max(0, count)).map { prefix + String($0) }
-  }
+  /// More parts than any document has.
+  private static let partsMost: Int64 = 1 << 20
 
   /// What a document's record, which has these fields, can't hold of it; nil if there is nothing.
   func rest(
@@ -135,8 +146,15 @@ extension CouchDBDatabase {
   ) throws(CairnError) -> [UInt8]? {
     if case .string(let text) = fields[DocumentField.json] { return Array(text.utf8) }
     guard case .int(let count) = fields[DocumentField.parts] else { return nil }
+    guard count <= CouchDBDatabase.partsMost else {
+      throw CairnError(
+        .corrupt, "the document \(id) says that it has \(count) parts; purge the database and pull "
+          + "it again", id: id)
+    }
+    let prefix = DocumentID.parts(id, revision)
     var rest: [UInt8] = []
-    for part in parts(count, id, revision) {
+    for number in 0..<max(0, count) {
+      let part = prefix + String(number)
       guard let bytes = try partsTable[RecordID(part)].bytes("bytes") else {
         throw CairnError(
           .corrupt, "a part of the document \(id) is missing; purge the database and pull it again",

@@ -8,7 +8,7 @@ struct ListAuthors: Sendable {
   /// By batch: its first slot, ascending, and its delta.
   private(set) var firsts: [UInt32] = []
   private(set) var stamps: [Stamp] = []
-  private var devices: [DeviceID] = []
+  private var devices = DeviceNumbers()
   /// By number of device: its batches, by ascending sequence.
   private var batches: [[UInt32]] = []
 
@@ -17,10 +17,10 @@ struct ListAuthors: Sendable {
     let batch = UInt32(firsts.count)
     firsts.append(first)
     stamps.append(stamp)
-    if let device = devices.firstIndex(of: stamp.dot.device) {
+    if let device = devices.number(stamp.dot.device) {
       batches[device].append(batch)
     } else {
-      devices.append(stamp.dot.device)
+      devices.add(stamp.dot.device)
       batches.append([batch])
     }
   }
@@ -51,7 +51,7 @@ struct ListAuthors: Sendable {
   }
 
   func batch(of dot: Dot) -> Int? {
-    guard let device = devices.firstIndex(of: dot.device) else { return nil }
+    guard let device = devices.number(dot.device) else { return nil }
     let known = batches[device]
     guard let last = known.last else { return nil }
     // Counting back from the last as if every delta had a batch can only go too far: mostly it does

@@ -42,7 +42,7 @@ package enum ListEditCoding {
       for id in edit.replaced { names.put(id, into: &out) }
       ListItemsCoding.encode(edit.replacements, into: &out)
     }
-    return names.devices
+    return names.others.devices
   }
 
   /// Appends a stroke of the delta `dot`, whose node has this name, but for the value of an item
@@ -80,16 +80,16 @@ package enum ListEditCoding {
 
   private struct NameWriter {
     let dot: Dot
-    var devices: [DeviceID] = []
+    var others = DeviceNumbers()
 
     mutating func put(_ id: NodeID, into out: inout [UInt8]) {
       if id.dot.device == dot.device {
         out.putVarint(0)
         out.putVarint(dot.sequence &- id.dot.sequence)
       } else {
-        let known = devices.firstIndex(of: id.dot.device)
-        if known == nil { devices.append(id.dot.device) }
-        out.putVarint((known ?? devices.count - 1) + 1)
+        let known = others.number(id.dot.device)
+        if known == nil { others.add(id.dot.device) }
+        out.putVarint((known ?? others.count - 1) + 1)
         out.putVarint(id.dot.sequence)
       }
       out.putVarint(UInt64(id.index))

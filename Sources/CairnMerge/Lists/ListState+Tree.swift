@@ -29,39 +29,6 @@ extension ListState {
     return hasNextInChain(slot) || children[ListState.key(slot, .right)] != nil
   }
 
-  /// The node after which a new child comes in the list; nil if it comes first of all.
-  ///
-  /// Children of a node on one side are concurrent to one another (or came with a list that went
-  /// behind another one, as a whole), so commit order decides between their subtrees.
-  func anchor(_ parent: UInt32, _ side: ListEdit.Side, _ stamp: Stamp) -> UInt32? {
-    let siblings = siblings(parent, side)
-    if let before = siblings.last(where: { authors.stamp(of: $0) < stamp }) {
-      return lastOfSubtree(before)
-    }
-    switch (side, siblings.first) {
-    case (.right, _): return parent
-    case (.left, nil): return rope.previous(parent)
-    case (.left, let first?): return rope.previous(firstOfSubtree(first))
-    }
-  }
-
-  private func lastOfSubtree(_ slot: UInt32) -> UInt32 {
-    var last = slot
-    while let child = lastRightChild(last) { last = child }
-    return last
-  }
-
-  private func lastRightChild(_ slot: UInt32) -> UInt32? {
-    if children[ListState.key(slot, .right)] != nil { return siblings(slot, .right).last }
-    return hasNextInChain(slot) ? slot + 1 : nil
-  }
-
-  private func firstOfSubtree(_ slot: UInt32) -> UInt32 {
-    var first = slot
-    while let child = children[ListState.key(first, .left)]?.first { first = child }
-    return first
-  }
-
   /// The nodes under a root in their order.
   func walk(_ root: UInt32, _ body: (UInt32) -> Void) {
     // What comes when the subtrees before it have.
@@ -97,18 +64,24 @@ extension ListState {
   mutating func attach(
     _ slots: Range<UInt32>, to parent: UInt32, _ side: ListEdit.Side, stamp: Stamp, isPlaced: Bool
   ) {
-    let anchor = isPlaced ? nil : anchor(parent, side, stamp)
+    let next = isPlaced && spines.isEmpty ? nil : sibling(behind: stamp, parent, side)
+    let anchor = isPlaced ? nil : anchor(parent, side, before: next)
     let key = ListState.key(parent, side)
-    if key != (slots.lowerBound &- 1) << 1 {
-      var siblings = children[key] ?? []
-      let index = siblings.firstIndex { stamp < authors.stamp(of: $0) } ?? siblings.endIndex
-      siblings.insert(slots.lowerBound, at: index)
-      children[key] = siblings
+    if !spines.isEmpty {
+      let isOutermost = side == .right ? next == nil : place(of: stamp, among: key) == 0
+      spines[0].add(slots, to: isOutermost ? parent : nil, side)
     }
+    if key != (slots.lowerBound &- 1) << 1 { insert(slots.lowerBound, stamp, among: key) }
     parents.append(key)
     for slot in slots.dropFirst() { parents.append((slot - 1) << 1) }
     newest = slots.upperBound - 1
     if !isPlaced { rope.insert(slots, after: anchor, visible: true) }
+  }
+
+  /// Where it lies: siblings that are copied with each new one take for ever.
+  private mutating func insert(_ slot: UInt32, _ stamp: Stamp, among key: UInt32) {
+    let index = place(of: stamp, among: key)
+    children[key, default: []].insert(slot, at: index)
   }
 
   // MARK: roots
@@ -125,6 +98,7 @@ extension ListState {
     let end = UInt32(items.count)
     parents.append(ListState.rootParent)
     for slot in first + 1..<end + 1 where slot < end { parents.append((slot - 1) << 1) }
+    if !spines.isEmpty { spines[0].add(first..<end, to: nil, .right) }
     rope.insert(first..<first + 1, after: anchor, visible: false)
     if end > first + 1 { rope.insert(first + 1..<end, after: first, visible: true) }
     bytes += (Int(first) + 1..<Int(end)).reduce(0) { $0 + items.size($1) }
@@ -162,6 +136,7 @@ extension ListState {
       if rope.isVisible(node) { lose(node) }
       for side in [ListEdit.Side.left, .right] { children[ListState.key(node, side)] = nil }
       rope.remove(node)
+      if !spines.isEmpty { spines[0].remove(node) }
     }
     for (item, survivors) in moves where survivors.contains(where: { !contains($0.node) }) {
       moves[item] = survivors.map { move in

@@ -28,6 +28,10 @@ package struct ListState: Sendable {
   /// By parent times 2 plus side, the children in commit order, without one whose slot comes right
   /// after its parent's (so typing needs no entries here).
   var children: [UInt32: [UInt32]] = [:]
+  /// One, once it took too many steps to go through the tree; else none, which is eight bytes.
+  var spines: [ListSpines] = []
+  /// Steps from node to node that were taken to find places.
+  var walked = 0
   /// The node that was attached last, on which nothing hangs: what does comes after it. Not so of
   /// the last one of a list that was read or joined, whose slots are in another order.
   var newest = ListState.lost

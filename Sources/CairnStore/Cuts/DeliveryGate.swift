@@ -64,24 +64,26 @@ struct DeliveryGate {
   /// Devices whose words are the last.
   private var gone: Set<DeviceID> { rumours.left.union(book.earlierNames.keys) }
 
-  /// Looks for cuts and seals in deltas of a device that come next, in any pack. Behind a gap
-  /// nobody knows what their author had seen, and so whether what they say is true.
+  /// Looks for cuts and seals in deltas of a device that come next, in any pack: the steps are
+  /// those of one pack. Behind a gap nobody knows what their author had seen, and so whether what
+  /// they say is true.
   mutating func noteCuts(_ steps: [DeliveryPlan.Step]) {
+    guard let author = steps.first?.dot.device else { return }
+    // Nowhere else while it grows: it would be copied for each delta.
+    var context = contexts[author] ?? VersionVector()
+    if let later = rumours.contexts[author], later[author] > context[author] { context = later }
+    var hasGrown = false
     for step in steps {
-      let author = step.dot.device
-      var context = contexts[author] ?? VersionVector()
-      if let later = rumours.contexts[author], later[author] > context[author] { context = later }
       guard context[author] &+ 1 == step.dot.sequence else { continue }
-      // What somebody says to have seen of itself, only forged ones do.
-      for dot in step.dependencies where dot.device != author { context.insert(dot) }
-      context.insert(step.dot)
-      rumours.contexts[author] = context
+      context.insert(step)
+      hasGrown = true
       guard let news = step.news, isTrue(news, context) else { continue }
       if let cut = news.cut { rumours.cuts[cut.dot] = cut }
       for seal in news.seals where seal.dot != step.dot && rumours.seals[seal.dot] == nil {
         rumours.seals[seal.dot] = context
       }
     }
+    if hasGrown { rumours.contexts[author] = context }
   }
 
   /// What fences, seals and giving way go by is what a delta's author had seen: it has to be what
@@ -92,7 +94,11 @@ struct DeliveryGate {
 
   /// Why what a delta says can't be, now that all that it has seen is here.
   private func fault(of step: DeliveryPlan.Step, _ news: CutTable.News) -> String? {
-    if !isTrue(news, context(step)) { return "it says that its author had seen what it had not" }
+    // A device that is retired is no matter of contexts.
+    let saysSeen = news.cut != nil || !news.seals.isEmpty
+    if saysSeen, !isTrue(news, context(step)) {
+      return "it says that its author had seen what it had not"
+    }
     // The record of a cut goes when a sealed one takes its place. (One that is not in the book was
     // replaced here already, and so was all that it replaces.)
     let later =
@@ -105,16 +111,33 @@ struct DeliveryGate {
 
   func context(_ step: DeliveryPlan.Step) -> VersionVector {
     var context = contexts[step.dot.device] ?? VersionVector()
-    for dot in step.dependencies where dot.device != step.dot.device { context.insert(dot) }
-    context.insert(step.dot)
+    context.insert(step)
     return context
+  }
+
+  /// What a delta's author had seen, to be asked only: put together it would be a copy of all that
+  /// the author has ever seen, for each delta.
+  private struct Sight {
+    let before: VersionVector
+    let since: VersionVector
+
+    func contains(_ dot: Dot) -> Bool { before.contains(dot) || since.contains(dot) }
+  }
+
+  private func sight(_ step: DeliveryPlan.Step) -> Sight {
+    var since = VersionVector()
+    since.insert(step)
+    return Sight(before: contexts[step.dot.device] ?? VersionVector(), since: since)
   }
 
   /// Asked when everything that the delta has seen is here.
   func answer(_ step: DeliveryPlan.Step, seen: VersionVector) -> Answer {
     if let reason = step.news.flatMap({ fault(of: step, $0) }) { return .refuse(reason) }
-    if let cut = book.obstacle(to: step.dot, context: context(step), words: words) {
-      return .hold(cut)
+    if !book.isEmpty {
+      let sight = sight(step)
+      if let cut = book.obstacle(to: step.dot, words: words, hasSeen: sight.contains) {
+        return .hold(cut)
+      }
     }
     if let cut = spoiled(by: step) { return .hold(cut) }
     guard let cut = step.news?.cut else { return .pass }
@@ -163,17 +186,16 @@ struct DeliveryGate {
 
   private func spoiled(by step: DeliveryPlan.Step) -> Cut? {
     if ahead.isEmpty { return nil }
-    let context = context(step)
+    let sight = sight(step)
     return ahead.first { cut in
-      !context.contains(cut.dot) && !(cut.members.contains(step.dot.device) && !cut.isSealed)
+      !sight.contains(cut.dot) && !(cut.members.contains(step.dot.device) && !cut.isSealed)
         && !CutBook.isCovered(VersionVector([step.dot]), by: cut, words)
     }
   }
 
   /// The delta counts from here on.
   mutating func apply(_ step: DeliveryPlan.Step) {
-    let context = context(step)
-    contexts[step.dot.device] = context
+    contexts.change(step.dot.device) { $0.insert(step) }
     ahead.removeAll { $0.dot == step.dot }
     guard let news = step.news else { return }
     if let cut = news.cut {
@@ -182,7 +204,7 @@ struct DeliveryGate {
     }
     for seal in news.seals where seal.dot != step.dot {
       guard var cut = book.cut(seal.dot), !cut.isSealed else { continue }
-      cut.seal = context
+      cut.seal = contexts[step.dot.device]
       book.insert(cut)
       dropReplaced(by: cut)
     }
@@ -204,5 +226,14 @@ struct DeliveryGate {
     return rumours.cuts.values.map(withSeal).filter {
       book.mustYield(to: $0, seen: seen, words: words, gone: gone)
     }.min { Cut.isBefore($0.line, $1.line) }
+  }
+}
+
+extension VersionVector {
+  /// Sees a delta, and what its author had seen before. What somebody says to have seen of itself,
+  /// only forged ones do.
+  fileprivate mutating func insert(_ step: DeliveryPlan.Step) {
+    for dot in step.dependencies where dot.device != step.dot.device { insert(dot) }
+    insert(step.dot)
   }
 }
