@@ -49,8 +49,13 @@ package struct CutBook: Hashable, Sendable {
 
   /// Why a delta may not be applied, nil if it may be: the cut that it has not seen.
   package func obstacle(to dot: Dot, context: VersionVector, words: Words) -> Cut? {
+    obstacle(to: dot, words: words, hasSeen: context.contains)
+  }
+
+  /// The same for a delta whose author is asked what it had seen.
+  package func obstacle(to dot: Dot, words: Words, hasSeen: (Dot) -> Bool) -> Cut? {
     cuts.first { cut in
-      !context.contains(cut.dot) && !CutBook.admits(dot, without: cut, words: words)
+      !hasSeen(cut.dot) && !CutBook.admits(dot, without: cut, words: words)
     }
   }
 

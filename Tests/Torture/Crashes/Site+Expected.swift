@@ -15,6 +15,7 @@ extension Site {
     "folder: list catalogue",
     "folder: list contents",
     "folder: list datastore",
+    "folder: look up *.icloud",
     "folder: look up *.json",
     "folder: look up catalogue",
     "folder: look up catalogue/*.cat",

@@ -117,10 +117,11 @@ extension SimulatedWorld {
   }
 
   /// Likewise a head: nobody writes it again whose only copy a restore has taken back to before it
-  /// had that name. Who leaves a name by itself leaves the head whole, so that is no excuse.
+  /// had that name. Who leaves a name by itself leaves the head whole, so that is no excuse, unless
+  /// the folder has gone back to before that.
   private func isOwnerless(_ name: String, _ index: Int) -> Bool {
     guard let number = FileName.headDevice(name),
-      leftNames[index].contains(DeviceID(rawValue: number)),
+      folder.hasRolledBack || leftNames[index].contains(DeviceID(rawValue: number)),
       !devices.contains(where: { $0.copies[index].datastore?.core.device.rawValue == number })
     else { return false }
     ownerlessHeads.insert(name)
