@@ -10,7 +10,8 @@ public struct CairnError: Error, Hashable, Sendable {
     // Programming errors: the call itself is wrong.
     case closed, deleted, shutdown, badType, badIndex, illegalArgument, sizeLimit
     case invalidOperation
-    // Failures that a right program meets, too.
+    // Failures that a right program meets, too. `cache` and `notCached` are the original's: nothing
+    // here throws them.
     case `internal`, cache, memory, system, notCached, notFound, exists, alreadyOpen, parent
     case diskSpace, disallowed, fileIO, cancelled, readOnly, network, timeout, noConnection, ssl
     case server, auth, quota, request, response, retryLater
@@ -112,6 +113,7 @@ extension CairnError {
     // EFBIG: there is no room for a file as large.
     case .noSpace, .io(errno: 27): code = .diskSpace
     case .readOnly, .denied: code = .readOnly
+    case .withheld: code = .retryLater
     case .exposed: code = .disallowed
     case .locked: code = .alreadyOpen
     // ENOMEM.

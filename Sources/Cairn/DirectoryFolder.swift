@@ -42,7 +42,7 @@ public struct DirectoryFolder: BriefFolder {
       }
       let files = listing.entries.filter { $0.info.kind == .file }
       let gone = sweep(directory, files)
-      let entries = files.filter { !gone.contains($0.name) }.map { entry($0.name, $0.info) }
+      let entries = entries(files.filter { !gone.contains($0.name) })
       // What is half written may have to go in the next one.
       let isKept = !files.contains { FileName.isTemporary($0.name) }
       known[directory] = isKept ? KnownListings.Known(listing, entries) : nil
@@ -107,6 +107,31 @@ public struct DirectoryFolder: BriefFolder {
   private func entry(_ name: String, _ info: FileInfo) -> FolderEntry {
     FolderEntry(
       name: name, size: info.size, version: "\(info.size)-\(info.modified)-\(info.inode)")
+  }
+
+  /// What a directory has of ours. A file that iCloud Drive keeps elsewhere has a placeholder of
+  /// another name on systems before macOS 14: it counts as the file, which is not here now.
+  private func entries(_ files: [DirectoryEntry]) -> [FolderEntry] {
+    guard files.contains(where: { DirectoryFolder.kept(by: $0.name) != nil }) else {
+      return files.map { entry($0.name, $0.info) }
+    }
+    let names = Set(files.map(\.name))
+    let all = files.map { file -> FolderEntry in
+      guard let name = DirectoryFolder.kept(by: file.name), !names.contains(name) else {
+        return entry(file.name, file.info)
+      }
+      var elsewhere = entry(name, file.info)
+      elsewhere.isPresent = false
+      return elsewhere
+    }
+    return all.sorted { $0.name < $1.name }
+  }
+
+  /// The name of the file that a placeholder of iCloud Drive stands for.
+  static func kept(by name: String) -> String? {
+    let (begin, end) = (".", ".icloud")
+    guard name.hasPrefix(begin), name.hasSuffix(end), name.utf8.count > 8 else { return nil }
+    return String(name.dropFirst(begin.count).dropLast(end.count))
   }
 
   /// A whole file; nil if it is not there.
@@ -214,10 +239,26 @@ public struct DirectoryFolder: BriefFolder {
     return entry(name, info)
   }
 
-  /// Removes a file; one that is gone is fine.
+  /// Removes a file; one that is gone is fine. One that iCloud Drive keeps elsewhere goes with its
+  /// placeholder.
   public func remove(_ file: String) async throws(CairnError) {
-    do { try machine.disk.remove(join(file)) } catch {
-      if error.reason != .notFound { throw CairnError(error) }
+    for name in [file, DirectoryFolder.placeholder(of: file)] {
+      do throws(DiskError) { return try machine.disk.remove(join(name)) } catch {
+        if error.reason != .notFound { throw CairnError(error) }
+      }
     }
+  }
+
+  /// Whether a placeholder is all that is here of a file.
+  func isElsewhere(_ file: String) throws(CairnError) -> Bool {
+    do throws(DiskError) {
+      return try machine.disk.info(join(DirectoryFolder.placeholder(of: file))) != nil
+    } catch { throw CairnError(error) }
+  }
+
+  private static func placeholder(of file: String) -> String {
+    var parts = file.split(separator: "/").map(String.init)
+    parts.append(".\(parts.popLast() ?? "").icloud")
+    return parts.joined(separator: "/")
   }
 }

@@ -50,8 +50,10 @@ extension Exchange {
     if known == nil, try !StoredLinkage.wasExchanged(store.directory, disk: machine.disk) { return }
     let found: FolderIdentity.Found
     do throws(CairnError) { found = try await FolderIdentity.find(in: folder) } catch {
-      // Damaged: rounds that know the folder go on without it.
-      guard error.code == .corrupt, try await isThereAnyway(&report) else { throw error }
+      // Damaged: rounds that know the folder go on without it. Or elsewhere, as if it were missing.
+      guard [.corrupt, .retryLater].contains(error.code), try await isThereAnyway(&report) else {
+        throw error
+      }
       return
     }
     try checkOpen()

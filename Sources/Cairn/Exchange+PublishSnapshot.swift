@@ -91,11 +91,11 @@ extension Exchange {
     if !isNeeded, leaves(snapshot, to: listing[snapshot.name], isDamaged: isDamaged, &head) {
       return
     }
-    if let there = listing[snapshot.name], there.size == snapshot.size, !isDamaged {
+    if let there = listing[snapshot.name], there.mayBe(size: snapshot.size), !isDamaged {
       // Another device wrote it. Another version of the packer may have packed it differently:
       // then that device vouches for it, and this one does not.
       if memory.withLock({ $0.sent[snapshot.name] }) != snapshot.content {
-        guard try await isSame(snapshot, there, &report) else { return }
+        guard there.isPresent, try await isSame(snapshot, there, &report) else { return }
         memory.withLock { $0.sent[snapshot.name] = snapshot.content }
       }
     } else {
@@ -160,7 +160,7 @@ extension Exchange {
   private func leaves(
     _ snapshot: Head.Snapshot, to there: FolderEntry?, isDamaged: Bool, _ head: inout Head
   ) -> Bool {
-    guard let there, there.size != snapshot.size else { return false }
+    guard let there, !there.mayBe(size: snapshot.size) else { return false }
     let isOthers = memory.withLock { memory in
       memory.heads.values.contains { other in
         guard let vouched = other.snapshot else { return false }

@@ -34,7 +34,7 @@ final class ExchangeTurn: Sendable {
   ) -> (Task<R, Never>, UInt64) {
     state.withLock { state in
       let before = state.last
-      let task = Task {
+      let task = Task(executorPreference: RoundThreads.shared) {
         await before?.value
         return await body()
       }

@@ -117,9 +117,9 @@ public struct FolderEntry: Hashable, Sendable {
   /// Anything that changes when the file does: a hint for what to read again, never trusted.
   public var version: String
   /// Whether the content can be read now. False for placeholders that something has yet to fetch:
-  /// those are waited for. No folder of the library says so of a file: a `DirectoryFolder` does not
-  /// recognise the placeholders of cloud drives, and reading one makes the drive fetch it, or
-  /// fails. It is for folders of the app's own.
+  /// those are waited for. A `DirectoryFolder` says so of the placeholders of iCloud Drive that
+  /// have names of their own (`.name.icloud`). Those of other cloud drives, and of newer systems,
+  /// look like the file: reading one makes the drive fetch it, and waits for that, or fails.
   public var isPresent: Bool
 
   /// An entry of a listing.
@@ -129,4 +129,8 @@ public struct FolderEntry: Hashable, Sendable {
     self.version = version
     self.isPresent = isPresent
   }
+
+  /// Whether it is a file of so many bytes, as far as the listing tells: a placeholder has a size
+  /// of its own. Who asks what the folder has lost asks this; who reads, whether it is present.
+  package func mayBe(size: UInt64) -> Bool { !isPresent || self.size == size }
 }

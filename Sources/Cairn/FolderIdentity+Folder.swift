@@ -12,11 +12,25 @@ extension FolderIdentity {
 
   static func find(in folder: any Folder) async throws(CairnError) -> Found {
     let name = FileName.folderIdentity
-    guard let bytes = try await folder.read(name, limit: bytesMax) else { return .missing }
+    guard let bytes = try await folder.read(name, limit: bytesMax) else {
+      try checkIsNotElsewhere(folder)
+      return .missing
+    }
     do throws(LogError) { return .whole(try decode(bytes, path: name)) } catch {
       if error.reason == .corrupt, isHalf(bytes) { return .half(bytes) }
       throw CairnError(error)
     }
+  }
+
+  /// What iCloud Drive keeps elsewhere is not missing.
+  private static func checkIsNotElsewhere(_ folder: any Folder) throws(CairnError) {
+    let base = (folder as? ObservedFolder)?.base ?? folder
+    let name = FileName.folderIdentity
+    guard let directory = base as? DirectoryFolder, try directory.isElsewhere(name) else { return }
+    throw CairnError(
+      .retryLater,
+      "the cloud drive keeps \(name) elsewhere: have it downloaded; nothing was changed",
+      file: name)
   }
 
   /// Whether anything lies in one of these directories: who put it there has seen a cairn.json, and

@@ -170,10 +170,10 @@ struct Inbox: Sendable {
     return items
   }
 
-  /// Says nothing of the file: this process lacks something just now.
+  /// Says nothing of the file: this process lacks something just now, or the device is locked.
   static func isPassing(_ error: DiskError) -> Bool {
     // ENOMEM, on every system.
-    error.reason == .tooManyOpen || error.reason == .io(errno: 12)
+    [.tooManyOpen, .withheld, .io(errno: 12)].contains(error.reason)
   }
 
   /// One that the disk does not give goes at once, so that it is fetched anew: as long as it counts

@@ -27,7 +27,8 @@ extension DiskError.Reason {
       case EEXIST: .exists
       case ENOSPC, EDQUOT: .noSpace
       case EROFS: .readOnly
-      case EACCES, EPERM: .denied
+      case EACCES: .denied
+      case EPERM: Platform.notPermitted
       // A link (ELOOP, because of O_NOFOLLOW), a socket or a pipe without a reader (ENXIO).
       case ELOOP, EISDIR, ENOTDIR, ENXIO: .notRegular
       case EMFILE, ENFILE: .tooManyOpen

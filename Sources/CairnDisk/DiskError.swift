@@ -8,6 +8,9 @@ package struct DiskError: Error, Equatable, Sendable {
     /// The file system is mounted read-only.
     case readOnly
     case denied
+    /// The system keeps it back for now, whatever its mode: on Apple's systems while the device is
+    /// locked, or from an app that has no access to the place.
+    case withheld
     case locked
     /// A file of secrets that others may read.
     case exposed
@@ -48,6 +51,7 @@ extension DiskError.Reason {
     case .noSpace: "the disk or the quota is full"
     case .readOnly: "the file system is read-only"
     case .denied: "permission denied"
+    case .withheld: "the system does not allow it now"
     case .locked: "it is in use"
     case .exposed: "it holds secrets, and others may read it"
     case .notRegular: "it is not the kind of file that belongs there, and links are not followed"
@@ -63,10 +67,12 @@ extension DiskError.Reason {
     case .noSpace: "free some space and try again"
     case .readOnly: "mount it for writing or choose another place"
     case .denied: "check the owner and the mode of it and of the directories above it"
+    case .withheld:
+      "try again when the device is unlocked; if it is not locked, give the app access to the place"
     case .locked: "close it where it is open and try again"
     case .exposed: "replace the secrets, and let nobody but its owner read it (chmod 600)"
     case .notRegular: "move away what is there and try again"
-    case .tooManyOpen: "close some, or raise the limit (ulimit -n)"
+    case .tooManyOpen: "close some, or raise the limit (ulimit -n, or setrlimit in an app)"
     // EFBIG.
     case .io(errno: 27):
       "the file would be larger than the file system or a limit (ulimit -f) allows: raise that, or "

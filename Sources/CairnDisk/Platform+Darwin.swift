@@ -5,6 +5,10 @@
   enum Platform {
     static func modified(_ status: stat) -> timespec { status.st_mtimespec }
 
+    /// What EPERM says. Modes and lists of access give EACCES; this comes from the protection of
+    /// data while the device is locked, and from the sandbox.
+    static let notPermitted = DiskError.Reason.withheld
+
     /// Makes a file's bytes and size durable: here a plain fsync stops at the drive's cache.
     /// Returns -1 and sets `errno` when it fails.
     static func syncFile(_ descriptor: Int32) -> Int32 {

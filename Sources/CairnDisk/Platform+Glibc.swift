@@ -5,6 +5,9 @@
   enum Platform {
     static func modified(_ status: stat) -> timespec { status.st_mtim }
 
+    /// What EPERM says: a file that is immutable, or a filter of system calls.
+    static let notPermitted = DiskError.Reason.denied
+
     /// Makes a file's bytes and size durable. Returns -1 and sets `errno` when it fails.
     static func syncFile(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
 

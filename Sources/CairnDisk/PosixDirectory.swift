@@ -109,6 +109,10 @@ struct PosixDirectory: ~Copyable {
   private func forEachName(_ body: (UnsafeRawBufferPointer) -> Bool) throws(DiskError) {
     let descriptor = descriptor
     let copy = try SystemCall.run(operation, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
+    #if canImport(Darwin)
+      // There rewinding asks for nothing as long as nothing was read from the stream.
+      lseek(copy, 0, SEEK_SET)
+    #endif
     guard let stream = unsafe fdopendir(copy) else {
       let code = errno
       closeDescriptor(copy)

@@ -111,7 +111,7 @@ extension PosixDisk {
       try syncDirectory(parent)
     } catch {
       // Not ours to read, as above an app's sandbox, so not ours to sync either.
-      if !isNew && (error.reason == .denied || error.reason == .readOnly) { return }
+      if !isNew && [.denied, .withheld, .readOnly].contains(error.reason) { return }
       throw error
     }
   }

@@ -10,6 +10,12 @@ import Testing
 
 /// The small things the rest stands on: system calls, their errors, the clock, random numbers.
 struct SystemTests {
+  #if canImport(Darwin)
+    private static let notPermitted = DiskError.Reason.withheld
+  #else
+    private static let notPermitted = DiskError.Reason.denied
+  #endif
+
   @Test func `an interrupted call is made again`() throws {
     var calls = 0
     let result = try SystemCall.run("try", "/path") { () -> Int in
@@ -37,7 +43,7 @@ struct SystemTests {
 
   @Test(arguments: [
     (ENOENT, DiskError.Reason.notFound), (EEXIST, .exists), (ENOSPC, .noSpace), (EDQUOT, .noSpace),
-    (EROFS, .readOnly), (EACCES, .denied), (EPERM, .denied), (ELOOP, .notRegular),
+    (EROFS, .readOnly), (EACCES, .denied), (EPERM, SystemTests.notPermitted), (ELOOP, .notRegular),
     (EISDIR, .notRegular), (ENOTDIR, .notRegular), (ENXIO, .notRegular), (EMFILE, .tooManyOpen),
     (ENFILE, .tooManyOpen), (EIO, .io(errno: EIO)), (EFBIG, .io(errno: EFBIG)),
   ])
@@ -47,8 +53,8 @@ struct SystemTests {
 
   @Test func `every error says what, where and what to do`() {
     let reasons: [DiskError.Reason] = [
-      .notFound, .exists, .noSpace, .readOnly, .denied, .locked, .notRegular, .tooManyOpen,
-      .io(errno: EIO), .io(errno: 99_999),
+      .notFound, .exists, .noSpace, .readOnly, .denied, .withheld, .locked, .notRegular,
+      .tooManyOpen, .io(errno: EIO), .io(errno: 99_999),
     ]
     var seen: Set<String> = []
     for reason in reasons {

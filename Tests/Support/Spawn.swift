@@ -36,14 +36,19 @@ package enum Spawn {
   ) throws(NotStarted) -> Int32 {
     let words = WordList([program] + arguments)
     let settings = environment.map { WordList($0) }
-    var actions = unsafe posix_spawn_file_actions_t()
+    #if canImport(Darwin)
+      var actions: posix_spawn_file_actions_t?
+      var attributes: posix_spawnattr_t?
+    #else
+      var actions = unsafe posix_spawn_file_actions_t()
+      var attributes = posix_spawnattr_t()
+    #endif
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
     for stream in streams {
       unsafe posix_spawn_file_actions_addopen(
         &actions, stream.descriptor, stream.path, stream.flags, stream.permissions)
     }
-    var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe posix_spawnattr_destroy(&attributes) }
     // A thread of Dispatch blocks signals, and tests may have some ignored.

@@ -83,6 +83,7 @@ public struct Attachment: Hashable, Sendable {
   /// - Throws: `invalidOperation` for a local datastore, or if the folder has no whole and right
   ///   copy; errors of the folder and of the disk.
   @discardableResult
+  @concurrent
   public func evict() async throws(CairnError) -> Bool {
     try checkReadable()
     try datastore.checkOpen()

@@ -90,7 +90,7 @@ extension BlobExchange {
     _ reference: BlobReference, _ job: TransferJob, _ isListed: Bool,
     after others: [Task<Void, Never>]
   ) -> Task<Void, Never> {
-    Task {
+    Task(executorPreference: RoundThreads.shared) {
       for other in others { await other.value }
       do throws(CairnError) {
         try await self.fetchNow(reference, job, isListed)
@@ -353,7 +353,9 @@ extension BlobExchange {
     let wanted = wanted(here, &report)
     // Asked once a round.
     var there = Set(wanted.filter { canBeHad($0, listing) })
-    let absent = wanted.filter { BlobExchange.copies(of: $0, in: listing).isEmpty }
+    let absent = wanted.filter { reference in
+      !BlobExchange.copies(of: reference, in: listing).contains { $0.entry.isPresent }
+    }
     there.formUnion(try await findOlder(absent, &report))
     planFetch(wanted.filter(there.contains))
     var (missing, refusals) = (0, 0)

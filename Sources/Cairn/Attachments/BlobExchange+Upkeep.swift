@@ -226,9 +226,16 @@ extension BlobExchange {
           "attachment \(AttachmentID(item.reference)) can't be written again: \(reason)")
         continue
       }
+      // What was attached here and never published is not missed.
+      let missed =
+        item.file.isOwn
+        ? nil : FileName.publishedBlob(device: store.device.rawValue, item.reference.hash)
+      if let missed { audit?.missing.append(missed) }
+      let before = report.publishedAttachments
       do throws(CairnError) {
         try await upload(item.reference, item.file, &report)
         refusals = 0
+        if let missed, report.publishedAttachments > before { audit?.written.append(missed) }
       } catch {
         let isFull = BlobExchange.saysFull(error)
         if try await stopsOthers(error, &refusals, &report), !isFull { throw error }

@@ -169,11 +169,12 @@ final class BlobExchange: Sendable {
     }
   }
 
-  /// Copies that have the right length, this device's first.
+  /// Copies that have the right length, this device's first; also those whose length is not known
+  /// as they are elsewhere.
   static func copies(
     of reference: BlobReference, in listing: [ContentHash: [Copy]]
   ) -> [Copy] {
-    (listing[reference.hash] ?? []).filter { $0.entry.size == reference.length }
+    (listing[reference.hash] ?? []).filter { $0.entry.mayBe(size: reference.length) }
   }
 
   /// The listing of this round.

@@ -52,8 +52,17 @@ extension Datastore {
       return nil
     }
     let listing = try await exchange.list()
-    let lengths = Set((listing[hash] ?? []).map(\.entry.size)).sorted()
-    if lengths.isEmpty { try await checkIsThere(exchanger) }
+    let copies = listing[hash] ?? []
+    let lengths = Set(copies.filter(\.entry.isPresent).map(\.entry.size)).sorted()
+    if lengths.isEmpty {
+      if let copy = copies.first {
+        throw CairnError(
+          .retryLater,
+          "the cloud drive keeps \(copy.entry.name) elsewhere: have it downloaded",
+          file: copy.entry.name, id: id)
+      }
+      try await checkIsThere(exchanger)
+    }
     // Somebody else may have the datastore open by now.
     try checkOpen()
     if lengths.isEmpty {

@@ -38,6 +38,14 @@ extension CatalogueExchange {
       if own.nonce != file.own.nonce { try installation.update { $0.isPublished = false } }
       return true
     }
+    guard entry.isPresent else {
+      // A copy of this root may have written it, and a second one beside it is no use to anybody.
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: name, bytes: entry.size,
+          reason: "its content is not here yet; until it is, nothing is published"))
+      return false
+    }
     memory.withLock { $0.own = nil }
     report.requests += 1
     let path = FileName.catalogue + "/" + name

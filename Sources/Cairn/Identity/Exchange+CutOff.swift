@@ -147,7 +147,11 @@ extension Staging {
     let heads = exchange.memory.withLock { $0.sortedHeads }
     if heads.allSatisfy(\.gaps.isEmpty) { return false }
     return heads.compactMap(\.snapshot).contains { snapshot in
-      snapshot.vector.contains(cut.dot) && listing[snapshot.name]?.size == snapshot.size
+      // One that is elsewhere can't be begun with yet: all else would be fetched in vain.
+      guard let entry = listing[snapshot.name], entry.isPresent, entry.size == snapshot.size else {
+        return false
+      }
+      return snapshot.vector.contains(cut.dot)
         && exchange.store.obstacle(toJoining: snapshot.vector, fence: snapshot.fence) != nil
     }
   }

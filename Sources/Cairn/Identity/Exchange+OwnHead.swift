@@ -244,9 +244,8 @@ extension Exchange {
     var audit: FolderRepair?
     for segment in head.segments {
       let name = segment.name(head.device)
-      guard listing[name]?.size != segment.size,
-        memory.withLock({ $0.past.files[name] == nil })
-      else { continue }
+      if let entry = listing[name], entry.mayBe(size: segment.size) { continue }
+      if memory.withLock({ $0.past.files[name] != nil }) { continue }
       if try await isThere(segment, head.device, &audit, &report) {
         // Not given just now: it may be lost, and behind the new head nobody puts it back.
         let entry = FolderEntry(name: name, size: segment.size, version: "")

@@ -33,8 +33,13 @@ extension Exchange {
     let lacking = memory.withLock { memory -> UInt64? in
       if memory.complete?.isOf(listing, memory) ?? false { return nil }
       var unseen: [String: Int] = [:]
+      // Placeholders: they are not lost, and nothing goes from here on the strength of one.
+      var elsewhere: Set<String> = []
       func note(_ name: String, _ size: UInt64, after before: Int) {
-        if listing.byName[name]?.size == size { return }
+        if let entry = listing.byName[name], entry.mayBe(size: size) {
+          if !entry.isPresent { elsewhere.insert(name) }
+          return
+        }
         unseen[name] = (memory.unseen[name] ?? before) + 1
       }
       // What an earlier process has published was on its way since then: this one may end after its
@@ -54,10 +59,14 @@ extension Exchange {
         unseen[name] = (memory.unseen[name] ?? 0) + 1
       }
       (memory.unseen, memory.isFirstLook) = (unseen, false)
-      memory.complete = unseen.isEmpty ? Exchange.Memory.Finding(listing, memory) : nil
-      if unseen.isEmpty { return nil }
+      let isComplete = unseen.isEmpty && elsewhere.isEmpty
+      memory.complete = isComplete ? Exchange.Memory.Finding(listing, memory) : nil
+      if isComplete { return nil }
       let own = memory.own
-      return own.segments.first { unseen[$0.name(own.device)] != nil }?.first
+      return own.segments.first { segment in
+        let name = segment.name(own.device)
+        return unseen[name] != nil || elsewhere.contains(name)
+      }?.first
     }
     store.noteLacking(from: lacking)
   }
@@ -207,7 +216,8 @@ extension Exchange.Memory {
 
   fileprivate func hasSnapshot(with dot: Dot, _ listing: FolderListing) -> Bool {
     (sortedHeads + [own]).compactMap(\.snapshot).contains { snapshot in
-      snapshot.vector.contains(dot) && listing.byName[snapshot.name]?.size == snapshot.size
+      snapshot.vector.contains(dot)
+        && listing.byName[snapshot.name]?.mayBe(size: snapshot.size) ?? false
     }
   }
 }
