@@ -1,3 +1,5 @@
+internal import CairnMerge
+
 /// A datastore in a list: what can be said without opening it.
 public struct DatastoreInfo: Hashable, Sendable {
   /// The datastore's id.
@@ -34,9 +36,30 @@ public struct DatastoreInfo: Hashable, Sendable {
   /// What a list's observers are told of: not each change of the contents.
   struct Face: Hashable {
     var id: String
-    var title: String?
+    /// The bytes of the title.
+    var title: [UInt8]?
     var isOnDevice: Bool
   }
 
-  var face: Face { Face(id: id, title: title, isOnDevice: isOnDevice) }
+  var face: Face {
+    Face(id: id, title: title.map { Array($0.utf8) }, isOnDevice: isOnDevice)
+  }
+
+  /// Whether titles are the same bytes: `==` holds for others that mean the same characters, too.
+  static func isSame(_ a: String?, _ b: String?) -> Bool {
+    guard let a, let b else { return a == nil && b == nil }
+    return a.hasSameUTF8(as: b)
+  }
+
+  /// Whether all is the same. Titles are compared by their bytes, as values are.
+  public static func == (a: DatastoreInfo, b: DatastoreInfo) -> Bool {
+    a.face == b.face && a.mtime == b.mtime && a.recordCount == b.recordCount && a.size == b.size
+      && a.role == b.role
+  }
+
+  /// Hashes a part of what `==` compares.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(face)
+    hasher.combine(mtime)
+  }
 }

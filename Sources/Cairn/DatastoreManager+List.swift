@@ -70,7 +70,9 @@ extension DatastoreManager {
   private static func shown(_ local: InfoFile?, inFolder: CatalogueView?) -> CatalogueView? {
     guard let local else { return inFolder }
     guard var view = inFolder, local.view < view else { return local.view }
-    if local.view.title != local.published?.title { view.title = local.view.title }
+    if !DatastoreInfo.isSame(local.view.title, local.published?.title) {
+      view.title = local.view.title
+    }
     return view
   }
 

@@ -29,7 +29,8 @@ extension DatastoreManager {
   }
 
   /// Creates a datastore with a new shareable id: a dot and 256 random bits, which no other device
-  /// ever makes.
+  /// ever makes. The account's user is its owner; of a local one, the user of the account that it
+  /// is moved to.
   public func createDatastore() throws(CairnError) -> Datastore {
     var key: [UInt8] = []
     for _ in 0..<4 {

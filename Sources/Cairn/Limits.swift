@@ -4,7 +4,8 @@ internal import CairnMerge
 /// is never refused. The defaults are those of the original API; an app may raise any of them, on
 /// all of its devices alike.
 public struct Limits: Hashable, Sendable {
-  /// Bytes of one record, by the accounting of `Record.size`. Default 100 KiB; at most 32 MiB.
+  /// Bytes of one record, by the accounting of `Record.size`. Default 100 KiB; at most 32 MiB. One
+  /// value has to stay below 16 MiB, whatever this is.
   public var recordBytes: Int
   /// Records of one datastore. Default 100,000; ten million are fine.
   public var recordCount: Int

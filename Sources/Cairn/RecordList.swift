@@ -9,6 +9,9 @@ internal import CairnStore
 /// field to a whole list, or removing it, beats edits made at the same time. Like all changes,
 /// edits show at once and last with the next `sync()`.
 ///
+/// A handle stands for the field, whatever comes to be in it: once the field was removed it reads
+/// as empty, and the first insertion begins a new list there.
+///
 /// Indexes count from 0. An edit costs O(log n), and in the log and the folder some 20 bytes and
 /// what it puts in. May be used from any thread; each call is atomic by itself.
 ///
@@ -74,12 +77,20 @@ public struct RecordList: Sendable {
     try edit(.insert(value.stored, at: index))
   }
 
-  /// Puts several items before the one at an index, as one change.
+  /// Puts several items before the one at an index, as one change. No items at all are no change,
+  /// and begin no list.
+  ///
+  /// - Throws: as `insert(_:at:)`, also for no items.
   public func insert(
     contentsOf values: some Collection<Value>, at index: Int
   ) throws(CairnError) {
     for value in values { try check(value) }
-    if values.isEmpty { return }
+    if values.isEmpty {
+      return try wrapped { () throws(StoreError) in
+        try store.requirePlace(
+          table: record.table.id, id: record.id.name, field: field, at: index)
+      }
+    }
     try edit(.insertAll(values.map(\.stored), at: index))
   }
 

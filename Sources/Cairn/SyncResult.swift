@@ -53,7 +53,8 @@ public struct SyncResult: Sendable {
   }
 
   /// Records that other devices' changes touched, once each: also those of which everything that
-  /// the others did has lost, so that they show what they did before.
+  /// the others did has lost, so that they show what they did before. Those of the library's own
+  /// tables are among them: a title is a field of the record `info` of the table `:info`.
   ///
   /// For a new device that has taken in a snapshot these are all records there are. They are read
   /// from the snapshot's file whenever they are asked for, and not kept: a walk over all of it. If

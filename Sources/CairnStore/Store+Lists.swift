@@ -20,11 +20,32 @@ extension Store {
   ) throws(StoreError) -> Int? {
     try withState { guarded throws(StoreError) in
       let number = guarded.store.table(table)
-      guard let (place, column) = try guarded.store.find(number, id, field) else { return nil }
-      let count = try guarded.store.tables[number].listCount(
-        place, column, &guarded.store.ground)
-      if let count { return count }
-      return try items(place, column, id, field, number, &guarded.store)?.count
+      return try length(id, field, number, &guarded.store)
+    }
+  }
+
+  private func length(
+    _ id: RecordName, _ field: String, _ number: Int, _ store: inout StoreState
+  ) throws(StoreError) -> Int? {
+    guard let (place, column) = try store.find(number, id, field) else { return nil }
+    let count = try store.tables[number].listCount(place, column, &store.ground)
+    if let count { return count }
+    return try items(place, column, id, field, number, &store)?.count
+  }
+
+  /// Throws what an insertion before the item at an index would, unless it is about the size, and
+  /// changes nothing.
+  package func requirePlace(
+    table: String, id: RecordName, field: String, at index: Int
+  ) throws(StoreError) {
+    try withState { guarded throws(StoreError) in
+      try guarded.store.requireWritable()
+      let number = guarded.store.table(table)
+      _ = try guarded.store.existingSlot(number, id)
+      let count = try length(id, field, number, &guarded.store) ?? 0
+      if index < 0 || index > count {
+        throw guarded.store.badIndex(index, count: count, number, id, field)
+      }
     }
   }
 

@@ -114,7 +114,7 @@ extension StoreState {
         + "16 MiB, or 16 million items over its whole life; begin a new one", id: field)
   }
 
-  private func badIndex(
+  func badIndex(
     _ index: Int, count: Int, _ number: Int, _ id: RecordName, _ field: String
   ) -> StoreError {
     StoreError(

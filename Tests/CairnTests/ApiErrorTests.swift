@@ -220,6 +220,26 @@ import Testing
 
   // MARK: limits
 
+  @Test func `the limits and sizes of an app that says nothing are those of the original`() throws {
+    let limits = Options().limits
+    #expect(limits == Limits())
+    #expect(limits.recordBytes == 102_400)
+    #expect(limits.recordCount == 100_000)
+    #expect(limits.datastoreBytes == 10_485_760)
+    #expect(limits.deltaBytes == 2_097_152)
+    // The original had no attachments.
+    #expect(limits.attachmentBytes == 1_073_741_824)
+    #expect(Limits.datastoreBaseSize == 1000)
+    #expect(Limits.recordBaseSize == 100)
+    #expect(Limits.fieldBaseSize == 100)
+    #expect(Limits.listItemBaseSize == 20)
+    #expect(Limits.unsyncedChangesBaseSize == 100)
+    #expect(Limits.changeBaseSize == 100)
+    let datastore = try manager.openDefaultDatastore()
+    #expect(datastore.size == 1000 && datastore.recordCount == 0)
+    #expect(datastore.unsyncedChangesSize == 0)
+  }
+
   @Test func `a record's limit is kept to the byte`() throws {
     let table = try manager(Limits(recordBytes: 1000)).openDefaultDatastore().table("t")
     let text = ApiErrorTests.long

@@ -162,7 +162,62 @@ import Testing
     #expect(local.id != datastore.id)
   }
 
+  @Test func `a title is cut in lists after a thousand bytes, never within a character`() throws {
+    let a = bench.manager("a")
+    let datastore = try a.openOrCreateDatastore("n")
+    let start = String(repeating: "a", count: 998)
+    let ends: [(title: String, shown: String)] = [
+      ("bc", "bc"), ("bcd", "bc"), ("\u{E9}", "\u{E9}"), ("\u{E9}\u{E9}", "\u{E9}"),
+      ("b\u{E9}", "b"), ("\u{1F426}", ""),
+    ]
+    for (title, shown) in ends {
+      try datastore.setTitle(start + title)
+      try datastore.sync()
+      #expect(try a.datastoreInfos()["n"]?.title == start + shown)
+      #expect(try datastore.title == start + title)
+    }
+  }
+
   // MARK: changes
+
+  @Test func `a title of other bytes is another one, though it looks the same`() throws {
+    let datastore = try bench.manager("a").openOrCreateDatastore("n")
+    try datastore.setTitle("caf\u{E9}")
+    try datastore.sync()
+    let told = Told<[Int]>()
+    let observation = datastore.manager.observeDatastores(on: { $0() }) {
+      told.add($0.map { $0.title?.utf8.count ?? 0 })
+    }
+    let before = try datastore.manager.listDatastores()
+    try datastore.setTitle("cafe\u{301}")
+    try datastore.sync()
+    #expect(told.all == [[5], [6]])
+    withExtendedLifetime(observation) {}
+    var other = before
+    #expect(other == before)
+    other[0].title = "cafe\u{301}"
+    #expect(other != before)
+  }
+
+  @Test func `a title of other bytes that is not published yet overrides the folder's`()
+    async throws
+  {
+    let (a, b) = (bench.manager("a"), bench.manager("b"))
+    try await a.with("n") { try $0.setTitle("caf\u{E9}") }
+    try await a.refresh()
+    try await b.with("n")
+    try await b.refresh()
+    let datastore = try b.openDatastore("n")
+    try datastore.setTitle("cafe\u{301}")
+    try datastore.sync()
+    // Newer elsewhere: only what was changed here stays.
+    bench.clock.advance(by: 10)
+    try await a.with("n") { try $0.add("later") }
+    try await a.refresh()
+    try await b.refresh()
+    #expect(try b.datastoreInfos()["n"]?.title?.utf8.count == 6)
+    try datastore.close()
+  }
 
   @Test func `the list's changes are told, the current list first, contents are not`()
     async throws

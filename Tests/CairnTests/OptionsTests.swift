@@ -1,3 +1,4 @@
+import CairnMerge
 import CairnStore
 import Testing
 
@@ -48,6 +49,20 @@ import Testing
     for (size, expected) in [(-1, 0), (0, 0), (5, 5)] {
       #expect(stored { $0.cacheBytes = size }.cacheBytes == expected)
       #expect(stored { $0.trashBytes = size }.trashBytes == expected)
+    }
+  }
+
+  @Test func `no record and no commit may be larger than 32 MiB`() {
+    let most = 33_554_432
+    for (size, expected) in [
+      (most - 1, most - 1), (most, most), (most + 1, most), (Int.max, most),
+    ] {
+      let options = stored {
+        $0.limits.recordBytes = size
+        $0.limits.deltaBytes = size
+      }
+      #expect(options.limits.recordBytes == expected)
+      #expect(options.limits.deltaBytes == expected)
     }
   }
 

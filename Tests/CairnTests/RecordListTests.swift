@@ -47,6 +47,27 @@ import Testing
     #expect(try third.table("t").record(record.id)?.listValues("tags") == ["a", "c", "d"])
     try third.close()
   }
+
+  @Test(arguments: [false, true])
+  func `a handle stays with the field, and begins a new list once that was removed`(
+    isCommitted: Bool
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
+    let record = try store.table("t").insert(["l": ["a", "b"]])
+    let list = try record.list("l")
+    if isCommitted { try store.sync() }
+    try record.remove("l")
+    if isCommitted { try store.sync() }
+    #expect(try list.values.isEmpty)
+    #expect(list.isEmpty && list.first == nil)
+    #expect(code { try list.remove(at: 0) } == .badIndex)
+    #expect(try record.get("l") == nil)
+    try list.append("c")
+    #expect(try record.listValues("l") == ["c"])
+    try record.set("l", ["x", "y"])
+    #expect(try list.values == ["x", "y"])
+  }
 }
 
 /// What a list refuses, and that nothing is half done then.
@@ -77,6 +98,34 @@ import Testing
     #expect(code { () throws(CairnError) in try empty.removeLast() } == .badIndex)
     #expect(code { () throws(CairnError) in try empty.remove(at: 0) } == .badIndex)
     #expect(try empty.record.get("l") == nil)
+  }
+
+  @Test func `no items at all are refused where others would be, and begin no list`() throws {
+    let directory = try TemporaryDirectory()
+    let store = try DatastoreManager(root: directory.path).openDefaultDatastore()
+    let record = try store.table("t").insert(["l": ["a"]])
+    let (list, absent) = (try record.list("l"), try record.list("m"))
+    let none: [Value] = []
+    func code(_ list: RecordList, at index: Int) -> CairnError.Code? {
+      self.code { () throws(CairnError) in try list.insert(contentsOf: none, at: index) }
+    }
+    try store.sync()
+    for isFolded in [false, true] {
+      if isFolded { try store.compact() }
+      for index in [0, 1] { #expect(code(list, at: index) == nil) }
+      for index in [-1, 2, 99] { #expect(code(list, at: index) == .badIndex) }
+      #expect(code(absent, at: 0) == nil)
+      #expect(code(absent, at: 1) == .badIndex)
+      #expect(try record.get("m") == nil)
+      #expect(store.unsyncedChangesSize == 0)
+      #expect(try !store.sync().committed)
+    }
+    try record.set("l", 5)
+    #expect(code(list, at: 0) == .badType)
+    try record.delete()
+    #expect(code(list, at: 0) == .deleted)
+    try store.close()
+    #expect(code(list, at: 0) == .closed)
   }
 
   @Test func `no lists in lists, no list in another type`() throws {
@@ -132,6 +181,40 @@ import Testing
     try list.move(from: 0, to: 1)
     #expect(try list.values == ["bbbbb", "c"])
     #expect(store.size == 1000 + 250 - 4)
+  }
+
+  @Test func `the limits of a datastore and of a commit hold to the byte for edits, too`() throws {
+    let directory = try TemporaryDirectory()
+    func list(_ name: String, _ limits: Limits) throws -> RecordList {
+      var options = Options()
+      options.limits = limits
+      let manager = try DatastoreManager(root: directory.path(name), options: options)
+      return try manager.openDefaultDatastore().table("t").insert(["l": ["a"]]).list("l")
+    }
+    // Room for one more item of two bytes.
+    let small = try list("a", Limits(datastoreBytes: 1000 + 221 + 22))
+    #expect(code { () throws(CairnError) in try small.append("ccc") } == .sizeLimit)
+    try small.append("bb")
+    #expect(small.record.table.datastore.size == 1243)
+    #expect(code { () throws(CairnError) in try small.append("") } == .sizeLimit)
+    #expect(code { () throws(CairnError) in try small.replace(at: 0, with: "aa") } == .sizeLimit)
+    try small.move(from: 0, to: 1)
+    try small.remove(at: 0)
+    #expect(try small.values == ["a"])
+    // A delta, a change, a field, an item of two bytes, and an item that is moved.
+    let busy = try list("b", Limits(deltaBytes: 100 + 100 + 100 + 22 + 20))
+    let store = busy.record.table.datastore
+    try store.sync()
+    let long = Value(String(repeating: "b", count: 23))
+    #expect(code { () throws(CairnError) in try busy.append(long) } == .sizeLimit)
+    try busy.append("bb")
+    try busy.move(from: 0, to: 1)
+    #expect(store.unsyncedChangesSize == 342)
+    #expect(code { () throws(CairnError) in try busy.append("") } == .sizeLimit)
+    #expect(code { () throws(CairnError) in try busy.move(from: 0, to: 1) } == .sizeLimit)
+    #expect(try busy.values == ["bb", "a"])
+    try store.sync()
+    try busy.move(from: 0, to: 1)
   }
 
   @Test func `what is pending counts, and nothing once it is synced`() throws {

@@ -59,6 +59,7 @@ import Testing
     { try $0.table("t")["r"].list("list").append(3) },
     { try $0.table("t")["r"].list("list").insert(3, at: 0) },
     { try $0.table("t")["r"].list("list").insert(contentsOf: [3, 4], at: 0) },
+    { try $0.table("t")["r"].list("list").insert(contentsOf: [Value](), at: 0) },
     { try $0.table("t")["r"].list("list").remove(at: 0) },
     { try $0.table("t")["r"].list("list").removeLast() },
     { try $0.table("t")["r"].list("list").replace(at: 0, with: 7) },

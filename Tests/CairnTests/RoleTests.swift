@@ -121,6 +121,110 @@ import Testing
     try datastore.table("t").insert(["x": 1])
   }
 
+  @Test func `roles that were prepared in a local datastore bind once it is moved`() async throws {
+    let local = try DatastoreManager(root: bench.place.path("local"))
+    // Made under a name, so that only its list can tell.
+    let prepared = try local.openOrCreateDatastore(".board")
+    try prepared.setRole(.viewer, for: .publicAccess)
+    try prepared.table("t").insert(["x": 1], id: "r")
+    try prepared.sync()
+    try prepared.close()
+    let manager = try bench.manager("ann")
+    try local.migrate(to: manager)
+    let ann = try manager.openDatastore(prepared.id)
+    #expect(ann.effectiveRole == .owner)
+    #expect(try ann.listRoles() == [.user("ann"): .owner, .publicAccess: .viewer])
+    #expect(ann.unsyncedChangesSize == 0)
+    let bob = try await bench.join(ann, as: "bob")
+    #expect(bob.effectiveRole == .viewer)
+    #expect(code { try bob.table("t")["r"].set("x", 2) } == .disallowed)
+    #expect(code { try bob.setRole(.editor, for: .user("bob")) } == .disallowed)
+  }
+
+  @Test func `who created a local datastore owns it once it is moved, who opened one does not`()
+    throws
+  {
+    let local = try DatastoreManager(root: bench.place.path("local"))
+    let made = try local.createDatastore()
+    try made.table("t").insert(["x": 1])
+    try made.sync()
+    try made.close()
+    try local.openOrCreateDatastore(".nobodys").close()
+    let manager = try bench.manager("ann")
+    try local.migrate(to: manager)
+    let own = try manager.openDatastore(made.id)
+    #expect(try own.listRoles() == [.user("ann"): .owner])
+    #expect(own.recordCount == 2)
+    #expect(try manager.openDatastore(".nobodys").listRoles().isEmpty)
+  }
+
+  @Test func `what is moved to where there is an owner gets no other one`() async throws {
+    let ann = try bench.manager("ann").createDatastore()
+    try ann.setRole(.editor, for: .user("bob"))
+    try ann.sync()
+    let manager = try bench.manager("bob")
+    try await bench.join(ann, as: "bob", manager: manager).close()
+    let local = try DatastoreManager(root: bench.place.path("local"))
+    let prepared = try local.openOrCreateDatastore(ann.id)
+    try prepared.setRole(.viewer, for: .publicAccess)
+    try prepared.sync()
+    try prepared.close()
+    try local.migrate(to: manager)
+    let bob = try manager.openDatastore(ann.id)
+    #expect(bob.effectiveRole == .editor)
+    let all: [Principal: Role] = [
+      .user("ann"): .owner, .user("bob"): .editor, .publicAccess: .viewer,
+    ]
+    #expect(try bob.listRoles() == all)
+  }
+
+  @Test func `a move that fails at any step, and is repeated, gives one owner`() throws {
+    for step in 1...1000 {
+      let memory = CatalogueBench(seed: 3)
+      memory.options.durability = .full
+      let made = try memory.local("l").createDatastore()
+      try made.setRole(.viewer, for: .publicAccess)
+      try made.sync()
+      try made.close()
+      memory.disk.failAt(operation: memory.disk.operations + step, reason: .io(errno: 5))
+      do { try memory.local("l").migrate(to: memory.manager("a")) } catch {}
+      let isOver = memory.disk.strikes.isEmpty
+      memory.disk.heal()
+      try memory.local("l").migrate(to: memory.manager("a"))
+      let datastore = try memory.manager("a").openDatastore(made.id)
+      #expect(try datastore.listRoles() == [.user("ann"): .owner, .publicAccess: .viewer])
+      if isOver { return }
+    }
+    Issue.record("the move has more than 1000 steps")
+  }
+
+  @Test func `a repair of a local datastore keeps that it was created there`() async throws {
+    let memory = CatalogueBench()
+    let local = memory.local("l")
+    let made = try local.createDatastore()
+    try made.add("r")
+    try made.close()
+    let current = try #require(memory.disk.paths().first { $0.hasSuffix("/CURRENT") })
+    try memory.disk.remove(current)
+    #expect(try await local.repairDatastore(made.id).wasNeeded)
+    let manager = memory.manager("a")
+    try local.migrate(to: manager)
+    let datastore = try manager.openDatastore(made.id)
+    #expect(try datastore.listRoles() == [.user("ann"): .owner])
+    #expect(try datastore.ids() == ["r"])
+  }
+
+  @Test func `a local datastore is not created if that can't be noted`() throws {
+    let memory = CatalogueBench()
+    let local = memory.local("l")
+    memory.disk.intercept { step in
+      step.target?.hasSuffix("/ROLE") == true ? .noSpace : nil
+    }
+    #expect(code { _ = try local.createDatastore() } == .diskSpace)
+    memory.disk.intercept(nil)
+    #expect(try local.listDatastores().isEmpty)
+  }
+
   @Test func `a role that finds no room leaves no trace`() throws {
     var options = Options()
     options.limits.datastoreBytes = 1400

@@ -20,6 +20,16 @@ import TestSupport
       try record.fields == ["title": "milk", "done": false, "amount": 2, "price": 1.25])
   }
 
+  @Test func `a title that came is among the changes`() async throws {
+    let devices = try TwoDevices()
+    try devices.a.setTitle("Notes")
+    try devices.a.sync()
+    try await devices.a.exchange()
+    try await devices.b.exchange()
+    #expect(try devices.b.sync().changedRecords == [":info": ["info"]])
+    #expect(try devices.b.title == "Notes")
+  }
+
   @Test func `different fields merge and one field goes to the first commit`() async throws {
     let devices = try TwoDevices()
     try devices.a.table("t").insert(["x": 1, "y": 1], id: "r")

@@ -62,6 +62,12 @@ import Testing
       let seconds = Double.nan
       _ = Timestamp(secondsSince1970: seconds)
     }
+    let first = Timestamp(secondsSince1970: -9_223_372_036_854_775.808)
+    #expect(first.millisecondsSince1970 == .min)
+    await #expect(processExitsWith: .failure) {
+      let seconds = 9.3e15
+      _ = Timestamp(secondsSince1970: seconds)
+    }
   }
 
   @Test func `now is between before and after, and far from 1970`() {

@@ -74,8 +74,9 @@ final class InfoKeeper: Sendable {
       // Of two syncs at once the later one may be noted first.
       let isOld = state.age > summary.age
       if !isOld { state.take(summary) }
-      let hasNewTitle = state.toldTitle != state.info.view.title
-      state.toldTitle = state.info.view.title
+      let title = state.info.view.title
+      let hasNewTitle = !DatastoreInfo.isSame(title, state.toldTitle)
+      state.toldTitle = title
       if isOld { return hasNewTitle }
       if let published { state.notePublished(published) }
       return hasNewTitle

@@ -15,6 +15,10 @@ extension DatastoreManager {
   /// both have goes by its rule, with the account's value as the remote one; the report lists what
   /// lost. Limits are not enforced. It takes as long as writing everything anew.
   ///
+  /// Roles that were prepared here bind from now on: the account's user becomes the owner of a
+  /// datastore with a shareable id that has a list of roles, or that `createDatastore()` has made
+  /// here, unless the account's copy on this device has an owner.
+  ///
   /// It happens as a whole or not at all, also if the app is ended on the way: whoever uses one of
   /// the two roots next takes it back or completes it.
   ///
@@ -163,7 +167,9 @@ extension DatastoreManager {
         } else {
           empty.append(name)
         }
-        moved.append(try staging.stage(source, id: copy.id, generation: generation))
+        moved.append(
+          try staging.stage(
+            source, id: copy.id, generation: generation, for: target.accessPolicy))
         items.append(MigrationJournal.Item(directory: name, source: ""))
       }
       let journal = MigrationJournal(

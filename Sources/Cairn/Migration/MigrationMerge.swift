@@ -6,8 +6,8 @@ internal import CairnStore
 /// do.
 ///
 /// Where it has the record, fields that only one side has are kept from both. A field that both
-/// have goes by its rule, with what was there as the remote value; sums add up. What loses is
-/// listed. Lists that both have begun by editing become one.
+/// have goes by its rule, with what was there as the remote value; sums add up, as long as a double
+/// can hold them. What loses is listed. Lists that both have begun by editing become one.
 struct MigrationMerge {
   /// Pending changes are committed when they count with this.
   private static let batchBytes = 1 << 20
@@ -101,7 +101,9 @@ struct MigrationMerge {
     _ rule: Rule, remote: FieldValue, local: FieldValue
   ) -> (kept: FieldValue, lost: FieldValue?) {
     if rule == .sum, let a = Number(remote), let b = Number(local) {
-      return (a.adding(b).value, nil)
+      let sum = a.adding(b)
+      // Beyond all doubles there is none: it would be neither of the two, and lose both.
+      if sum.isFinite { return (sum.value, nil) }
     }
     if remote == local { return (remote, nil) }
     let order = FieldValue.ordered(local, remote)

@@ -11,9 +11,10 @@ struct MigrationStaging: Sendable {
   let machine: Machine
 
   /// Makes a linked datastore, in a staging directory, from a copy of the one that is there (or
-  /// from nothing) and the content of `source`. All of it is durable when this returns.
+  /// from nothing) and the content of `source`. All of it is durable when this returns. With a
+  /// policy the source is a local datastore, which may have no owner yet.
   func stage(
-    _ source: Store, id: String, generation: UInt32
+    _ source: Store, id: String, generation: UInt32, for policy: AccessPolicy? = nil
   ) throws(CairnError) -> MigrationReport.Moved {
     let name = FileName.directory(datastore: id, generation: generation)
     let staging = root + "/" + FileName.staging(token, name)
@@ -25,13 +26,17 @@ struct MigrationStaging: Sendable {
         try copyTree(root + "/" + name, staging)
       }
     } catch { throw CairnError(error) }
+    let owner = try newOwner(policy, of: id, source)
     let (moved, summary) = try wrapped {
       () throws(StoreError) -> (MigrationReport.Moved, StoreSummary) in
       let target = try Store.open(
         staging, datastore: DatastoreManager.identity(of: id, generation: generation),
         isLinked: true, options: MigrationStaging.options, machine: machine)
       var merge = MigrationMerge(id: id, source: source, target: target)
-      do throws(StoreError) { try merge.run() } catch {
+      do throws(StoreError) {
+        try merge.run()
+        if let owner { try claim(target, owner) }
+      } catch {
         // The first error says more than what closing might add.
         do throws(StoreError) { try target.close() } catch {}
         throw error
@@ -43,6 +48,23 @@ struct MigrationStaging: Sendable {
     try copyBlobs(from: source.directory, to: staging)
     try describe(staging, summary)
     return moved
+  }
+
+  /// Who is to own what is moved, if nobody does: who has created it, as in an account, or has
+  /// given roles, as whoever does so first in an account. Without an owner roles bind nobody.
+  private func newOwner(
+    _ policy: AccessPolicy?, of id: String, _ source: Store
+  ) throws(CairnError) -> AccessPolicy? {
+    guard let policy, Identifier.isValidShareable(id) else { return nil }
+    if try RoleNote.isCreated(source.directory, machine: machine) { return policy }
+    let list = try wrapped { () throws(StoreError) in try source.accessList() }
+    return list.isEmpty ? nil : policy
+  }
+
+  private func claim(_ target: Store, _ owner: AccessPolicy) throws(StoreError) {
+    try target.limitAccess(owner)
+    try target.claim()
+    _ = try target.sync()
   }
 
   /// Where what is not to become a part of a datastore may be put.

@@ -7,7 +7,9 @@ internal import Synchronization
 ///
 /// Roles are records of the datastore: they are changed, committed, merged and synced like data, a
 /// removal wins over a concurrent change. They bind well-behaved programs: there is no server, and
-/// nothing is signed, so that whoever can write into the folder can write anything there.
+/// nothing is signed, so that whoever can write into the folder can write anything there. In a
+/// local datastore they can be prepared: they bind once `DatastoreManager.migrate(to:)` has moved
+/// it.
 extension Datastore {
   /// What the user may do in it now: `viewer` in what is only followed; `owner` in a local
   /// datastore, in one with a private id, in what the user created, and where nobody is named as
@@ -82,9 +84,12 @@ extension Datastore {
     }
   }
 
-  /// Makes the user the owner of a datastore that was just created, for good.
+  /// Makes the user the owner of a datastore that was just created, for good. In a local one there
+  /// is no user: it is noted for the account that it may be moved to.
   func claim() throws(CairnError) {
-    guard roleNote != nil else { return }
+    guard roleNote != nil else {
+      return try wrapped { () throws(StoreError) in try RoleNote.noteCreated(store) }
+    }
     try wrapped { () throws(StoreError) in
       try store.claim()
       try store.sync()
@@ -93,14 +98,18 @@ extension Datastore {
 
   /// Lets the list decide who may write, as far as there is somebody to keep out.
   func limitAccess() throws(CairnError) {
-    guard let roleNote, let user = manager.account?.user else { return }
-    let organization = manager.organization.withLock { $0 }
-    try wrapped { () throws(StoreError) in
-      try store.limitAccess(
-        AccessPolicy(
-          record: Principal.record(user: user), user: Principal.userField(user),
-          organization: organization))
-    }
+    guard let roleNote, let policy = manager.accessPolicy else { return }
+    try wrapped { () throws(StoreError) in try store.limitAccess(policy) }
     roleNote.note(effectiveRole)
+  }
+}
+
+extension DatastoreManager {
+  /// Whose roles count in what is shared; nil for local datastores, which nobody else has.
+  var accessPolicy: AccessPolicy? {
+    guard let user = account?.user else { return nil }
+    return AccessPolicy(
+      record: Principal.record(user: user), user: Principal.userField(user),
+      organization: organization.withLock { $0 })
   }
 }

@@ -7,6 +7,9 @@ internal import Synchronization
 /// ROLE: what the user may do in a datastore, for lists of datastores that are not open. A note
 /// that can be made again: nothing depends on it, so failures to write or read it are no errors.
 ///
+/// In a local datastore, in which nobody has a role, it says that it was created there: the user of
+/// the account that it is moved to becomes its owner. That can't be made again.
+///
 ///     "CAIRNROL" · version u16 · floor u16 · zero u32 · role i64 · XXH3-64 of all before
 package final class RoleNote: Sendable {
   static let magic: [UInt8] = Array("CAIRNROL".utf8)
@@ -59,6 +62,29 @@ package final class RoleNote: Sendable {
       } catch {
         // Tried again after the next sync, and when the datastore is closed.
       }
+    }
+  }
+
+  // MARK: local datastores
+
+  /// Notes, durably, that one was created. Its id does not tell: it could as well have been opened
+  /// under one that somebody else has made.
+  static func noteCreated(_ store: Store) throws(StoreError) {
+    try store.replaceFile(FileName.role, encode(.owner))
+  }
+
+  /// Whether that was noted. A file that is damaged says nothing.
+  static func isCreated(_ directory: String, machine: Machine) throws(CairnError) -> Bool {
+    let path = directory + "/" + FileName.role
+    do throws(LogError) {
+      guard let bytes = try DurableFile.read(path, limit: size, disk: machine.disk) else {
+        return false
+      }
+      return try decode(bytes, path: path) == .owner
+    } catch {
+      // Of one that can't be read just now nobody knows what it says.
+      if error.saysUnread { throw CairnError(error) }
+      return false
     }
   }
 }
