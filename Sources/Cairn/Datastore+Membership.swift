@@ -29,6 +29,14 @@ extension Datastore {
     exchanger?.memory.withLock { $0.cutOff != nil } ?? false
   }
 
+  /// Whether what is missed is about to be believed lost: some more exchanges, and another device's
+  /// snapshot takes its place.
+  package var isAboutToJoin: Bool { exchanger?.isAboutToJoin ?? false }
+
+  /// Whether the last sync could not take in something that was fetched. The next exchange says
+  /// what is missing, if nothing in the folder brings it.
+  package var isBlocked: Bool { exchanger?.condition.current.isBlocked ?? false }
+
   /// What `ExchangeReport.held` says, as of the last sync.
   package var heldFiles: [ExchangeReport.Waiting] {
     var report = ExchangeReport()

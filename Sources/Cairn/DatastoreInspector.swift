@@ -8,6 +8,9 @@ internal import CairnStore
 /// thread at a time: it is not `Sendable`.
 public final class DatastoreInspector {
   private let inspection: StoreInspection
+  /// What is wrong with CATALOGUE: nothing here depends on that, but no datastore of the root can
+  /// be opened.
+  private let listDamage: LogError?
 
   /// - Throws: `notFound`, `alreadyOpen`, `corrupt` if not even CURRENT can be read, or if that is
   ///   missing although there is more.
@@ -15,7 +18,8 @@ public final class DatastoreInspector {
     guard Identifier.isValidDatastore(id) else {
       throw CairnError(.illegalArgument, "\"\(id)\" can't be a datastore's id", id: id)
     }
-    let directory = try DatastoreInspector.directory(root, id)
+    let (directory, damage) = try DatastoreInspector.directory(root, id)
+    listDamage = damage
     do throws(StoreError) {
       inspection = try StoreInspection(directory, machine: .real)
     } catch {
@@ -28,12 +32,38 @@ public final class DatastoreInspector {
     }
   }
 
-  private static func directory(_ root: String, _ id: String) throws(CairnError) -> String {
+  /// Where its files are, and what is wrong with the list that says which generation counts.
+  private static func directory(
+    _ root: String, _ id: String
+  ) throws(CairnError) -> (path: String, listDamage: LogError?) {
     if let followed = try FollowFile.read(root, .real), followed.id == id {
-      return root + "/" + FileName.followed
+      return (root + "/" + FileName.followed, nil)
     }
-    let generation = try Installation(root: root, machine: .real).read().entry(id).generation
-    return root + "/" + FileName.directory(datastore: id, generation: generation)
+    let list = root + "/" + FileName.installation
+    do throws(LogError) {
+      let limit = InstallationFile.bytesMax
+      var generation: UInt32 = 0
+      if let bytes = try DurableFile.read(list, limit: limit, disk: Machine.real.disk) {
+        generation = try InstallationFile(bytes, path: list).entry(id).generation
+      }
+      return (root + "/" + FileName.directory(datastore: id, generation: generation), nil)
+    } catch {
+      let problem = CairnError(error)
+      guard problem.code == .corrupt, let newest = try newest(root, id) else { throw problem }
+      return (newest, error)
+    }
+  }
+
+  /// The directory of the highest generation that is here.
+  private static func newest(_ root: String, _ id: String) throws(CairnError) -> String? {
+    let entries: [DirectoryEntry]
+    do { entries = try Machine.real.disk.list(root) } catch { throw CairnError(error) }
+    let generations = entries.compactMap { entry in
+      FileName.generation(directory: entry.name).flatMap { $0.id == id ? $0.generation : nil }
+    }
+    return generations.max().map { generation in
+      root + "/" + FileName.directory(datastore: id, generation: generation)
+    }
   }
 
   /// Gives the lock back.
@@ -155,13 +185,16 @@ public final class DatastoreInspector {
 
   /// Reads the snapshot, the log, the trash, attachments, PUBLISHED, own deltas that wait outside
   /// of the log to be published, and what was fetched and waits to be merged, to the last byte:
-  /// lengths, checksums, structure, and that the index finds every record. Other files, such as
-  /// INFO and CHAINS, are not looked into. `progress` is called now and then with bytes done and
-  /// bytes in all.
+  /// lengths, checksums, structure, that the index finds every record, and that each delta of the
+  /// log comes behind what it builds on. Other files, such as CHAINS, are not looked into; of INFO
+  /// it believes how many deltas there were, and of CATALOGUE it says what opening the datastore
+  /// would. `progress` is called now and then with bytes done and bytes in all.
   public func verify(
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(CairnError) -> VerifyReport {
     var report = VerifyReport()
+    if let listDamage { report.problems.append(VerifyReport.Problem(StoreError(listDamage))) }
+    let info = LostEnd.info(inspection.directory, disk: Machine.real.disk)
     let segments = try wrapped { () throws(StoreError) in try inspection.segments() }
     let logBytes = segments.reduce(0) { $0 + $1.bytes }
     var snapshotBytes: UInt64 = 0
@@ -177,6 +210,8 @@ public final class DatastoreInspector {
     if let missing = inspection.missingFirst(of: segments) {
       report.problems.append(VerifyReport.Problem(StoreError(missing)))
     }
+    var order = inspection.order(of: segments)
+    var here = LostEnd.base(inspection.snapshotPath, disk: Machine.real.disk)
     for segment in segments {
       report.files += 1
       report.bytes += segment.bytes
@@ -186,14 +221,33 @@ public final class DatastoreInspector {
           VerifyReport.Problem(StoreError(problem), isDamage: !segment.isTorn))
       }
       do throws(StoreError) {
-        try inspection.deltas(segment) { _ in report.deltas += 1 }
+        try inspection.deltas(segment, following: &order) { delta in
+          report.deltas += 1
+          here?.insert(delta.dot)
+        }
       } catch { report.problems.append(VerifyReport.Problem(error)) }
       progress(report.bytes, snapshotBytes + logBytes)
     }
+    verifyEnd(&report, info, here)
     try verifyOtherFiles(&report)
     try verifyBlobs(&report)
     try verifyTrash(&report)
     return report
+  }
+
+  /// The snapshot and the log have all that INFO knows of. Of what is damaged, or is a newer
+  /// version's, nobody knows how much it has; what is followed is all in its folder.
+  private func verifyEnd(
+    _ report: inout VerifyReport, _ info: InfoFile?, _ here: VersionVector?
+  ) {
+    let directory = inspection.directory
+    guard let here, report.problems.allSatisfy({ !$0.isDamage && !$0.isUnread }),
+      !directory.hasSuffix("/" + FileName.followed),
+      let message = LostEnd.message(directory, inspection.current, info, here: here)
+    else { return }
+    let file = directory + "/" + FileName.info
+    report.problems.append(
+      VerifyReport.Problem(file: file, offset: nil, message: message, isDamage: true))
   }
 
   /// What other devices have deleted: nothing but that depends on it.

@@ -51,6 +51,7 @@ extension Datastore {
   ///
   /// - Throws: `invalidOperation` in a local datastore; `notFound` if the folder that it was
   ///   exchanged with is not there, `disallowed` if another one is; errors of the folder.
+  @concurrent
   public func devices() async throws(CairnError) -> [DeviceInfo] {
     guard let exchanger else {
       throw CairnError(

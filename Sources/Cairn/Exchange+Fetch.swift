@@ -250,7 +250,8 @@ extension Exchange {
     do throws(DecodeError) {
       var chain = DeltaChain(segment.chainBefore)
       var chains: [UInt128] = []
-      var reader = try PackReader(segment.pack)
+      var reader = try PackReader(
+        segment.pack, 0..<segment.pack.count, items: FormatBounds.itemsInPack)
       guard reader.header.device.rawValue == segment.device, reader.header.first == segment.first,
         reader.header.last == segment.last
       else { throw .malformed("the pack inside has another range") }

@@ -131,6 +131,11 @@ extension Exchange {
       chains = (chains?.before ?? segment.chainBefore, segment.chainAfter)
       end += 1
     }
+    if writer.items > FormatBounds.itemsInPack {
+      // Nobody would take them in one file.
+      left.insert(head.segments[end - 1].name(store.device))
+      return range.lowerBound
+    }
     // Nothing more would go in with those later either, however few they are.
     let isFull = writer.byteCount >= tuning.packBytes
     let isWhole = isFull || isCut && end == range.upperBound

@@ -49,7 +49,7 @@ extension Exchange {
       head.acknowledgedAt = vector[store.device]
       let cuts = store.cuts
       head.fence = cuts.fence.meet(vector)
-      head.retired = cuts.retired.sorted()
+      head.retired = Exchange.retiredToTell(cuts.retired, vector)
       supersedeUnnamed(listing, &head)
     }
     head.user = user
@@ -402,6 +402,7 @@ extension Exchange {
     head.nonce = machine.random.next()
     let bytes = head.encoded()
     let name = FileName.head(device: store.device.rawValue)
+    try Exchange.checkHeadSize(bytes.count, name)
     var publication = memory.withLock { memory in
       PublicationFile(
         folder: memory.folderIdentity ?? 0,
@@ -443,6 +444,25 @@ extension Exchange {
     if store.hasRejoined { store.dropOutboxes() }
     report.publishedFiles += 1
     report.publishedBytes += UInt64(bytes.count)
+  }
+
+  /// So many retired devices a head tells of.
+  static let retiredMost = 4096
+
+  /// Which retired devices the head tells of: where there are too many, those of which something is
+  /// here. A record is enough to retire a device that never was, and there may be millions.
+  static func retiredToTell(_ retired: Set<DeviceID>, _ vector: VersionVector) -> [DeviceID] {
+    if retired.count <= retiredMost { return retired.sorted() }
+    return Array(retired.filter { vector[$0] > 0 }.sorted().prefix(retiredMost))
+  }
+
+  /// Longer than others read, it would hide all that its device publishes; and PUBLISHED, which has
+  /// it, could not be read here.
+  static func checkHeadSize(_ count: Int, _ name: String) throws(CairnError) {
+    guard count > Head.bytesMax else { return }
+    throw CairnError(
+      .sizeLimit, "the head of this device has \(count) bytes, \(Head.bytesMax) at most are read "
+        + "by others: the one in the folder stays as it was", file: name)
   }
 
   /// The head as it was last written, or was to be: it may be in the folder or not.

@@ -192,9 +192,11 @@ extension Head {
         hash: hash, size: size, content: content, vector: vector, fence: try reader.vector())
     default: throw .malformed("a snapshot's mark")
     }
-    // What is in no segment has to be in the snapshot.
+    // What is in no segment has to be in the snapshot. Before the first delta the chain is 0: any
+    // other would be another history, for which every reader would put its store together anew.
     let vouched = max(segments.last?.last ?? 0, snapshot?.vector[device] ?? 0)
-    guard device.rawValue != 0, segments.last?.last ?? 0 <= last, vouched >= last, reader.isAtEnd
+    guard device.rawValue != 0, segments.last?.last ?? 0 <= last, vouched >= last,
+      last > 0 || chain == 0, reader.isAtEnd
     else {
       throw .malformed("a head's parts do not fit")
     }

@@ -64,14 +64,15 @@ public struct MassDelete: Hashable, Sendable {
   /// What happened and how to go on: for people.
   public var message: String {
     let names = devices.map { device in
-      "device \(device.id)" + (device.user.isEmpty ? "" : " (\(device.user))")
+      "device \(device.id)" + (device.user.isEmpty ? "" : " (\(device.user.onOneLine))")
     }
     let who =
       isTogether
       ? [names.joined(separator: " and ") + " together delete \(records)"]
       : zip(names, devices).map { "\($0) deletes \($1.records)" }
     return "\(who.joined(separator: " and ")) of the \(recordsHere) records that are here; what it "
-      + "sent waits and nothing was deleted. If that is meant, call sync(allowingMassDelete: true) "
-      + "(cairn sync --allow-mass-delete). If not, insert them again there: it is judged anew then"
+      + "sent waits and nothing was deleted. If that is meant, allow it (cairn sync "
+      + "--allow-mass-delete, or sync(allowingMassDelete: true)). If not, insert them again there: "
+      + "it is judged anew then"
   }
 }

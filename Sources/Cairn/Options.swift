@@ -25,7 +25,8 @@ public struct Options: Sendable {
   public var compactsAutomatically = true
 
   // What speed and memory depend on:
-  /// Unpacked data of a snapshot that is kept in memory, in bytes. Default 64 MiB.
+  /// Unpacked data of its snapshot that each open datastore keeps in memory, in bytes. Default 64
+  /// MiB.
   public var cacheBytes = 64 << 20
   /// A log file is closed at this size, in bytes: 64 KiB to 256 MiB. Default 8 MiB.
   public var segmentBytes = 8 << 20

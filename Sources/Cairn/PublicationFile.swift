@@ -43,7 +43,7 @@ package struct PublicationFile: Equatable, Sendable {
     _ = try SealedFile.open(
       bytes, magic: PublicationFile.magic, least: size - SealedFile.headerSize,
       what: "a record of what was published", path: path,
-      advice: "remove it: the folder tells what is there")
+      advice: "repair the datastore: the folder tells what is there")
     guard Int(bytes.u32(at: 48)) == bytes.count - size - 8 else {
       throw LogError(.corrupt, path, at: 48, "the length is wrong")
     }

@@ -26,7 +26,17 @@ struct CurrentFileTests {
       let cut = Array(bytes[..<length])
       #expect(logFailure { _ = try CurrentFile(cut, path: "CURRENT") } == .truncated)
     }
-    #expect(logFailure { _ = try CurrentFile(bytes + [0], path: "CURRENT") } == .truncated)
+    #expect(logFailure { _ = try CurrentFile(bytes + [0], path: "CURRENT") } == .corrupt)
+  }
+
+  @Test(arguments: [(88, "ends too early"), (104, "is too long")])
+  func `a wrong length is told as what it is`(count: Int, what: String) {
+    let bytes = Array((Self.sample.encoded() + [UInt8](repeating: 0, count: 8)).prefix(count))
+    var message = ""
+    do throws(LogError) { _ = try CurrentFile(bytes, path: "CURRENT") } catch {
+      message = error.description
+    }
+    #expect(message == "CURRENT at offset 0: it \(what): \(count) bytes, not 96")
   }
 
   @Test func `a newer floor is refused`() {

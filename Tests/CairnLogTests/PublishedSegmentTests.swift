@@ -68,6 +68,18 @@ struct PublishedSegmentTests {
     #expect(throws: Never.self) { try read(resummed(version)) }
   }
 
+  @Test func `before a device's first delta the chain is 0`() {
+    func reason(_ first: UInt64, _ chain: UInt64) -> LogError.Reason? {
+      var bytes = sample(Self.small).encoded().bytes
+      bytes.set(first, at: 40)
+      bytes.set(chain, at: 64)
+      return logFailure { _ = try read(resummed(bytes)) }
+    }
+    #expect(reason(1, 0) == nil)
+    #expect(reason(1, 5) == .corrupt)
+    #expect(reason(2, 5) == nil)
+  }
+
   @Test func `lies under good checksums are refused`() {
     let (bytes, _) = sample(Self.large).encoded()
     func reason(_ change: (inout [UInt8]) -> Void) -> LogError.Reason? {

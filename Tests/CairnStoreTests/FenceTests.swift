@@ -291,6 +291,29 @@ struct FenceTests {
     }
   }
 
+  @Test func `what an author has seen grows from delta to delta`() throws {
+    let group = try met()
+    let author = DeviceID(rawValue: 77)
+    let steps = (1...UInt64(50)).map { number in
+      DeliveryPlan.Step(
+        dot: Dot(device: author, sequence: number),
+        dependencies: [Dot(device: DeviceID(rawValue: 100 + number % 7), sequence: number)],
+        news: nil)
+    }
+    let all = VersionVector(steps.flatMap { $0.dependencies + [$0.dot] })
+    group[0].state.withLock { guarded in
+      var gate = DeliveryGate(guarded.store, words: [:], rumours: CutRumours())
+      gate.noteCuts(Array(steps[..<20]))
+      // From there on, and no further behind a gap.
+      gate.noteCuts(Array(steps[10..<40]))
+      gate.noteCuts(Array(steps[41...]))
+      let some = VersionVector(steps[..<40].flatMap { $0.dependencies + [$0.dot] })
+      #expect(gate.rumours.contexts[author] == some)
+      for step in steps { gate.apply(step) }
+      #expect(gate.contexts[author] == all)
+    }
+  }
+
   @Test func `a later cut takes the place of the earlier ones`() throws {
     let group = try met(2)
     for round in 0..<5 {

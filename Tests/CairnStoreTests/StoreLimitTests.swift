@@ -230,6 +230,25 @@ struct StoreLimitTests {
     .bytes([UInt8](repeating: 7, count: count))
   }
 
+  @Test func `one value is shorter than what a cell can hold`() throws {
+    let device = try StoreDevice(1) { Self.wide(&$0.limits) }
+    let (store, most) = (device.store, Cell.heapLengthMax - 1)
+    for value in [text(most + 1), Self.bytes(most + 1)] {
+      try refused(store) { try store.insert("r", ["a": value]) }
+    }
+    try store.insert("r", ["a": text(most)])
+    try refused(store) { try store.set("r", ["b": text(most + 1)]) }
+    try store.sync()
+    try store.insert("s", ["a": Self.bytes(most)])
+    try store.sync()
+    let content = try StoreContent(store)
+    for isFolded in [false, true] {
+      if isFolded { _ = try device.store.compact() }
+      try device.reopen()
+      #expect(try StoreContent(device.store) == content)
+    }
+  }
+
   private static let tooLong: [ListOperation] = [
     .append(bytes(17 << 20)), .insert(bytes(16 << 20), at: 0),
     .insertAll(Array(repeating: bytes(1 << 20), count: 20), at: 0),

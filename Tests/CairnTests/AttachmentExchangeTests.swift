@@ -239,8 +239,10 @@ import Testing
     try again.addPhoto("new", sample(3))
     try await again.exchange()
     try bench.remove(bench.blobs)
-    _ = try await again.repairFolder()
+    let repair = try await again.repairFolder()
     #expect(try bench.blobs().count == 1)
+    #expect(try repair.missing == bench.blobs() && repair.written == repair.missing)
+    #expect(repair.isWhole && !repair.wasWhole)
   }
 
   @Test func `vanished contents come back also with one process for each round`() async throws {

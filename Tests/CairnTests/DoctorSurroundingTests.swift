@@ -213,7 +213,7 @@ import Testing
     let report = await Doctor(root: rootA, account: account).examine()
     let found = report.findings.filter { $0.check == "folder" }
     #expect(found.map(\.severity) == [.error], "\(report.findings)")
-    let words = "it is another one than that which notes were exchanged with"
+    let words = "it is another one than that which notes was exchanged with"
     #expect(found.first?.message.contains(words) == true, "\(found)")
   }
 }

@@ -9,7 +9,8 @@ import Testing
 @Suite struct ErrorTranslationTests {
   private static let disk: [(DiskError.Reason, CairnError.Code)] = [
     (.notFound, .notFound), (.exists, .exists), (.noSpace, .diskSpace), (.readOnly, .readOnly),
-    (.denied, .readOnly), (.locked, .alreadyOpen), (.exposed, .disallowed),
+    (.denied, .readOnly), (.withheld, .retryLater), (.locked, .alreadyOpen),
+    (.exposed, .disallowed),
     (.notRegular, .fileIO), (.tooManyOpen, .system), (.io(errno: 5), .fileIO),
     // ENOMEM and EFBIG.
     (.io(errno: 12), .memory), (.io(errno: 27), .diskSpace),

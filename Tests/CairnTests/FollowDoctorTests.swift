@@ -51,6 +51,20 @@ import Testing
     try follower.close()
   }
 
+  @Test func `neither an account nor room in the folder is missed`() async throws {
+    _ = try await follow()
+    let alone = await Doctor(root: root).examine().findings
+    #expect(!alone.contains { $0.check == "account" }, "\(alone)")
+    var disk = ProbedDisk()
+    disk.isFull = { [folder = bench.folder] in $0 == folder }
+    var machine = Machine.real
+    machine.disk = disk
+    let doctor = Doctor(
+      root: root, account: Account(user: "", folder: .directory(bench.folder)),
+      folder: DirectoryFolder(bench.folder), machine: machine)
+    #expect(await doctor.examine().findings == [])
+  }
+
   @Test func `damage of a copy is found, and said how it is brought anew`() async throws {
     _ = try await follow()
     for part in ["snap", "log", "blobs"] {
@@ -64,7 +78,8 @@ import Testing
       #expect(!found.isHealthy && finding.datastore == "notes")
       #expect(finding.file?.contains("/followed/") == true)
       if part != "blobs" {
-        #expect(finding.command == "cairn unfollow --root \(root)")
+        let again = "cairn follow \(bench.folder) --datastore notes --root \(root)"
+        #expect(finding.command == "cairn unfollow --root \(root) && \(again)")
         #expect(finding.message.contains("subscribe again"))
       }
       try bench.write(directory + "/" + name, good)

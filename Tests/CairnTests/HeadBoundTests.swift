@@ -47,7 +47,16 @@ import Testing
     ("a segment behind the last delta", head([(1, 2)], last: 1)),
     ("a delta that is nowhere", head([(1, 1)], last: 2)),
     ("a delta that the snapshot lacks, too", head([(1, 1)], last: 3, snapshot: 2)),
+    ("a history before the first delta", started),
   ]
+
+  /// It would be taken for another history of its device, and every reader put its store together
+  /// anew.
+  private static var started: Head {
+    var head = Self.head([], last: 0)
+    head.chain = 7
+    return head
+  }
 
   @Test func `a head whose parts do not fit is none`() {
     for (what, head) in Self.misfits {
@@ -116,5 +125,28 @@ import Testing
     try bench.write(path, good)
     #expect(try await b.pull().complaints == [])
     #expect(try b.ids() == ["a", "c"])
+  }
+
+  /// A record is enough to retire a device that never was.
+  @Test func `a head tells of no more retired devices than there is room for`() {
+    let many = Set((1...UInt64(20_000)).map(DeviceID.init(rawValue:)))
+    let some: [UInt64] = [3, 9, 30_000]
+    let seen = VersionVector(some.map { Dot(device: DeviceID(rawValue: $0), sequence: 1) })
+    let few = Set(many.filter { $0.rawValue <= 100 })
+    // Of these nothing need be here.
+    #expect(Exchange.retiredToTell(few, seen) == few.sorted())
+    #expect(Exchange.retiredToTell(many, seen).map(\.rawValue) == [3, 9])
+    let all = VersionVector(many.map { Dot(device: $0, sequence: 1) })
+    let told = Exchange.retiredToTell(many, all)
+    #expect(told == many.sorted().prefix(Exchange.retiredMost).map(\.self))
+    #expect(told.count * 8 < Head.bytesMax / 100)
+  }
+
+  @Test func `a head that nobody reads is not written`() {
+    #expect(throws: Never.self) { try Exchange.checkHeadSize(Head.bytesMax, "x") }
+    let error = #expect(throws: CairnError.self) {
+      try Exchange.checkHeadSize(Head.bytesMax + 1, "x")
+    }
+    #expect(error?.code == .sizeLimit && error?.file == "x")
   }
 }

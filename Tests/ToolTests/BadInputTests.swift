@@ -29,7 +29,7 @@ import Testing
   static let csv = [
     Case("", 1, 1, "names the columns"),
     Case("\n\n", 1, 1, "names the columns"),
-    Case("k,a\n1,2\n3\n", 3, 1, "1 cells, but the header names 2 columns"),
+    Case("k,a\n1,2\n3\n", 3, 1, "1 cell, but the header names 2 columns"),
     Case("k,a\n1,2,3\n", 2, 1, "3 cells"),
     Case("k,a\nü,2\n", 2, 1, "the id of a record"),
     Case("k,a\n1,ü\"2\n", 2, 4, "a quote inside a cell"),

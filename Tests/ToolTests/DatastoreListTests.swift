@@ -26,6 +26,12 @@ import Testing
 
       """
     #expect(try scratch.succeed("ls") == expected)
+    // The title is the second record, and in no table.
+    let tables = try scratch.succeed("tables").split(separator: "\n")
+    #expect(tables.count == 2 && tables[0] == "t  1 record")
+    let besides = "besides, 1 record of the library's own tables (title, "
+    #expect(tables.last?.hasPrefix(besides) == true)
+    #expect(try scratch.succeed("tables", "--datastore", "other") == "t  1 record\n")
     #expect(try scratch.succeed("title", "--remove") == "")
     #expect(try list(scratch.root).map { $0["title"] as? String } == [nil, nil])
     #expect(try scratch.cairn("title", "x", "--remove").status == 2)
@@ -45,6 +51,21 @@ import Testing
     try scratch.succeed("sync", root: b)
     #expect(try list(b).first?["here"] as? Bool == true)
     #expect(try scratch.succeed("get", "t", "r", root: b) == "a=1\n")
+  }
+
+  @Test func `a refresh tells which files of the list are damaged`() throws {
+    let (a, b, folder) = (scratch.path("a"), scratch.path("b"), scratch.path("folder"))
+    try scratch.succeed("set", "t", "r", "a=1", "--insert", "--folder", folder, root: a)
+    try scratch.succeed("sync", root: a)
+    try scratch.succeed("ls", "--refresh", root: a)
+    let name = try #require(try scratch.files(below: "folder/catalogue").first)
+    var bytes = try scratch.bytes("folder/catalogue/" + name)
+    bytes[bytes.count / 2] ^= 0x5A
+    _ = try scratch.write("folder/catalogue/" + name, bytes)
+    let outcome = try scratch.cairn("ls", "--refresh", "--folder", folder, root: b)
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.errors.contains("cairn: problem with \(name): "), "\(outcome)")
+    #expect(outcome.errors.contains("the checksum does not match"), "\(outcome)")
   }
 
   @Test func `a status names the others that are here, and not those in the folder`() throws {

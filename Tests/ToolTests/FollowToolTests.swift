@@ -139,9 +139,12 @@ import Testing
     #expect(try run(["unfollow"], root: copy).status == 4)
   }
 
-  /// `unfollow` takes no folder.
-  @Test func `what doctor says of a damaged copy works though it was told the folder`() throws {
-    try scratch.succeed("follow", folder, root: copy)
+  /// `unfollow` takes no folder. What was chosen is chosen again.
+  @Test(arguments: [[], ["--table", "t"], ["--except-table", "u"]])
+  func `what doctor says of a damaged copy works though it was told the folder`(
+    choice: [String]
+  ) throws {
+    _ = try run(["follow", folder] + choice, root: copy)
     let name = try #require(try scratch.files(below: "copy/followed/log").first)
     var bytes = try scratch.bytes("copy/followed/log/" + name)
     bytes[20] ^= 1
@@ -150,10 +153,13 @@ import Testing
     #expect(health.status == 1)
     let advice = health.output.split(separator: "\n").filter { $0.hasPrefix("  -> ") }
     let line = try #require(advice.first, "\(health)")
-    #expect(line == "  -> cairn unfollow --root \(copy)")
-    let done = try Tool.run(line.split(separator: " ").dropFirst(2).map(String.init))
+    let again = (["cairn follow \(folder)"] + choice + ["--root \(copy)"]).joined(separator: " ")
+    #expect(line == "  -> cairn unfollow --root \(copy) && \(again)")
+    let verified = try scratch.cairn("verify", root: copy)
+    #expect(verified.output.hasSuffix(" && \(again)\n"), "\(verified)")
+    let done = try Tool.run(
+      ["-c", "PATH=\(Tool.directory):$PATH; " + String(line.dropFirst(5))], program: "/bin/sh")
     #expect(done.status == 0, "\(done)")
-    try scratch.succeed("follow", folder, root: copy)
     #expect(try export("t", copy) == export("t", member))
   }
 

@@ -20,7 +20,12 @@ import Testing
     let held = try scratch.cairn("sync", root: b)
     #expect(held.status == 1)
     #expect(held.output.contains("held: device ") && held.output.contains("(ann) deletes 80 of"))
-    #expect(held.output.contains("--allow-mass-delete"))
+    let command = "cairn sync --datastore default --allow-mass-delete --root \(b)\n"
+    #expect(held.output.contains("\nto take what is held: \(command)"), "\(held)")
+    #expect(try scratch.succeed("status", root: b).contains(": \(command)"))
+    let health = try scratch.cairn("doctor", root: b)
+    #expect(health.status == 1 && health.output.contains("  -> \(command)"), "\(health)")
+    #expect(!health.output.contains("  -> cairn sync --datastore default --root"), "\(health)")
     let report = try json(scratch.cairn("sync", "--json", root: b).output)
     let part = try #require(report["massDelete"] as? [String: Any])
     #expect(part["records"] as? Int == 80)

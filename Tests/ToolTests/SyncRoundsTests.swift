@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -53,5 +54,39 @@ import Testing
     // The others' two commits, which came in the first.
     let fetched = try #require(report["fetched"] as? [String: Any])
     #expect((fetched["deltas"] as? Int ?? 0) >= 2, "\(report)")
+  }
+
+  private func devices(of root: String) throws -> String {
+    let list = try json(scratch.succeed("devices", "--json", root: root))
+    return try #require(list["thisDevice"] as? String)
+  }
+
+  @Test func `one sync says what is missing of a device whose head the folder has lost`() throws {
+    try scratch.succeed("set", "t", "r1", "y=2", root: a)
+    try scratch.succeed("sync", root: a)
+    let name = try device() + ".head"
+    let lost = try #require(scratch.files(below: "folder").first { $0.hasSuffix(name) })
+    try FileManager.default.removeItem(atPath: scratch.path("folder/" + lost))
+    let d = scratch.path("d")
+    let folder = scratch.path("folder")
+    let report = try json(
+      scratch.succeed("sync", "--json", "--folder", folder, "--user", "me", root: d))
+    let waiting = try #require(report["waiting"] as? [[String: Any]])
+    #expect(
+      waiting.contains { ($0["reason"] as? String)?.contains("builds on deltas") == true },
+      "\(report)")
+  }
+
+  /// The rounds that a loss is waited for are counted by a process, and each of these is one.
+  @Test func `one sync is enough to join a snapshot for what the folder has lost`() throws {
+    let name = try devices(of: a)
+    let first = try #require(scratch.files(below: "folder").first { $0.contains(name + "-1-") })
+    try FileManager.default.removeItem(atPath: scratch.path("folder/" + first))
+    try scratch.succeed("repair", "default", root: b)
+    let d = scratch.path("d")
+    try scratch.succeed("sync", "--folder", scratch.path("folder"), "--user", "me", root: d)
+    let export = try scratch.succeed("export", "t", root: d)
+    let whole = try scratch.succeed("export", "t", root: b)
+    #expect(export == whole && export.contains("r3"))
   }
 }

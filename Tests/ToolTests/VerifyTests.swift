@@ -139,6 +139,52 @@ import Testing
     #expect(try scratch.succeed("get", "t", "1", "--datastore", "other") == "n=1\n")
   }
 
+  @Test func `the path of a damaged CURRENT is said once`() throws {
+    let name = try #require(
+      try scratch.files(below: "root").first { $0.hasSuffix("/CURRENT") })
+    let bytes = try scratch.bytes("root/" + name)
+    _ = try scratch.write("root/" + name, bytes + [UInt8](repeating: 0, count: 8))
+    let outcome = try scratch.cairn("verify")
+    #expect(outcome.status == 3, "\(outcome)")
+    let damage = outcome.output.split(separator: "\n").filter { $0.hasPrefix("damage: ") }
+    let path = scratch.path("root/" + name)
+    #expect(
+      damage == ["damage: \(path) at offset 0: it is too long: 104 bytes, not 96"], "\(outcome)")
+  }
+
+  // MARK: CATALOGUE
+
+  @Test func `a damaged list of datastores is moved away, and no obstacle for a check`() throws {
+    let root = try waiting()
+    try scratch.succeed("sync", root: root)
+    try scratch.succeed("ls", "--refresh", root: root)
+    var bytes = try scratch.bytes("waiting/CATALOGUE")
+    for index in 60..<68 { bytes[index] ^= 0x5A }
+    let path = try scratch.write("waiting/CATALOGUE", bytes)
+    let outcome = try scratch.cairn("verify", root: root)
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.output.contains("damage: \(path) at offset 0: "), "\(outcome)")
+    #expect(outcome.output.contains(" in the log, ") && outcome.output.contains("1 place damaged"))
+    let away = "mv -- \(path) \(path).damaged"
+    let again = "\(away) && cairn ls --refresh --root \(root)"
+    #expect(outcome.output.contains("\nto mend the list of datastores (it is fetched anew; "))
+    #expect(outcome.output.hasSuffix(" made again): \(again)\n"), "\(outcome)")
+    let report = try json(try scratch.cairn("verify", "--json", root: root).output)
+    #expect((report["mend"] as? [String])?.first?.hasSuffix(": " + again) == true)
+    // Nobody knows the folder.
+    let settings = try scratch.bytes("waiting.settings")
+    try FileManager.default.removeItem(atPath: scratch.path("waiting.settings"))
+    let alone = try scratch.cairn("verify", root: root)
+    #expect(alone.status == 3 && alone.output.hasSuffix(" made again): \(away)\n"), "\(alone)")
+    _ = try scratch.write("waiting.settings", settings)
+    #expect(!outcome.output.contains("cairn repair"))
+    #expect(try scratch.cairn("repair", "default", root: root).status == 1)
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
+    try scratch.succeed("ls", "--refresh", root: root)
+    #expect(try scratch.cairn("verify", root: root).status == 0)
+    #expect(try scratch.succeed("get", "t", "r1", root: root) == "n=1\n")
+  }
+
   // MARK: what is followed
 
   @Test func `damage of what is followed is mended by following it anew`() throws {
@@ -155,7 +201,7 @@ import Testing
     _ = try scratch.write("copy/" + name, bytes)
     let verified = try scratch.cairn("verify", root: copy)
     let mend =
-      "to mend what is followed: cairn unfollow --root \(copy), then cairn follow \(folder) "
+      "to mend what is followed: cairn unfollow --root \(copy) && cairn follow \(folder) "
       + "--root \(copy)\n"
     #expect(verified.status == 3 && verified.output.hasSuffix(mend), "\(verified)")
     #expect(!verified.output.contains("cairn repair"))

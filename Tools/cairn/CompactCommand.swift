@@ -47,7 +47,17 @@ struct CompactCommand: AsyncParsableCommand {
       (dryRun ? "would go from " : "went from ")
       + "\(result.bytesBefore) to \(result.bytesAfter) bytes "
       + "(\(counted(result.records, "record")))"
-    try report.print(json, text: (progress.map { [$0.line] } ?? []) + [text])
+    try report.print(json, text: (progress.map(lines) ?? []) + [text])
+  }
+
+  private func lines(_ progress: Forgetting) -> [String] {
+    guard let device = progress.awaited.first else { return [progress.line] }
+    let words = ShellLine.option("--datastore", store.datastore) + ["--retire", device]
+    return [
+      progress.line,
+      "each of them has to sync; one that is gone for good can be left out, for ever: "
+        + ShellLine.of(["cairn", "devices"] + words + ShellLine.option("--root", store.rootPath)),
+    ]
   }
 
   /// How far the devices are.
@@ -72,16 +82,17 @@ struct CompactCommand: AsyncParsableCommand {
           return asked + sent + "; all have answered, and the one that asked has to sync once more"
         }
         return asked + sent + "; waiting for " + devices.joined(separator: ", ")
-          + ": retire those that are gone (cairn devices --retire)"
       }
     }
 
+    /// Devices that have not answered.
+    var awaited: [String] { if case .waiting(let devices) = agreement { devices } else { [] } }
+
     var json: JSON {
-      let devices: [String] = if case .waiting(let devices) = agreement { devices } else { [] }
-      return [
+      [
         "asked": .bool(isAsked), "agreedBefore": .bool(isPartlyAgreed),
         "agreed": .bool(agreement == .agreed),
-        "waitingFor": .array(devices.map(JSON.string)), "published": .bool(isPublished),
+        "waitingFor": .array(awaited.map(JSON.string)), "published": .bool(isPublished),
       ]
     }
   }

@@ -74,6 +74,22 @@ enum Descriptor {
     }
   }
 
+  /// Help is wrapped to COLUMNS, else to the terminal, by code that does not bear a narrow one. A
+  /// terminal breaks by itself what is too wide for it.
+  static func widenScreen() {
+    var columns = environment("COLUMNS").flatMap { Int($0) }
+    if columns == nil {
+      var size = winsize()
+      if unsafe ioctl(standardOutput, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+        columns = Int(size.ws_col)
+      }
+    }
+    guard let columns, columns < narrowest else { return }
+    _ = unsafe setenv("COLUMNS", "\(narrowest)", 1)
+  }
+
+  private static let narrowest = 40
+
   /// The directory of the datastores: as the option says, the environment, or here.
   static func root(_ option: String?) -> String {
     if let option { return option }
@@ -95,6 +111,23 @@ enum Descriptor {
     guard let current = unsafe getcwd(nil, 0) else { throw failure("find", ".") }
     defer { unsafe free(current) }
     return unsafe String(cString: current) + "/" + path
+  }
+
+  /// An absolute path without "." and "..". Links stay as they are typed, but for those before a
+  /// step up, which is to the parent of what they lead to.
+  static func plain(_ path: String) throws -> String {
+    var parts: [Substring] = []
+    for part in try absolute(path).split(separator: "/") where part != "." {
+      guard part == ".." else {
+        parts.append(part)
+        continue
+      }
+      if let found = resolved("/" + parts.joined(separator: "/")) {
+        parts = found.split(separator: "/")
+      }
+      _ = parts.popLast()
+    }
+    return "/" + parts.joined(separator: "/")
   }
 
   /// The one path of a place, however it is typed: absolute, links followed where there are any.

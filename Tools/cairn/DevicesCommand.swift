@@ -58,7 +58,7 @@ struct DevicesCommand: AsyncParsableCommand {
     var exchange: ExchangeReport
 
     var lines: [String] {
-      let name = device + (user.map { " (\($0))" } ?? "")
+      let name = device + (user.map { " (\($0.onOneLine))" } ?? "")
       var lines = ["retired \(name): each device stops waiting for it when it has exchanged"]
       if unmerged > 0 {
         lines.append(

@@ -25,9 +25,10 @@ struct DoctorCommand: AsyncParsableCommand {
     var doctor = Doctor(
       root: place.rootPath, account: try place.account(), folderKinds: try place.folderKinds())
     if let folder = place.folder {
-      doctor.commandOptions = ["--folder", try FolderOption.normalized(folder)]
-      if let user = place.user { doctor.commandOptions += ["--user", user] }
+      doctor.commandOptions = ShellLine.option("--folder", try FolderOption.normalized(folder))
+      if let user = place.user { doctor.commandOptions += ShellLine.option("--user", user) }
     }
+    doctor.followOptions = try Settings(root: place.rootPath).serverOptions
     let found = await doctor.examine(datastore)
     try report.print(Self.json(found), text: Self.lines(found))
     if !found.isHealthy { throw ExitCode(ExitStatus.failure.rawValue) }

@@ -9,6 +9,7 @@ enum ExitStatus: Int32 {
 
   static let explanation = """
     EXIT STATUS: 0 done, 1 failed (or doctor has findings), 2 used wrongly, 3 verify found \
-    damage, 4 not found (datastore, table or record), 5 the datastore is open elsewhere.
+    damage, 4 not found (datastore, table, record, or the shared folder that was used before), 5 \
+    the datastore is open elsewhere.
     """
 }

@@ -14,7 +14,8 @@ struct ExportCommand: ParsableCommand {
       "base 64"}, doubles that are no numbers {"$double": "nan"}, attachments {"$attachment": \
       "SHA-256-length"} without their contents, and 12 is an integer where 12.0 is a double. CSV \
       keeps text (in quotes), numbers and booleans (bare); what else there is, it holds as JSON in \
-      quotes, which comes back as text.
+      quotes, which comes back as text. To a spreadsheet, a cell that begins with =, +, - or @ is \
+      a formula, whoever wrote it. On a terminal, control characters are spelled out.
       """)
 
   @Argument(help: "Table to write.")
@@ -40,7 +41,11 @@ struct ExportCommand: ParsableCommand {
       let export = TableExport(records: records, key: key)
       return (records.count, try format == .csv ? export.csv() : export.jsonLines())
     }
-    if Descriptor.isStandardOutput(file) { return try Console.put(bytes) }
+    if Descriptor.isStandardOutput(file) {
+      // Files and pipes get what there is; a terminal would obey it.
+      guard Descriptor.isTerminal(Descriptor.standardOutput) else { return try Console.put(bytes) }
+      return try Console.put(Array(String(decoding: bytes, as: UTF8.self).harmless.utf8))
+    }
     try Descriptor.replace(file, with: bytes)
     try report.print(
       ["table": .string(table), "records": .count(count), "bytes": .count(bytes.count)],

@@ -7,7 +7,7 @@ import CairnToolText
 /// A value that begins with `"`, `[` or `{` is JSON (so `'""'` is the empty string and `'"12"'` a
 /// string); anything else is typed like a bare CSV cell: 12 an int, 1.5 a double, true a boolean,
 /// the rest a string.
-struct FieldAssignment: ExpressibleByArgument {
+struct FieldAssignment: Sendable {
   var field: String
   var value: Value
 
@@ -18,24 +18,30 @@ struct FieldAssignment: ExpressibleByArgument {
     cairn blob put.
     """
 
-  init?(argument: String) {
-    guard let equals = argument.firstIndex(of: "=") else { return nil }
-    field = String(argument[..<equals])
-    guard Table.isValidField(field),
-      let value = Self.value(String(argument[argument.index(after: equals)...]))
-    else { return nil }
-    self.value = value
+  /// Throws a sentence that says what is wrong with it.
+  static func parse(_ argument: String) throws -> FieldAssignment {
+    guard let equals = argument.firstIndex(of: "=") else {
+      throw ValidationError("write field=value")
+    }
+    let field = String(argument[..<equals])
+    guard Table.isValidField(field) else {
+      throw ValidationError("\(JSON.string(field).text) can't be a field's name")
+    }
+    let value = try value(String(argument[argument.index(after: equals)...]))
+    return FieldAssignment(field: field, value: value)
   }
 
-  static func value(_ text: String) -> Value? {
+  static func value(_ text: String) throws -> Value {
     guard let first = text.utf8.first, [0x22, 0x5B, 0x7B].contains(first) else {
       return ScalarText.value(text)
     }
     do {
-      return try Value.from(JSONParser.parse(Array(text.utf8)))
-    } catch {
-      // The argument parser names the argument; the help says what is valid.
-      return nil
+      if let value = try Value.from(JSONParser.parse(Array(text.utf8))) { return value }
+      throw ValidationError("null is no value")
+    } catch let error as SyntaxError {
+      throw ValidationError("it is no JSON: \(error.message), at byte \(error.offset + 1) of it")
+    } catch let error as ValueProblem {
+      throw ValidationError(error.message)
     }
   }
 }

@@ -21,7 +21,7 @@ struct FieldCondition: ExpressibleByArgument {
       let name = ["!=", "<=", ">=", "^=", "=", "<", ">"].first(where: rest.hasPrefix)
     else { return nil }
     let text = String(rest.dropFirst(name.count))
-    guard let value = FieldAssignment.value(text) else { return nil }
+    guard let value = try? FieldAssignment.value(text) else { return nil }
     switch name {
     case "=": condition = .equals(value)
     case "!=": condition = .notEquals(value)

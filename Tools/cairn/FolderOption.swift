@@ -1,4 +1,5 @@
 import Cairn
+import Synchronization
 
 #if CAIRN_SERVERS
   import CairnS3
@@ -21,8 +22,15 @@ enum FolderOption {
       }
       return text
     }
-    return try Descriptor.absolute(text.hasPrefix("dir:") ? String(text.dropFirst(4)) : text)
+    return try Descriptor.plain(text.hasPrefix("dir:") ? String(text.dropFirst(4)) : text)
   }
+
+  /// Which folder this process works with, for messages about it: the library's name a file in it.
+  private static let used = Mutex<String?>(nil)
+
+  static func note(_ folder: String?) { used.withLock { $0 = folder ?? $0 } }
+
+  static var inUse: String? { used.withLock { $0 } }
 
   static func location(_ text: String) -> FolderLocation {
     isAddress(text) ? .server(ServerFolder(text)) : .directory(text)

@@ -29,12 +29,21 @@ struct ListCommand: AsyncParsableCommand {
     let manager = try store.manager(refresh ? .creating : .reading)
     if refresh {
       guard !manager.isLocal else {
-        throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
+        throw try store.noFolder()
       }
-      held = try await manager.refresh(allowingMassDelete: allowMassDelete).heldDeletes
+      let found = try await manager.refresh(allowingMassDelete: allowMassDelete)
+      held = found.heldDeletes
+      Self.tell(found)
       try store.remember()
     }
     try print(try manager.listDatastores(), held)
+  }
+
+  /// What the list may lack: files of the folder that are damaged, not wholly there, or a newer
+  /// version's.
+  private static func tell(_ found: CatalogueReport) {
+    for file in found.problems { Console.error("cairn: problem with \(file.name): \(file.reason)") }
+    for file in found.waiting { Console.error("cairn: waiting for \(file.name): \(file.reason)") }
   }
 
   private func print(_ infos: [DatastoreInfo], _ held: [String]) throws {

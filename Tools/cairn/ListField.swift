@@ -46,11 +46,11 @@ struct ListField: ParsableArguments {
 }
 
 /// An item on the command line: written like the value of a field.
-struct ListItem: ExpressibleByArgument {
+struct ListItem: Sendable {
   var value: Value
 
-  init?(argument: String) {
-    guard let value = FieldAssignment.value(argument) else { return nil }
-    self.value = value
+  /// Throws a sentence that says what is wrong with it.
+  static func parse(_ argument: String) throws -> ListItem {
+    ListItem(value: try FieldAssignment.value(argument))
   }
 }

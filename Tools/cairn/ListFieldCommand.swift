@@ -44,7 +44,7 @@ struct ListFieldCommand: ParsableCommand {
     @Argument(help: "Number of the item to insert before; the count of items for the end.")
     var index: Int
 
-    @Argument(help: "The items.")
+    @Argument(help: "The items.", transform: ListItem.parse)
     var items: [ListItem]
 
     @OptionGroup var store: StoreOptions
@@ -61,7 +61,7 @@ struct ListFieldCommand: ParsableCommand {
 
     @OptionGroup var field: ListField
 
-    @Argument(help: "The items.")
+    @Argument(help: "The items.", transform: ListItem.parse)
     var items: [ListItem]
 
     @OptionGroup var store: StoreOptions
@@ -107,7 +107,7 @@ struct ListFieldCommand: ParsableCommand {
     @Argument(help: "Number of the item.")
     var index: Int
 
-    @Argument(help: "Its new value.")
+    @Argument(help: "Its new value.", transform: ListItem.parse)
     var item: ListItem
 
     @OptionGroup var store: StoreOptions

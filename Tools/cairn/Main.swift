@@ -13,6 +13,7 @@ import CairnToolText
 enum Main {
   static func main() async {
     Descriptor.occupyStreams()
+    Descriptor.widenScreen()
     do {
       var command = try CairnTool.parseAsRoot()
       if var command = command as? any AsyncParsableCommand {

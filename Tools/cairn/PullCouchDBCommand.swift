@@ -52,14 +52,39 @@
       options.server.certificateFile = settings.certificates
       let datastore = try store.open(.creating)
       do {
-        let database = try CouchDBStore(datastore).database(name ?? Self.name(of: url), url: url)
-        try await run(CouchDBFollower(database, options: options))
+        let (couch, table) = (CouchDBStore(datastore), name ?? Self.name(of: url))
+        let isNew = try !couch.databases().contains { $0.name == table }
+        let database = try couch.database(table, url: url)
+        do { try await run(CouchDBFollower(database, options: options)) } catch {
+          if isNew, !follow { Self.forget(database) }
+          throw Self.untiedFromExchanges(error)
+        }
       } catch {
         // The first error says more than what closing might add.
         do { try datastore.close() } catch {}
         throw error
       }
       try datastore.close()
+    }
+
+    /// An address that gave nothing the first time may be a mistyped one, and what is noted of it
+    /// would go to all devices.
+    private static func forget(_ database: CouchDBDatabase) {
+      // The error of the pull says more.
+      do {
+        let counts = try database.statistics()
+        if try database.sequence == nil, counts.documents + counts.waitingDocuments == 0 {
+          try database.destroy()
+        }
+      } catch {}
+    }
+
+    /// What servers refuse is said for exchanges, of which there is none here.
+    private static func untiedFromExchanges(_ error: any Error) -> any Error {
+      guard var failure = error as? CairnError else { return error }
+      failure.message = failure.message.replacing(
+        "the next exchange tries again", with: "the next pull tries again")
+      return failure
     }
 
     private func run(_ follower: CouchDBFollower) async throws {

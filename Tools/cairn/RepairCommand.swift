@@ -32,21 +32,26 @@ struct RepairCommand: AsyncParsableCommand {
 
   func run() async throws {
     let manager = try place.manager(compacts: !dryRun)
+    // A repair can't mend it, and whatever opens the datastore makes it be forgotten.
+    let lostEnd = LostEnd.message(of: datastore, in: place.rootPath)
     let result = try await manager.repairDatastore(
       datastore, dryRun: dryRun, usingFolder: !withoutFolder)
     // What is damaged can't be opened before it is repaired.
     let isOpenable = !result.wasNeeded || !dryRun
     guard !withoutFolder, isOpenable, try place.account() != nil else {
-      return try report.print(json(result, nil), text: lines(result))
+      try report.print(json(result, nil, lostEnd), text: lines(result, lostEnd))
+      if lostEnd != nil { throw ExitCode(ExitStatus.failure.rawValue) }
+      return
     }
     let folder: FolderRepair
     do { folder = try await repairFolder(manager) } catch {
       // What was found and done here is told all the same.
-      try report.print(json(result, nil), text: lines(result))
+      try report.print(json(result, nil, lostEnd), text: lines(result, lostEnd))
       throw error
     }
-    try report.print(json(result, folder), text: lines(result) + folder.lines(isDry: dryRun))
-    let isDone = dryRun ? folder.problems.isEmpty : folder.isWhole
+    try report.print(
+      json(result, folder, lostEnd), text: lines(result, lostEnd) + folder.lines(isDry: dryRun))
+    let isDone = lostEnd == nil && (dryRun ? folder.problems.isEmpty : folder.isWhole)
     if !isDone { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 
@@ -63,9 +68,13 @@ struct RepairCommand: AsyncParsableCommand {
     return result
   }
 
-  private func lines(_ result: RepairReport) -> [String] {
-    guard result.wasNeeded else { return ["\(datastore) is whole; nothing to repair"] }
-    var lines = result.findings.map { "damaged: " + $0.message }
+  private func lines(_ result: RepairReport, _ lostEnd: String?) -> [String] {
+    let lost = lostEnd.map { ["lost: " + $0] } ?? []
+    guard result.wasNeeded else {
+      let verdict = lostEnd == nil ? "is whole" : "has no damage that can be mended"
+      return lost + ["\(datastore) \(verdict); nothing to repair"]
+    }
+    var lines = lost + damage(result).map { "damaged: " + $0 }
     lines += result.losses.map { loss in
       let offset = loss.offset.map { " at offset \($0)" } ?? ""
       return "lost: \(loss.file)\(offset): \(loss.message)"
@@ -86,11 +95,20 @@ struct RepairCommand: AsyncParsableCommand {
     return lines
   }
 
-  private func json(_ result: RepairReport, _ folder: FolderRepair?) -> JSON {
+  /// Most messages name the file themselves.
+  private func damage(_ result: RepairReport) -> [String] {
+    result.findings.map { found in
+      (found.file.flatMap { found.message.contains($0) ? nil : $0 + ": " } ?? "") + found.message
+    }
+  }
+
+  private func json(
+    _ result: RepairReport, _ folder: FolderRepair?, _ lostEnd: String?
+  ) -> JSON {
     [
       "datastore": .string(result.datastore), "dryRun": .bool(dryRun),
       "needed": .bool(result.wasNeeded),
-      "damage": .array(result.findings.map { .string($0.message) }),
+      "damage": .array(damage(result).map(JSON.string)),
       "lost": .array(
         result.losses.map { loss in
           [
@@ -103,6 +121,7 @@ struct RepairCommand: AsyncParsableCommand {
       "reinserted": .count(result.reinserted), "records": .count(result.records),
       "device": .optional(result.device), "oldDevice": .optional(result.oldDevice),
       "original": .optional(result.original), "folder": folder.map { json($0) } ?? .null,
+      "lostEnd": .optional(lostEnd),
     ]
   }
 

@@ -30,7 +30,8 @@ struct RootOptions: ParsableArguments {
     let place = try folder.map(FolderOption.normalized) ?? settings.folder
     return place.map {
       Account(
-        user: user ?? settings.user ?? Settings.defaultUser, folder: FolderOption.location($0))
+        user: user ?? settings.user ?? LinkageCheck.user(of: rootPath) ?? Settings.defaultUser,
+        folder: FolderOption.location($0))
     }
   }
 
@@ -52,6 +53,7 @@ struct RootOptions: ParsableArguments {
     options.limits = (try Settings(root: rootPath).limits ?? .standard).limits
     options.compactsAutomatically = compacts
     options.folderKinds = try folderKinds()
+    FolderOption.note(try folder.map(FolderOption.normalized) ?? Settings(root: rootPath).folder)
     return try DatastoreManager(root: rootPath, account: try account(), options: options)
   }
 }

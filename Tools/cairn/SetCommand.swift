@@ -14,7 +14,8 @@ struct SetCommand: ParsableCommand {
   @Argument(help: "Id of the record.")
   var id: String
 
-  @Argument(help: "field=value, as many as there are fields to set.")
+  @Argument(
+    help: "field=value, as many as there are fields to set.", transform: FieldAssignment.parse)
   var fields: [FieldAssignment] = []
 
   @Option(name: .long, help: "A field to remove; may be repeated.")

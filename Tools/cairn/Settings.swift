@@ -10,6 +10,13 @@ struct Settings: Equatable {
   var credentials: String?
   var certificates: String?
 
+  /// How a folder on a server is reached, as options of a command.
+  var serverOptions: [String] {
+    [("--credentials", credentials), ("--certificates", certificates)].flatMap { name, file in
+      file.map { ShellLine.option(name, $0) } ?? []
+    }
+  }
+
   /// Who the user is if nobody was named.
   static var defaultUser: String {
     // An empty variable is one that is not set.

@@ -18,7 +18,10 @@ struct StatusCommand: ParsableCommand {
       let tables = try datastore.tables().count
       let title = try datastore.title
       let status = datastore.status
+      let held = InboxCheck.held(of: datastore.id, in: store.rootPath)
       let traffic = try TrafficRecord.read(root: store.rootPath, datastore: datastore.id)
+      var more = held.map { [["held", $0]] } ?? []
+      if let traffic { more.append(["traffic", traffic.text]) }
       // Others may be in the folder only.
       let others = try datastore.manager.listDatastores()
         .filter { $0.isOnDevice && $0.id != datastore.id }.map(\.id)
@@ -32,7 +35,8 @@ struct StatusCommand: ParsableCommand {
           "modified": datastore.mtime.map { .int($0.millisecondsSince1970) } ?? .null,
           "committed": .count(datastore.committedDeltas),
           "published": .count(datastore.publishedDeltas),
-          "incoming": .bool(status.incoming), "folder": .optional(settings.folder),
+          "incoming": .bool(status.incoming), "held": .optional(held),
+          "folder": .optional(settings.folder),
           "user": .optional(settings.user), "traffic": traffic?.json ?? .null,
           "otherDatastores": .array(others.map(JSON.string)),
         ],
@@ -49,7 +53,7 @@ struct StatusCommand: ParsableCommand {
           ["deltas", deltas(datastore, isLinked: settings.folder != nil)],
           ["folder", settings.folder.map { "\($0), as \(settings.user ?? "me")" } ?? "none"],
           ["others here", others.isEmpty ? "none" : others.joined(separator: " ")],
-        ] + (traffic.map { [["traffic", $0.text]] } ?? [])))
+        ] + more))
     }
   }
 

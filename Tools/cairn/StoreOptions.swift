@@ -59,7 +59,7 @@ struct StoreOptions: ParsableArguments {
     if let user { settings.user = user }
     if let limits { settings.limits = limits }
     if settings.folder != nil, settings.user == nil {
-      settings.user = Settings.defaultUser
+      settings.user = LinkageCheck.user(of: rootPath) ?? Settings.defaultUser
     }
     for value in [
       settings.folder, settings.user, settings.credentials, settings.certificates,
@@ -115,13 +115,56 @@ struct StoreOptions: ParsableArguments {
   /// The open datastore, for commands that wait for something.
   func open(_ access: Access, _ budget: ServerBudget? = nil) throws -> Datastore {
     if isFollowed { return try openFollowed(access, budget).datastore }
+    try refuseUnknownFolder(of: datastore)
     let manager = try manager(access, budget)
-    let datastore =
-      access == .creating
-      ? try manager.openOrCreateDatastore(datastore) : try manager.openDatastore(datastore)
+    if access == .reading { try refuseUnfetched(manager) }
+    let datastore = try opened(by: manager, access)
     for note in datastore.recoveryNotes { Console.error("cairn: mended at opening: \(note)") }
     try rememberIfFree(manager)
     return datastore
+  }
+
+  private func opened(by manager: DatastoreManager, _ access: Access) throws -> Datastore {
+    if access == .creating { return try manager.openOrCreateDatastore(datastore) }
+    do throws(CairnError) { return try manager.openDatastore(datastore) } catch {
+      guard error.code == .notFound else { throw error }
+      // Others may be in the folder only.
+      let ids = try manager.listDatastores().map(\.id)
+      throw error.naming(ids.filter { $0 != datastore })
+    }
+  }
+
+  /// Throws if the datastore is in the account's list and not here yet: opened, it would be an
+  /// empty one, and nobody could tell that its answers mean nothing.
+  private func refuseUnfetched(_ manager: DatastoreManager) throws {
+    if manager.isLocal || Doctor.ids(in: rootPath).contains(datastore) { return }
+    guard try manager.listDatastores().contains(where: { $0.id == datastore }) else { return }
+    let words =
+      ShellLine.option("--datastore", datastore) + ShellLine.option("--root", rootPath) + given
+    throw ToolError.notFound(
+      "\(datastore) is in the list of datastores and was not fetched yet; get it with "
+        + ShellLine.of(["cairn", "sync"] + words))
+  }
+
+  /// What was given here and may not be remembered yet, for a command that is to work, too.
+  private var given: [String] {
+    [
+      ("--folder", folder), ("--user", user), ("--credentials", credentials),
+      ("--certificates", certificates), ("--limits", limits?.rawValue),
+    ].flatMap { name, value in value.map { ShellLine.option(name, $0) } ?? [] }
+  }
+
+  /// Throws if a datastore (or any, if none is named) belongs to an account, and nobody has said
+  /// here where its folder is: the root was moved, or restored without what was remembered.
+  func refuseUnknownFolder(of id: String? = nil) throws {
+    guard try settings().folder == nil else { return }
+    if let message = LinkageCheck.missingFolder(rootPath, id: id) { throw ToolError.usage(message) }
+  }
+
+  /// For what needs a folder and was not told any.
+  func noFolder() throws -> ToolError {
+    try refuseUnknownFolder()
+    return ToolError.usage("these datastores have no shared folder yet; link one with --folder")
   }
 
   /// Another folder has to prove first that it is the one that was exchanged with.
@@ -132,7 +175,8 @@ struct StoreOptions: ParsableArguments {
   /// Whether the options name another folder than the one that is remembered.
   private func namesAnother() throws -> Bool {
     guard let known = try Settings(root: rootPath).folder else { return false }
-    return try known != settings().folder
+    // An older cairn has remembered paths as they were typed.
+    return try FolderOption.normalized(known) != settings().folder.map(FolderOption.normalized)
   }
 
   /// Whether an exchange of a datastore that goes well proves that the folder is the right one: one
@@ -152,6 +196,7 @@ struct StoreOptions: ParsableArguments {
     }
     try FollowedRoot.refuse(rootPath)
     let settings = try settings()
+    FolderOption.note(settings.folder)
     let options = options(access, settings, budget)
     let account = settings.folder.map {
       Account(user: settings.user ?? "me", folder: FolderOption.location($0))
@@ -216,6 +261,7 @@ struct StoreOptions: ParsableArguments {
     guard let folder = try settings().folder else {
       throw ToolError.usage("which shared folder is it in? cairn follow FOLDER")
     }
+    FolderOption.note(folder)
     return FolderOption.location(folder)
   }
 }

@@ -10,7 +10,8 @@ struct SyncCommand: AsyncParsableCommand {
       The first sync of a root needs --folder; a datastore that isn't there yet is made. Files in \
       the folder that are damaged or not wholly there are listed; they stop nobody else's. If \
       the others have gone on without this device, or hold what one of them wrote, it exchanges \
-      and merges once more, and a device that was retired comes back under a new id. If other \
+      and merges once more, and a device that was retired comes back under a new id. So it does if \
+      something is missing: what is missed three times is taken from a snapshot. If other \
       devices delete very much at once, what they sent is not taken and the command ends with 1. \
       So it does if the folder fails on the way; what had come by then is merged all the same.
       """)
@@ -24,7 +25,7 @@ struct SyncCommand: AsyncParsableCommand {
 
   func run() async throws {
     guard let folder = try store.settings().folder else {
-      throw ToolError.usage("these datastores have no shared folder yet; link one with --folder")
+      throw try store.noFolder()
     }
     let datastore = try store.open(.creating, try budget.budget(for: folder))
     let outcome: SyncRounds.Outcome
@@ -41,12 +42,22 @@ struct SyncCommand: AsyncParsableCommand {
     try datastore.close()
     let summary = outcome.summary
     if outcome.failure == nil || summary.hasNews {
-      try report.print(summary.json, text: summary.lines)
+      try report.print(summary.json, text: summary.lines + allowance(summary))
     }
     if let failure = outcome.failure { throw failure }
     // The folder has proved to be the right one.
     if canProve { try store.remember(provedBy: datastore) }
     if summary.merge.massDelete != nil { throw ExitCode(ExitStatus.failure.rawValue) }
+  }
+
+  /// How what was held is taken.
+  private func allowance(_ summary: SyncSummary) -> [String] {
+    guard summary.merge.massDelete != nil else { return [] }
+    let words = ShellLine.option("--datastore", store.datastore) + ["--allow-mass-delete"]
+    return [
+      "to take what is held: "
+        + ShellLine.of(["cairn", "sync"] + words + ShellLine.option("--root", store.rootPath))
+    ]
   }
 
   /// Remembers what it has cost, also if it failed.

@@ -2,7 +2,8 @@ import Cairn
 import CairnToolText
 
 /// Exchanges and syncs of one opening: what a sync finds out of others that have gone on without
-/// this device is acted on by the next exchange.
+/// this device is acted on by the next exchange, and so is what a sync could not take in. What is
+/// missed is believed lost after some looks only, and a process of one look would never get there.
 enum SyncRounds {
   /// A device that was left out has to put together what the others have, and then publish.
   private static let most = 4
@@ -25,12 +26,17 @@ enum SyncRounds {
   ) async throws -> Outcome {
     let first = try await round(datastore, allowingMassDelete)
     var (exchange, merge, failure) = (first.exchange, first.merge, first.failure)
-    var wantsMore = datastore.isCutOff || !datastore.heldFiles.isEmpty
+    var wantsMore =
+      datastore.isCutOff || !datastore.heldFiles.isEmpty || datastore.isBlocked
+      || datastore.isAboutToJoin
     var count = 1
     while wantsMore, failure == nil, count < most {
       let next = try await round(datastore, allowingMassDelete)
-      wantsMore = datastore.isCutOff || next.merge.newDevice != nil
       if let a = exchange, let b = next.exchange { exchange = sum(a, b) }
+      // What is missing is told by a round that has nothing else to do.
+      let isUntold = datastore.isBlocked && exchange?.waiting.isEmpty == true
+      wantsMore =
+        datastore.isCutOff || next.merge.newDevice != nil || datastore.isAboutToJoin || isUntold
       merge = sum(merge, next.merge)
       failure = next.failure
       count += 1

@@ -204,9 +204,20 @@ struct TrashCommand: ParsableCommand {
   }
 
   private static func row(_ copy: DeletedDatastore) -> [String] {
-    [
-      copy.id, copy.deleted.text, "\(copy.bytes) bytes",
-      copy.reason.map { String($0.prefix { $0 != "\n" }) } ?? "deleted elsewhere",
-    ]
+    [copy.id, copy.deleted.text, "\(copy.bytes) bytes", reason(copy)]
+  }
+
+  /// Why it is there. The first line of what was noted is all there is to say, or begins it.
+  private static func reason(_ copy: DeletedDatastore) -> String {
+    if let reason = copy.reason {
+      let lines = reason.split(separator: "\n").map(String.init)
+      let more = lines.dropFirst().map { $0.hasPrefix("- ") ? String($0.dropFirst(2)) : $0 }
+      return lines.prefix(1).joined() + (more.isEmpty ? "" : " " + more.joined(separator: "; "))
+    }
+    // What is created anew after a delete has a directory of another name.
+    let parts = copy.directory.split(separator: "/", omittingEmptySubsequences: false)
+    let place = parts.dropLast(3) + parts.suffix(1)
+    return Descriptor.exists(place.joined(separator: "/"))
+      ? "from before it was merged with another one" : "deleted elsewhere"
   }
 }

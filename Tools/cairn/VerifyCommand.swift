@@ -44,7 +44,7 @@ struct VerifyCommand: ParsableCommand {
       result.problems.filter(\.isDamage).map {
         Damage(file: $0.file, offset: $0.offset, message: $0.message)
       },
-      unread: unread,
+      unread: unread, isLinked: inspector.isLinked,
       counts: [
         "files": .count(result.files), "bytes": .count(result.bytes),
         "frames": .count(result.frames), "deltas": .count(result.deltas),
@@ -59,37 +59,71 @@ struct VerifyCommand: ParsableCommand {
   }
 
   /// By where a file lies: what its damage costs, and so what mends it, is told by that.
-  private func mend(_ file: String) -> String {
-    let root = ["--root", store.rootPath]
+  private func mend(_ file: String, isLinked: Bool) -> String {
+    let root = ShellLine.option("--root", store.rootPath)
     let which = ShellLine.option("--datastore", store.datastore) + root
+    let name = file.split(separator: "/").last
+    if name == "CATALOGUE" { return mendList(file, root) }
+    if name == "INFO" { return regain(which, isLinked: isLinked) }
     // Neither a repair nor the trash is for what is followed: all of it is in the folder.
     let isFollowed = FollowedRoot.isOne(store.rootPath)
     return switch file.split(separator: "/").dropLast().last.map(String.init) ?? "" {
     case "trash" where !isFollowed:
-      "to mend the trash: \(ShellLine.of(["cairn", "trash", "empty"] + which)), which removes what "
-        + "is left of it, too"
+      "to mend the trash, which removes what is left of it, too: "
+        + ShellLine.of(["cairn", "trash", "empty"] + which)
     case "blobs":
       "to mend contents of attachments: " + ShellLine.of(["cairn", "blob", "fetch"] + which)
-    case _ where isFollowed: "to mend what is followed: " + followAgain(root)
+    case _ where isFollowed: followAgain()
     default:
       "to mend the datastore: "
         + ShellLine.of(["cairn", "repair"] + ShellLine.naming(store.datastore, root))
     }
   }
 
-  private func followAgain(_ root: [String]) -> String {
+  /// No datastore of the root can be opened meanwhile, so that a repair would be refused, too.
+  private func mendList(_ file: String, _ root: [String]) -> String {
+    let lost = "deletes that were not exchanged yet are to be made again"
+    let away = ShellLine.of(["mv", "--", file, file + ".damaged"])
+    guard knownFolder != nil else {
+      return "to mend the list of datastores (and then cairn ls --refresh --folder FOLDER, which "
+        + "fetches it anew; \(lost)): \(away)"
+    }
+    return "to mend the list of datastores (it is fetched anew; \(lost)): \(away) && "
+      + ShellLine.of(["cairn", "ls", "--refresh"] + root)
+  }
+
+  /// The shared folder, if it is remembered.
+  private var knownFolder: String? {
+    do { return try Settings(root: store.rootPath).folder } catch { return nil }
+  }
+
+  private func followAgain() -> String {
     var settings: Settings?
     // Without them the user has to know the folder.
     do { settings = try Settings(root: store.rootPath) } catch {}
-    var words = ["cairn", "follow", settings?.folder ?? "FOLDER"]
-    if let file = settings?.credentials { words += ["--credentials", file] }
-    if let file = settings?.certificates { words += ["--certificates", file] }
-    if store.datastore != "default" { words += ShellLine.option("--datastore", store.datastore) }
-    return ShellLine.of(["cairn", "unfollow"] + root) + ", then " + ShellLine.of(words + root)
+    let lines = ShellLine.followAgain(
+      store.rootPath, folder: settings?.folder.map(FolderOption.location),
+      settings?.serverOptions ?? [])
+    return settings?.folder == nil
+      ? "to mend what is followed (and then cairn follow FOLDER): " + lines
+      : "to mend what is followed: " + lines
+  }
+
+  /// It is whole, and so is all that is there: what there was besides only a backup has, or others.
+  private func regain(_ which: [String], isLinked: Bool) -> String {
+    guard isLinked else {
+      return "to have back what is lost: restore a backup of the whole directory; nothing here has "
+        + "it"
+    }
+    return knownFolder == nil
+      ? "to have back what was published: exchange with the account's shared folder, which is not "
+        + "known here"
+      : "to have back what was published: " + ShellLine.of(["cairn", "sync"] + which)
   }
 
   private func finish(
-    _ damage: [Damage], unread: [String] = [], counts: JSON, text: [String]
+    _ damage: [Damage], unread: [String] = [], isLinked: Bool = false, counts: JSON,
+    text: [String]
   ) throws {
     let list = damage.map { place -> JSON in
       [
@@ -98,10 +132,12 @@ struct VerifyCommand: ParsableCommand {
       ]
     }
     let lines = damage.map { place in
+      // That of an error names its place itself.
+      if place.message.hasPrefix(place.file) { return "damage: " + place.message }
       let offset = place.offset.map { " at offset \($0)" } ?? ""
       return "damage: \(place.file)\(offset): \(place.message)"
     }
-    let mends = Set(damage.map { mend($0.file) }).sorted()
+    let mends = Set(damage.map { mend($0.file, isLinked: isLinked) }).sorted()
     var verdict =
       damage.isEmpty ? "no damage" : "\(counted(damage.count, "place")) damaged"
     if !unread.isEmpty { verdict += ", \(counted(unread.count, "file")) not checked" }

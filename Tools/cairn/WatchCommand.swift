@@ -26,6 +26,7 @@ struct WatchCommand: AsyncParsableCommand {
 
   func run() async throws {
     guard let folder = try store.settings().folder else {
+      try store.refuseUnknownFolder()
       throw ToolError.usage(
         "nobody else changes these datastores: they have no shared folder yet; link one with "
           + "--folder")

@@ -39,7 +39,8 @@ package struct CSVRows: RowReader {
     guard source.cells.count == columns.count else {
       throw SyntaxError(
         offset: source.offset,
-        message: "\(source.cells.count) cells, but the header names \(columns.count) columns")
+        message: "\(counted(source.cells.count, "cell")), but the header names "
+          + counted(columns.count, "column"))
     }
     var row = ImportRow(offset: source.offset, id: nil, fields: [:], absent: [])
     row.fields.reserveCapacity(columns.count)

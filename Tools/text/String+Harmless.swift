@@ -1,6 +1,7 @@
 extension String {
-  /// The text with its control characters as JSON escapes them, but for line ends and tabs:
-  /// whatever a value of others says, it drives no terminal.
+  /// The text with its control characters as JSON escapes them, but for line ends and tabs, and
+  /// with those that turn the direction of text: whatever a value of others says, it drives no
+  /// terminal, and is read as it stands.
   package var harmless: String {
     guard unicodeScalars.contains(where: \.isHarmful) else { return self }
     var result = ""
@@ -21,6 +22,8 @@ extension Unicode.Scalar {
     switch self {
     case "\n", "\t": false
     case "\u{0}"..<"\u{20}", "\u{7F}"..."\u{9F}": true
+    // Marks and turns of direction; ends of lines and paragraphs, which a terminal may obey.
+    case "\u{61C}", "\u{200E}", "\u{200F}", "\u{2028}"..."\u{202E}", "\u{2066}"..."\u{2069}": true
     default: false
     }
   }

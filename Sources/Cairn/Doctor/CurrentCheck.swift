@@ -28,7 +28,7 @@ enum CurrentCheck {
 
   /// Whether it belongs to whom its root does. No damage: a repair has nothing to do with it.
   static func linkage(_ datastore: ExaminedDatastore) -> [Finding] {
-    // A root that is looked at without its account is no finding.
+    // Of a root that is looked at without its account another check tells.
     guard let current = datastore.current, datastore.root.account != nil, !current.isLinked
     else { return [] }
     return [
@@ -50,7 +50,8 @@ enum CurrentCheck {
     guard hasContent else {
       return [
         datastore.finding(
-          name, .note, "an empty directory of a datastore that was never finished", file: path)
+          name, .note, "an empty directory of a datastore that was never finished, or whose files "
+            + "were removed", file: path)
       ]
     }
     return [

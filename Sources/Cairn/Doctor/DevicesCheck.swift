@@ -13,6 +13,8 @@ enum DevicesCheck {
   private static let skew = 60 * minute
   /// A device that said nothing for so long is mentioned.
   private static let silence = 90 * 24 * 60 * minute
+  /// One whose word is awaited may be gone if it said nothing for so long.
+  private static let patience = 30 * 24 * 60 * minute
 
   /// When a device last committed something that is in the folder.
   private struct Spoken {
@@ -63,16 +65,26 @@ enum DevicesCheck {
         findings.append(datastore.finding(name, .warning, error.message, file: entry.name))
       }
     }
-    let awaited = awaited(words, datastore)
-    for device in awaited {
-      findings.append(
-        datastore.finding(
-          name, .note, "device \(device) has not said yet that it has seen what somebody asked all "
-            + "devices to agree on. Until it has exchanged and synced, or is retired, which can't "
-            + "be undone, nothing is forgotten, and who wrote without having seen it is held",
-          command: datastore.retire(device)))
+    // Who only follows is asked for nothing, and can leave nobody out.
+    let awaited = datastore.isFollowed ? [] : DevicesCheck.awaited(words, datastore)
+    findings += awaited.map { device in
+      silent(device, times.first { $0.id == device }?.time, datastore)
     }
     return findings + clocks(times, retired.union(awaited), datastore)
+  }
+
+  /// A device whose word is missing. To leave it out is advised only if it may be gone.
+  private static func silent(
+    _ device: DeviceID, _ last: Int64?, _ datastore: ExaminedDatastore
+  ) -> Finding {
+    let quiet = last.map { datastore.root.machine.clock.now().elapsed(since: $0) }
+    let isLong = quiet.map { $0 > patience } ?? false
+    let heard = quiet.map { isLong ? "; what it wrote last is \(span($0)) old" : "" } ?? ""
+    return datastore.finding(
+      name, .note, "device \(device) has not said yet that it has seen what somebody asked all "
+        + "devices to agree on\(heard). Let it sync: until then nothing is forgotten, and who "
+        + "wrote without having seen it is held. Only if it is gone for good, retire it, which "
+        + "can't be undone", command: isLong ? datastore.retire(device) : nil)
   }
 
   /// Devices whose word is missing.
@@ -89,7 +101,7 @@ enum DevicesCheck {
   }
 
   private static func describe(_ head: Head) -> String {
-    "device \(head.device)" + (head.user.isEmpty ? "" : " (\(head.user))")
+    "device \(head.device)" + (head.user.isEmpty ? "" : " (\(head.user.onOneLine))")
   }
 
   private static func damaged(
@@ -121,11 +133,25 @@ enum DevicesCheck {
     let lost = head.segments.filter { listing[$0.name(head.device)]?.size != $0.size }
     guard let first = lost.first else { return [] }
     let bytes = lost.reduce(0) { $0 + $1.size }
+    let isOne = lost.count == 1
+    let what =
+      "\(describe(head)) names \(lost.count) \(isOne ? "file" : "files") of \(bytes) bytes that "
+      + "\(isOne ? "is" : "are") not in the folder, or not wholly"
+    // What is here, too, nobody here waits for.
+    if lost.allSatisfy({ $0.last <= datastore.here?[head.device] ?? 0 }) {
+      return [
+        datastore.finding(
+          name, .note, what + ". All that is in \(isOne ? "it" : "them") is here; new devices "
+            + "wait until that device exchanges and writes \(isOne ? "it" : "them") again. If it "
+            + "is gone, a repair here publishes what is missing", file: first.name(head.device),
+          command: datastore.isFollowed ? nil : datastore.repair)
+      ]
+    }
     return [
       datastore.finding(
-        name, .warning, "\(describe(head)) names \(lost.count) files of \(bytes) bytes that are "
-          + "not here, or not wholly: they are still on their way, or lost and written again when "
-          + "that device next exchanges", file: first.name(head.device), command: datastore.sync)
+        name, .warning, what + ": \(isOne ? "it is" : "they are") still on "
+          + "\(isOne ? "its" : "their") way, or lost and written again when that device next "
+          + "exchanges", file: first.name(head.device), command: datastore.sync)
     ]
   }
 
@@ -208,7 +234,7 @@ enum DevicesCheck {
           name, .note, "\(found.device) has published nothing for \(span(quiet)). If it "
             + "is gone for good and somebody asks what may be forgotten, nothing is until it is "
             + "retired, which can't be undone; if not, it catches up when it comes back",
-          command: datastore.retire(found.id)))
+          command: datastore.isFollowed ? nil : datastore.retire(found.id)))
     }
     return findings
   }

@@ -19,6 +19,8 @@ public struct Doctor: Sendable {
   private let folderKinds: [FolderKind]
   /// What commands need that are to work on the root, besides its path: how the account was given.
   package var commandOptions: [String] = []
+  /// What following anew needs besides the folder: how a server is reached.
+  package var followOptions: [String] = []
 
   /// Looks at the datastores of a `DatastoreManager`'s root, or at all those of an
   /// `AccountManager`'s directory, whose accounts it knows by itself.
@@ -53,8 +55,15 @@ public struct Doctor: Sendable {
 
   /// Looks at everything, or at one datastore and what it depends on. Never throws: what can't be
   /// read is a finding.
+  @concurrent
   public func examine(_ id: String? = nil) async -> DoctorReport {
     var report = DoctorReport()
+    let place = ExaminedRoot(root: root, account: account, folder: folder, machine: machine)
+    if PlaceCheck.isNoDirectory(place) {
+      report.roots.append(root)
+      report.findings += PlaceCheck.run(place)
+      return report
+    }
     guard let (file, findings) = AccountsCheck.run(root, machine: machine) else {
       let own = AccountsCheck.account(of: root, machine: machine)
       let unknown: Finding?
@@ -107,7 +116,8 @@ public struct Doctor: Sendable {
   ) async -> Finding? {
     await examineRoot(
       path, account, Doctor.folder(of: account, folderKinds), id, &report,
-      options: ["--folder", account.folder.text, "--user", account.user])
+      options: ShellLine.option("--folder", account.folder.text)
+        + ShellLine.option("--user", account.user))
   }
 
   /// Returns what is to be said if neither the root nor its account has the datastore.
@@ -116,15 +126,17 @@ public struct Doctor: Sendable {
     _ report: inout DoctorReport, options: [String] = []
   ) async -> Finding? {
     var root = ExaminedRoot(
-      root: path, account: account, folder: folder, machine: machine, options: options)
+      root: path, account: account, folder: folder, machine: machine, options: options,
+      followOptions: followOptions)
     report.roots.append(path)
     report.findings += PlaceCheck.run(root)
     report.findings += PermissionCheck.run(root)
-    report.findings += SpaceCheck.run(root)
     report.findings += FollowingCheck.run(&root)
+    report.findings += SpaceCheck.run(root)
     report.findings += RootFilesCheck.run(root)
     report.findings += MigrationCheck.run(root)
     report.findings += CatalogueCheck.run(&root)
+    report.findings += LinkageCheck.run(root)
     let (found, isUsable) = await FolderCheck.run(root)
     report.findings += found
     var isHere = false

@@ -20,10 +20,14 @@ struct ExaminedDatastore: Sendable {
   var segments: [StoreInspection.Segment] = []
   /// PUBLISHED, if it can be read and is this device's.
   var publication: PublicationFile?
+  /// It is there, and can't be read.
+  var isPublicationLost = false
   /// The head in it.
   var ownHead: Head?
   /// What the snapshot has.
   var base: SnapshotDescription?
+  /// What the snapshot and the log have; nil if that is not known.
+  var here: VersionVector?
   /// Devices have agreed on something, or are asked to.
   var hasCuts = false
   /// Time of the newest own delta in the log.
@@ -83,7 +87,7 @@ struct ExaminedDatastore: Sendable {
   /// datastore's root is looked at without its account, or with one that is not its own: a repair
   /// would be refused.
   var repair: String? {
-    if isFollowed { return root.unfollow }
+    if isFollowed { return root.followAgain }
     let isLinked: Bool
     do throws(LogError) {
       isLinked = try StoredLinkage.isLinked(directory, datastore: identity, disk: root.disk)

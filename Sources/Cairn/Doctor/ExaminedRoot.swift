@@ -10,6 +10,8 @@ struct ExaminedRoot: Sendable {
   let machine: Machine
   /// What every command line needs besides: the tool has no other way to know an app's account.
   var options: [String] = []
+  /// The same for following anew, which forgets what it was followed with.
+  var followOptions: [String] = []
   /// CATALOGUE; nil if there is none or it can't be read.
   var installation: InstallationFile?
   /// FOLLOWING, likewise.
@@ -19,7 +21,7 @@ struct ExaminedRoot: Sendable {
 
   /// A command line on this root.
   func command(_ words: String?...) -> String {
-    ShellLine.of(["cairn"] + words.compactMap(\.self) + ["--root", root] + options)
+    ShellLine.of(["cairn"] + words.compactMap(\.self) + place + options)
   }
 
   /// A command line on a datastore of it.
@@ -29,15 +31,32 @@ struct ExaminedRoot: Sendable {
 
   func command(_ words: [String], on id: String, _ more: [String] = []) -> String {
     ShellLine.of(
-      ["cairn"] + words + ShellLine.option("--datastore", id) + more + ["--root", root] + options)
+      ["cairn"] + words + ShellLine.option("--datastore", id) + more + place + options)
   }
 
   /// The command that ends what is followed here. It takes no folder.
-  var unfollow: String { ShellLine.of(["cairn", "unfollow", "--root", root]) }
+  var unfollow: String { ShellLine.of(["cairn", "unfollow"] + place) }
+
+  /// The same, and what brings all of it anew. Only the first where that can't be told.
+  var followAgain: String {
+    guard let following, let folder = account?.folder.text else { return unfollow }
+    var words =
+      following.id == "default" ? [] : ShellLine.option("--datastore", following.id)
+    switch following.tables {
+    case .all: break
+    case .only(let names): words += names.sorted().flatMap { ShellLine.option("--table", $0) }
+    case .except(let names):
+      words += names.sorted().flatMap { ShellLine.option("--except-table", $0) }
+    }
+    let again = ShellLine.naming(folder, words + place + followOptions)
+    return unfollow + " && " + ShellLine.of(["cairn", "follow"] + again)
+  }
+
+  private var place: [String] { ShellLine.option("--root", root) }
 
   /// A command line that names a datastore without an option.
   func command(_ word: String, of id: String) -> String {
-    ShellLine.of(["cairn", word] + ShellLine.naming(id, ["--root", root] + options))
+    ShellLine.of(["cairn", word] + ShellLine.naming(id, place + options))
   }
 
   /// What is in a directory; nothing if it is not there.
@@ -83,5 +102,14 @@ struct ExaminedRoot: Sendable {
           root: self, isFollowed: true))
     }
     return result.sorted { ($0.id, $0.generation) < ($1.id, $1.generation) }
+  }
+}
+
+extension Doctor {
+  /// The ids of the datastores that have files in a root, sorted; that of what is followed there.
+  package static func ids(in root: String) -> [String] {
+    var examined = ExaminedRoot(root: root, account: nil, folder: nil, machine: .real)
+    _ = FollowingCheck.run(&examined)
+    return Set(examined.datastores().map(\.id)).sorted()
   }
 }

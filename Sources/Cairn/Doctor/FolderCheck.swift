@@ -26,7 +26,8 @@ enum FolderCheck {
       }
       let identity: UInt128
       do { identity = try FolderIdentity.decode(bytes, path: file) } catch {
-        return ([finding(root, "\(error)")], false)
+        let isHalf = error.reason == .corrupt && FolderIdentity.isHalf(bytes)
+        return ([isHalf ? half(root, bytes) : finding(root, "\(error)")], false)
       }
       let others = known.filter { $0.identity != identity }
       if others.isEmpty {
@@ -35,9 +36,9 @@ enum FolderCheck {
         return (
           [
             finding(
-              root, "it has no file of a device that \(strangers.joined(separator: ", ")) know: it "
-                + "is another one than that which they were exchanged with, or not all there yet. "
-                + "Choose the right folder, or wait for it")
+              root, "it has no file of a device that \(strangers.joined(separator: ", ")) "
+                + "\(strangers.count == 1 ? "knows" : "know"): it is another one than before, or "
+                + "not all there yet. Choose the right folder, or wait for it")
           ], strangers.count < untold.count
         )
       }
@@ -45,12 +46,25 @@ enum FolderCheck {
         [
           finding(
             root, "it is another one than that which \(others.map(\.who).joined(separator: ", ")) "
-              + "were exchanged with. Choose the right folder, or link the account anew")
+              + "\(others.count == 1 ? "was" : "were") exchanged with. Choose the right folder, or "
+              + "link the account anew")
         ], others.count < known.count
       )
     } catch {
       return ([finding(root, "it can't be read: \(error.message)")], false)
     }
+  }
+
+  /// Nothing but the beginning of the file, be it on its way or cut off.
+  private static func half(_ root: ExaminedRoot, _ bytes: [UInt8]) -> Finding {
+    let datastore = root.datastores().first { !$0.isFollowed && !$0.isOver }
+    var result = finding(
+      root, "\(FileName.folderIdentity) is not wholly there (\(bytes.count) bytes): it is still on "
+        + "its way, or was cut off. The next exchange of a device that has used this folder before "
+        + "writes it again")
+    result.severity = .warning
+    result.command = datastore?.sync
+    return result
   }
 
   private static func finding(_ root: ExaminedRoot, _ message: String) -> Finding {

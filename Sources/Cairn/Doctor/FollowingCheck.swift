@@ -17,14 +17,17 @@ enum FollowingCheck {
       return []
     } catch {
       var command: String? = root.unfollow
+      var advice =
+        ". What it was is not known any more: end it, and follow it anew (cairn follow FOLDER, "
+        + "with --datastore, --table and --except-table as before)"
       switch error.reason {
-      case .needsNewerVersion, .disk: command = nil
+      case .needsNewerVersion, .disk: (command, advice) = (nil, "")
       default: break
       }
       return [
         Finding(
           check: name, severity: .error,
-          message: "\(error); what is followed here can't be opened", file: path,
+          message: "\(error); what is followed here can't be opened" + advice, file: path,
           offset: error.offset, command: command)
       ]
     }
@@ -38,5 +41,22 @@ enum FollowingCheck {
         message: "\(path): left behind by a subscription that was ended or begun, and interrupted; "
           + "nothing reads it", file: path, command: root.unfollow)
     ]
+  }
+}
+
+extension ShellLine {
+  /// What ends what is followed in a root and brings all of it anew.
+  ///
+  /// - Parameters:
+  ///   - folder: Where it is; nil if nobody knows: then only the end.
+  ///   - options: How that is reached.
+  package static func followAgain(
+    _ root: String, folder: FolderLocation?, _ options: [String]
+  ) -> String {
+    var examined = ExaminedRoot(
+      root: root, account: folder.map { Account(user: "", folder: $0) }, folder: nil,
+      machine: .real, followOptions: options)
+    _ = FollowingCheck.run(&examined)
+    return examined.followAgain
   }
 }

@@ -3,8 +3,23 @@ internal import CairnLog
 internal import CairnMerge
 
 /// What was fetched and waits for a sync.
-enum InboxCheck {
+package enum InboxCheck {
   static let name = "inbox"
+
+  /// What a sync would hold of what waits for a datastore of a root, and how it is taken; nil if it
+  /// would take all of it.
+  package static func held(of id: String, in root: String) -> String? {
+    let examined = ExaminedRoot(root: root, account: nil, folder: nil, machine: .real)
+    let copies = examined.datastores().filter { $0.id == id }
+    guard var copy = copies.max(by: { $0.generation < $1.generation }) else { return nil }
+    _ = CurrentCheck.run(&copy)
+    _ = PublishedCheck.read(&copy)
+    return run(copy).first { $0.message.hasPrefix(massDeletePrefix) }.map { found in
+      found.message + (found.command.map { ": " + $0 } ?? "")
+    }
+  }
+
+  private static let massDeletePrefix = "what waits deletes up to "
 
   static func run(_ datastore: ExaminedDatastore) -> [Finding] {
     let directory = datastore.directory + "/" + FileName.inbox
@@ -47,12 +62,15 @@ enum InboxCheck {
           file: directory))
     }
     guard files > 0 else { return findings }
+    let massDelete = massDelete(datastore, directory, deletes)
     findings.append(
       datastore.finding(
         name, .note, "\(deltas) \(deltas == 1 ? "delta" : "deltas") in \(files) fetched "
-          + "\(files == 1 ? "file waits" : "files wait") for a sync", file: directory,
-        command: datastore.sync))
-    return findings + massDelete(datastore, directory, deletes)
+          + "\(files == 1 ? "file waits" : "files wait") for a sync, or for deltas that they build "
+          + "on: the sync says which", file: directory,
+        // That would hold it.
+        command: massDelete.isEmpty ? datastore.sync : nil))
+    return findings + massDelete
   }
 
   private static func massDelete(
@@ -68,8 +86,8 @@ enum InboxCheck {
     return [
       datastore.finding(
         name, .warning,
-        "what waits deletes up to \(deletes) of the \(here) records that are here: a sync holds "
-          + "that back until it is allowed", file: directory,
+        massDeletePrefix + "\(deletes) of the \(here) records that are here: a sync holds that "
+          + "back until it is allowed", file: directory,
         command: datastore.root.command("sync", on: datastore.id, "--allow-mass-delete"))
     ]
   }

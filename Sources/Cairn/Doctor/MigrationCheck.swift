@@ -58,8 +58,8 @@ enum MigrationCheck {
     case .away:
       Finding(
         check: name, severity: .warning,
-        message: "\(what) and is not there just now: \(names). Use its manager once it is, or "
-          + "migrate(to:) again from where it is now" + until, file: path)
+        message: "\(what) and is not there just now: \(names). Use it once it is, or migrate "
+          + "again from where it is now (cairn migrate --to, or migrate(to:))" + until, file: path)
     }
   }
 

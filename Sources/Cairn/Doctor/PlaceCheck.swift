@@ -18,6 +18,14 @@ enum PlaceCheck {
     } catch { return [finding(root.root, "\(error)")] }
   }
 
+  /// Whether something else is in the place of the root.
+  static func isNoDirectory(_ root: ExaminedRoot) -> Bool {
+    do throws(DiskError) {
+      guard let info = try root.disk.info(root.root) else { return false }
+      return info.kind != .directory && !isLinkToDirectory(root)
+    } catch { return false }
+  }
+
   private static func isLinkToDirectory(_ root: ExaminedRoot) -> Bool {
     do throws(DiskError) { return try root.disk.list(root.root).count >= 0 } catch { return false }
   }

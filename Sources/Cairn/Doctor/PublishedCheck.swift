@@ -30,6 +30,7 @@ enum PublishedCheck {
       (datastore.publication, datastore.ownHead) = (publication, head)
       return unpublished(datastore, current, head)
     } catch {
+      datastore.isPublicationLost = true
       return [
         datastore.finding(
           name, error, "without it this copy can't know its own files in the folder")
@@ -176,8 +177,8 @@ enum PublishedCheck {
     let isOurs = datastore.publication.map {
       head.nonce == $0.confirmedNonce || head.nonce == $0.pendingNonce
     }
-    // Somebody may be publishing just now.
-    if datastore.holder != nil { return [] }
+    // Somebody may be publishing just now. And whose PUBLISHED is damaged, repairs that first.
+    if datastore.holder != nil || datastore.isPublicationLost { return [] }
     let what: String
     if isOurs == true, head.last > datastore.lastOwn {
       what = "it has \(head.last) deltas, more than the \(datastore.lastOwn) that are here: this "

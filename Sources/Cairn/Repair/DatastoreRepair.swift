@@ -43,7 +43,9 @@ struct DatastoreRepair {
       id: id, generation: generation, directory: place, name: name, root: root)
     var findings = CurrentCheck.run(&datastore)
     findings += SnapshotFileCheck.run(&datastore)
-    findings += LogCheck.run(&datastore)
+    // That the log has lost its end leaves nothing to mend here.
+    let info = datastore.directory + "/" + FileName.info
+    findings += LogCheck.run(&datastore).filter { $0.file != info }
     if !manager.isLocal { findings += PublishedCheck.read(&datastore) }
     // What the next opening mends by itself is none of ours.
     report.findings = findings.filter { $0.severity == .error }
@@ -89,6 +91,7 @@ struct DatastoreRepair {
       if usesFolder { try keepDeleted(salvage, in: store) }
       try wrapped { () throws(StoreError) in try store.close() }
       try staging.describe(path, summary)
+      if manager.isLocal { try takeRole() }
     } catch {
       // The first error says more than what closing might add.
       do throws(StoreError) { try store.close() } catch {}
@@ -144,6 +147,15 @@ struct DatastoreRepair {
     do { try machine.disk.createDirectory(target + "/" + FileName.blobs) } catch {
       throw CairnError(error)
     }
+  }
+
+  /// That a local datastore was created here: nothing else says it.
+  private func takeRole() throws(CairnError) {
+    guard try RoleNote.isCreated(place, machine: machine) else { return }
+    do throws(LogError) {
+      try DurableFile.replace(
+        directory: target, name: FileName.role, bytes: RoleNote.encode(.owner), machine: machine)
+    } catch { throw CairnError(error) }
   }
 
   /// The records that others have deleted: for as long as if nothing had happened.

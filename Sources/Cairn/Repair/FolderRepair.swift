@@ -25,7 +25,8 @@ public struct FolderRepair: Hashable, Sendable {
   public var checkedFiles = 0
   /// Their bytes.
   public var checkedBytes: UInt64 = 0
-  /// Names of files that the head names and the folder does not have.
+  /// Names of files that the head names and the folder does not have, and of contents of
+  /// attachments that are here, were there, and are there under no name now.
   public var missing: [String] = []
   /// Names of files that the folder lists and has no content of yet: nobody has looked into them.
   public var unread: [String] = []

@@ -98,7 +98,10 @@ extension DatastoreManager {
     do { isTaken = try machine.disk.info(place) != nil } catch { throw CairnError(error) }
     if isTaken, try !clearUnborn(name, id: deleted.id) {
       throw CairnError(
-        .exists, "there is a datastore \(deleted.id) in \(root): remove that copy first",
+        .exists,
+        "there is a datastore \(deleted.id) in \(root), whose place the copy would take. With "
+          + "nothing open, move \(place) out of the root first; or move \(deleted.directory) to a "
+          + "root of its own, to look at what it has",
         file: place, id: deleted.id)
     }
     do throws(DiskError) {

@@ -4,13 +4,15 @@ import CairnDisk
 struct ProbedDisk: Disk {
   private let base = PosixDisk()
   var free: UInt64?
+  /// Where there is no room at all.
+  var isFull: @Sendable (_ path: String) -> Bool = { _ in false }
   var mayWrite: @Sendable (_ path: String) -> Bool = { _ in true }
   var mayRemove: @Sendable (_ path: String) -> Bool = { _ in true }
   /// Before a directory is listed, and before it is asked who has a lock.
   var willLook: @Sendable (_ path: String) -> Void = { _ in }
   var willOpen: @Sendable (_ path: String) -> Void = { _ in }
 
-  func freeBytes(_ path: String) throws(DiskError) -> UInt64? { free }
+  func freeBytes(_ path: String) throws(DiskError) -> UInt64? { isFull(path) ? 0 : free }
   func isWritable(_ path: String) -> Bool { mayWrite(path) }
 
   func open(_ path: String, _ mode: OpenMode) throws(DiskError) -> any DiskFile {
