@@ -86,7 +86,11 @@ package struct CurrentFile: Equatable, Sendable {
 
   package init(_ bytes: [UInt8], path: String) throws(LogError) {
     guard bytes.count == CurrentFile.size else {
-      throw LogError(.truncated, path, at: 0, "\(bytes.count) bytes, not \(CurrentFile.size)")
+      let isShort = bytes.count < CurrentFile.size
+      throw LogError(
+        isShort ? .truncated : .corrupt, path, at: 0,
+        "it \(isShort ? "ends too early" : "is too long"): \(bytes.count) bytes, not "
+          + "\(CurrentFile.size)")
     }
     _ = try SealedFile.open(
       bytes, magic: CurrentFile.magic, what: "a CURRENT file", path: path,

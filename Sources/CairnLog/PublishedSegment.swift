@@ -113,6 +113,10 @@ package struct PublishedSegment: Equatable, Sendable {
     guard device != 0, first > 0, last >= first else {
       throw LogError(.corrupt, name, at: 40, "an impossible range")
     }
+    // It would be taken for another history of its device, by everybody.
+    guard first > 1 || chainBefore == 0 else {
+      throw LogError(.corrupt, name, at: 64, "a chain before the first delta")
+    }
     let stored = size..<(size + storedLength)
     let flags = bytes.u32(at: 12)
     guard flags & ~PublishedSegment.flagPacked == 0 else {

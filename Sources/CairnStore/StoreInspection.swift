@@ -1,7 +1,6 @@
 import CairnBytes
 package import CairnDisk
 package import CairnLog
-package import CairnMerge
 
 /// Looks at the files of a closed store without changing any: what there is, and whether all of it
 /// is whole.
@@ -161,71 +160,6 @@ package struct StoreInspection {
           "\(end - scan.end) bytes that were durable are damaged")
       }
     } catch { segment.problem = error }
-  }
-
-  /// A delta of the log.
-  package struct LoggedDelta: Sendable {
-    package var dot: Dot
-    package var time: Int64
-    package var records: Int
-    package var cells: Int
-    /// Bytes that it takes, unpacked.
-    package var bytes: Int
-    package var segment: UInt64
-    package var offset: Int
-    /// It came from another device.
-    package var isFetched: Bool
-    package var tables: [String]
-  }
-
-  /// Decodes all deltas of a segment, in the order of the log.
-  package func deltas(
-    _ segment: Segment, _ body: (LoggedDelta) -> Void
-  ) throws(StoreError) {
-    guard let scan = segment.scan else { return }
-    var decoder = DeltaDecoder()
-    var delta = Delta()
-    for frame in scan.frames {
-      do throws(DecodeError) {
-        let payload = try frame.payload(scan.bytes)
-        switch FrameKind(rawValue: frame.kind) {
-        case .delta:
-          var reader = ByteReader(payload)
-          let dot = Dot(device: DeviceID(rawValue: frame.device), sequence: frame.sequence)
-          try decoder.decode(&reader, dot: dot, into: &delta)
-          body(describe(delta, bytes: payload.count, segment, frame, isFetched: false))
-        case .pack: try packs(payload, segment, frame, body)
-        case .seal, nil: throw .malformed("a frame of an unknown kind")
-        }
-      } catch {
-        throw StoreError(LogError(error, segment.path, at: UInt64(frame.offset), "a frame"))
-      }
-    }
-  }
-
-  private func packs(
-    _ payload: [UInt8], _ segment: Segment, _ frame: Frame, _ body: (LoggedDelta) -> Void
-  ) throws(DecodeError) {
-    var reader = ByteReader(payload)
-    var delta = Delta()
-    for _ in 0..<(try reader.count(minimumSize: 8)) {
-      let last = try reader.varint()
-      var pack = try PackReader(payload, try reader.blob())
-      var start = pack.offset
-      while pack.nextSequence <= last, try pack.next(into: &delta) {
-        body(describe(delta, bytes: pack.offset - start, segment, frame, isFetched: true))
-        start = pack.offset
-      }
-    }
-  }
-
-  private func describe(
-    _ delta: Delta, bytes: Int, _ segment: Segment, _ frame: Frame, isFetched: Bool
-  ) -> LoggedDelta {
-    LoggedDelta(
-      dot: delta.dot, time: delta.time, records: delta.records.count, cells: delta.tags.count,
-      bytes: bytes, segment: segment.number, offset: frame.offset, isFetched: isFetched,
-      tables: delta.sections.map(\.table))
   }
 
   /// A file besides the snapshot and the log.
