@@ -134,7 +134,7 @@ extension Descriptor {
     let now = time(nil)
     while let entry = unsafe readdir(stream) {
       let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) {
-        String(decoding: unsafe $0.prefix { $0 != 0 }, as: UTF8.self)
+        unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
       }
       guard name.hasPrefix(temporaryStart), name.hasSuffix(temporaryEnd),
         name.dropFirst(temporaryStart.count).dropLast(temporaryEnd.count)
