@@ -50,8 +50,10 @@ extension Exchange {
     if known == nil, try !StoredLinkage.wasExchanged(store.directory, disk: machine.disk) { return }
     let found: FolderIdentity.Found
     do throws(CairnError) { found = try await FolderIdentity.find(in: folder) } catch {
-      // Damaged: rounds that know the folder go on without it. Or elsewhere, as if it were missing.
-      guard [.corrupt, .retryLater].contains(error.code), try await isThereAnyway(&report) else {
+      // Damaged: rounds that know the folder go on without it. Or elsewhere, as if it were missing;
+      // a server that has no time now is not asked for more.
+      let isElsewhere = error.code == .retryLater && folder.base is DirectoryFolder
+      guard error.code == .corrupt || isElsewhere, try await isThereAnyway(&report) else {
         throw error
       }
       return

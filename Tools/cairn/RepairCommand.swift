@@ -32,26 +32,24 @@ struct RepairCommand: AsyncParsableCommand {
 
   func run() async throws {
     let manager = try place.manager(compacts: !dryRun)
-    // A repair can't mend it, and whatever opens the datastore makes it be forgotten.
-    let lostEnd = LostEnd.message(of: datastore, in: place.rootPath)
     let result = try await manager.repairDatastore(
       datastore, dryRun: dryRun, usingFolder: !withoutFolder)
     // What is damaged can't be opened before it is repaired.
     let isOpenable = !result.wasNeeded || !dryRun
     guard !withoutFolder, isOpenable, try place.account() != nil else {
-      try report.print(json(result, nil, lostEnd), text: lines(result, lostEnd))
-      if lostEnd != nil { throw ExitCode(ExitStatus.failure.rawValue) }
+      try report.print(json(result, nil), text: lines(result))
+      if result.lostEnd != nil { throw ExitCode(ExitStatus.failure.rawValue) }
       return
     }
     let folder: FolderRepair
     do { folder = try await repairFolder(manager) } catch {
       // What was found and done here is told all the same.
-      try report.print(json(result, nil, lostEnd), text: lines(result, lostEnd))
+      try report.print(json(result, nil), text: lines(result))
       throw error
     }
     try report.print(
-      json(result, folder, lostEnd), text: lines(result, lostEnd) + folder.lines(isDry: dryRun))
-    let isDone = lostEnd == nil && (dryRun ? folder.problems.isEmpty : folder.isWhole)
+      json(result, folder), text: lines(result) + folder.lines(isDry: dryRun))
+    let isDone = result.lostEnd == nil && (dryRun ? folder.problems.isEmpty : folder.isWhole)
     if !isDone { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 
@@ -68,10 +66,10 @@ struct RepairCommand: AsyncParsableCommand {
     return result
   }
 
-  private func lines(_ result: RepairReport, _ lostEnd: String?) -> [String] {
-    let lost = lostEnd.map { ["lost: " + $0] } ?? []
+  private func lines(_ result: RepairReport) -> [String] {
+    let lost = result.lostEnd.map { ["lost: " + $0] } ?? []
     guard result.wasNeeded else {
-      let verdict = lostEnd == nil ? "is whole" : "has no damage that can be mended"
+      let verdict = result.lostEnd == nil ? "is whole" : "has no damage that can be mended"
       return lost + ["\(datastore) \(verdict); nothing to repair"]
     }
     var lines = lost + damage(result).map { "damaged: " + $0 }
@@ -102,9 +100,7 @@ struct RepairCommand: AsyncParsableCommand {
     }
   }
 
-  private func json(
-    _ result: RepairReport, _ folder: FolderRepair?, _ lostEnd: String?
-  ) -> JSON {
+  private func json(_ result: RepairReport, _ folder: FolderRepair?) -> JSON {
     [
       "datastore": .string(result.datastore), "dryRun": .bool(dryRun),
       "needed": .bool(result.wasNeeded),
@@ -121,7 +117,7 @@ struct RepairCommand: AsyncParsableCommand {
       "reinserted": .count(result.reinserted), "records": .count(result.records),
       "device": .optional(result.device), "oldDevice": .optional(result.oldDevice),
       "original": .optional(result.original), "folder": folder.map { json($0) } ?? .null,
-      "lostEnd": .optional(lostEnd),
+      "lostEnd": .optional(result.lostEnd),
     ]
   }
 

@@ -6,7 +6,7 @@ internal import CairnStore
 /// The end of the log that is not there any more. Nothing in the log itself can tell: one that ends
 /// earlier is as whole as before. But INFO says how many deltas there were when the datastore was
 /// last closed, or had last published something.
-package enum LostEnd {
+enum LostEnd {
   /// What a snapshot has; nothing if there is none, nil if it can't be read.
   static func base(_ snapshot: String?, disk: any Disk) -> VersionVector? {
     guard let snapshot else { return VersionVector() }
@@ -42,19 +42,8 @@ package enum LostEnd {
       : "restore a backup of the whole directory, if there is one"
     return "\(directory)/\(FileName.info) notes \(records) \(records == 1 ? "record" : "records") "
       + "in \(deltas) \(deltas == 1 ? "delta" : "deltas"), and the snapshot and the log have "
-      + "\(left): it seems that the log has lost its end, as only a power cut may take it, and "
+      + "\(left): it seems that the log has lost its end, which only a power cut may take, and "
       + "only with a durability below full. The next opening takes what is here for all there was, "
       + "and then nobody can tell any more: \(advice)"
-  }
-
-  /// The same of a datastore in a root, for who is going to open it; nil also if it can't be told.
-  package static func message(of id: String, in root: String) -> String? {
-    var examined = ExaminedRoot(root: root, account: nil, folder: nil, machine: .real)
-    _ = FollowingCheck.run(&examined)
-    let copies = examined.datastores().filter { $0.id == id }
-    guard var copy = copies.max(by: { $0.generation < $1.generation }) else { return nil }
-    _ = LockCheck.run(&copy)
-    _ = CurrentCheck.run(&copy)
-    return LogCheck.run(&copy).first { $0.file == copy.directory + "/" + FileName.info }?.message
   }
 }

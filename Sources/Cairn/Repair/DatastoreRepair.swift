@@ -43,9 +43,11 @@ struct DatastoreRepair {
       id: id, generation: generation, directory: place, name: name, root: root)
     var findings = CurrentCheck.run(&datastore)
     findings += SnapshotFileCheck.run(&datastore)
-    // That the log has lost its end leaves nothing to mend here.
     let info = datastore.directory + "/" + FileName.info
-    findings += LogCheck.run(&datastore).filter { $0.file != info }
+    for finding in LogCheck.run(&datastore) {
+      // That the log has lost its end leaves nothing to mend here.
+      if finding.file == info { report.lostEnd = finding.message } else { findings.append(finding) }
+    }
     if !manager.isLocal { findings += PublishedCheck.read(&datastore) }
     // What the next opening mends by itself is none of ours.
     report.findings = findings.filter { $0.severity == .error }

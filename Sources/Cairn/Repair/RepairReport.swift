@@ -14,6 +14,9 @@ public struct RepairReport: Hashable, Sendable {
   public var datastore: String
   /// What is wrong with it; empty if nothing is, and then nothing was done.
   public var findings: [Finding] = []
+  /// What INFO knows of that the log has no more, in words: nothing that a repair could mend, and
+  /// the next opening takes what is here for all there was. Nil if it knows of nothing else.
+  public var lostEnd: String?
   /// What could not be read here.
   public var losses: [Loss] = []
   /// Records of the snapshot that were read here.
