@@ -17,6 +17,9 @@ internal import Synchronization
 /// The unit is the datastore, not the thread: `sync()` commits and `rollback()` takes back what all
 /// threads have changed. Each call that changes something, of several fields of a record too, is in
 /// one commit as a whole; several calls of a thread may be parted by another thread's `sync()`.
+///
+/// An open datastore and its manager hold each other: dropping both frees neither, and the files
+/// stay locked until the process ends. Close it, or shut its manager down.
 public final class Datastore: Sendable {
   /// Its id: private, or shareable with a leading dot.
   public let id: String
@@ -280,11 +283,18 @@ public final class Datastore: Sendable {
   }
 
   /// Closes the datastore. Changes since the last sync are discarded; closing twice does nothing.
+  ///
+  /// Not for the main thread of an app: it waits for a compaction that is under way, and may fold
+  /// the log into a new snapshot first, so that the next opening is quick. That takes as long as
+  /// `compact()`, seconds where there are millions of records. Without it the datastore is never
+  /// freed and stays locked: its manager holds it.
+  ///
+  /// - Throws: Errors of the disk, `syncFailed` among them. It is closed all the same.
   public func close() throws(CairnError) {
     stopExchanging()
     manager.forget(self)
     // While the files are still ours.
-    if !store.isClosed { info.save() }
+    let failure = store.isClosed ? nil : info.save()
     observers.keepStatus()
     // Roles that were not synced say nothing of what the user may do the next time.
     roleNote?.note(Role(store.accessLevelAtClose))
@@ -298,7 +308,12 @@ public final class Datastore: Sendable {
     }
     exchanger?.stopRejoining(isForNow: true)
     exchanger?.following?.end()
-    try wrapped { () throws(StoreError) in try store.close() }
+    try wrapped { () throws(StoreError) in
+      do throws(StoreError) { try store.close() } catch {
+        // A disk tells of a failed sync once, and it says where.
+        throw failure?.kind == .syncFailed ? failure ?? error : error
+      }
+    }
     if store.ending?.kind == .deleted {
       // What nobody can have meant to delete may be in the list again.
       defer { manager.noteList() }
@@ -333,8 +348,13 @@ public final class Datastore: Sendable {
   /// One round with the account's folder: publishes what is committed, fetches what is new. What
   /// was fetched becomes visible in the next `sync()`.
   ///
+  /// Rounds run one at a time, in the order in which they were asked for.
+  ///
   /// - Throws: `invalidOperation` for a local datastore; errors of the folder. Damaged, foreign or
-  ///   missing files are no errors: the report names them.
+  ///   missing files are no errors: the report names them. `cancelled` if the task is: at once, and
+  ///   nothing was done, while this waits for another round; otherwise as soon as a request to a
+  ///   server has ended for it, and what has come or gone until then stays so. A directory is gone
+  ///   on with to the end of the round.
   @discardableResult
   public func exchange() async throws(CairnError) -> ExchangeReport {
     guard let exchanger else {
@@ -358,7 +378,8 @@ public final class Datastore: Sendable {
   /// - Parameter dryRun: Look into the own files, contents of attachments left out, and fetch what
   ///   is new; write nothing into the folder.
   /// - Throws: `invalidOperation` for a local datastore; `notFound` for a dry run with a folder in
-  ///   which nobody has exchanged; errors of the folder and of the disk.
+  ///   which nobody has exchanged; `cancelled` as for `exchange()`; errors of the folder and of the
+  ///   disk.
   @discardableResult
   public func repairFolder(dryRun: Bool = false) async throws(CairnError) -> FolderRepair {
     guard let exchanger else {

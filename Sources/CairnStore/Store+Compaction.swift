@@ -50,7 +50,7 @@ extension Store {
     _ path: String, from source: SnapshotBuild.Source
   ) throws(StoreError) {
     try write(path) { writer throws(StoreError) in
-      var build = SnapshotBuild(source, writer: writer)
+      var build = SnapshotBuild(source, writer: writer, columnsMax: options.rowColumns)
       _ = try build.run()
     }
   }
@@ -66,7 +66,8 @@ extension Store {
       return (try self.source(&guarded), UInt64(kept))
     }
     var build = SnapshotBuild(
-      source, writer: SnapshotWriter(file: UnkeptFile(), datastore: datastore))
+      source, writer: SnapshotWriter(file: UnkeptFile(), datastore: datastore),
+      columnsMax: options.rowColumns)
     let after = try build.run()
     return CompactionOutcome(
       bytesBefore: before, bytesAfter: after + kept, records: source.totals.recordCount)
@@ -215,54 +216,6 @@ extension Store {
     return places
   }
 
-  func next(_ number: UInt64, _ firstSegment: UInt64, _ guarded: Guarded) -> CurrentFile {
-    var current = guarded.current
-    current.snapshot = number
-    current.firstSegment = firstSegment
-    current.firstKept = min(firstSegment, keptFrom(firstSegment, guarded))
-    current.lastOwnTime = guarded.store.ownTime
-    return current
-  }
-
-  /// Replaces CURRENT. If that fails the snapshot goes, unless CURRENT names it all the same: the
-  /// last step, which makes the new name durable, may have been the one that failed.
-  func write(_ current: CurrentFile, _ path: String) throws(StoreError) {
-    try checkPlace()
-    do throws(LogError) { try current.write(directory: directory, machine: machine) } catch {
-      if mayName(current) { noteNamed(current.snapshot) } else { remove(path) }
-      throw StoreError(error)
-    }
-  }
-
-  /// The same for one that names another content. A power cut may bring the old one back until its
-  /// name is durable, and it says so until then: what a later process commits on top of it would be
-  /// nothing on top of the old one.
-  func writeAnother(_ current: CurrentFile, _ path: String) throws(StoreError) {
-    try write(current.unsettled, path)
-    writeSettled(current)
-  }
-
-  /// The same without the flag, which is durable. Best effort: the next process tries again.
-  func writeSettled(_ current: CurrentFile) {
-    do {
-      try checkPlace()
-      try current.write(directory: directory, machine: machine)
-    } catch {}
-  }
-
-  func mayName(_ current: CurrentFile) -> Bool {
-    let path = directory + "/" + FileName.current
-    do {
-      guard let bytes = try DurableFile.read(path, limit: 4096, disk: machine.disk) else {
-        return true
-      }
-      return try CurrentFile(bytes, path: path).snapshot == current.snapshot
-    } catch {
-      // What can't be read may say anything.
-      return true
-    }
-  }
-
   /// The switch in memory; returns the segments that nobody needs any more.
   private func switchOver(
     to base: BaseSnapshot, _ places: [String: [RecordName: RowPlace]], _ next: CurrentFile,
@@ -305,7 +258,7 @@ extension Store {
   }
 
   /// The first segment that is still needed: for replay, or for own deltas not in the folder.
-  private func keptFrom(_ firstSegment: UInt64, _ guarded: Guarded) -> UInt64 {
+  func keptFrom(_ firstSegment: UInt64, _ guarded: Guarded) -> UInt64 {
     guard isLinked else { return firstSegment }
     let there = min(guarded.published, (guarded.lacking ?? .max) - 1)
     let unpublished = guarded.tail.segments.first { $0.lastOwn > there }

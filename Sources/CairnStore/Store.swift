@@ -223,6 +223,29 @@ package final class Store: Sendable {
     }
   }
 
+  /// Everything that this has in its files survives a power cut after this, unless the options ask
+  /// for no durability at all. For notes of what is there, which last longer than it might: also of
+  /// a store that is not to be used any more, as long as it has its files.
+  ///
+  /// - Throws: `syncFailed` if an earlier sync has failed: what is there is unknown then.
+  package func vouchForNotes() throws(StoreError) {
+    try checkPoison()
+    if options.durability == .none { return }
+    let end = try state.withLock { guarded throws(StoreError) -> LogPosition? in
+      guard guarded.hasFiles else { return nil }
+      // What was recovered is not in `hasWritten`.
+      try settleDoubt(&guarded)
+      return Store.end(guarded.tail)
+    }
+    if let end { try makeDurable(end) }
+  }
+
+  /// Up to where the log is written; the start if it was not written since it was opened.
+  private static func end(_ tail: borrowing LogTail) -> LogPosition {
+    if !tail.hasWritten { return .start }
+    return LogPosition(segment: tail.segment?.header.number ?? 0, end: tail.segment?.end ?? 0)
+  }
+
   private func syncForCommitters(_ file: any DiskFile) throws(DiskError) {
     try tailSync.withLock { _ throws(DiskError) in
       do throws(DiskError) { try file.sync() } catch {
@@ -384,9 +407,7 @@ package final class Store: Sendable {
       guarded.isOpen = false
       guarded.hasFiles = false
       Store.discardPending(&guarded.store)
-      if !guarded.tail.hasWritten { return .start }
-      return LogPosition(
-        segment: guarded.tail.segment?.header.number ?? 0, end: guarded.tail.segment?.end ?? 0)
+      return Store.end(guarded.tail)
     }
     guard let end else { return }
     if options.durability != .none, lock.isOwn {

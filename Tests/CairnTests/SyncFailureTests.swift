@@ -1,7 +1,8 @@
-import Cairn
 import CairnDisk
 import TestSupport
 import Testing
+
+@testable import Cairn
 
 /// An app is told that a commit is not durable, and not that something may be tried again.
 @Suite struct SyncFailureTests {
@@ -20,6 +21,59 @@ import Testing
     #expect(code { try datastore.add("later") } == .syncFailed)
     #expect(code { try datastore.close() } == .syncFailed)
     #expect(try bench.open("a").ids().contains("durable"))
+  }
+
+  /// INFO outlasts the end of a log whose sync has failed: an inspection would say that the log has
+  /// lost what nobody was told of.
+  @Test(arguments: [Options.Durability.full, .periodic(seconds: 3600)])
+  func `what lists show knows of no commit that the disk may not have`(
+    durability: Options.Durability
+  ) throws {
+    let bench = IdentityBench()
+    bench.options.durability = durability
+    let datastore = try bench.open("a")
+    try datastore.add("durable")
+    try datastore.close()
+    let directory = "/root/p-notes"
+    let before = try #require(try InfoFile.read(directory, disk: bench.disk("a")))
+    let again = try bench.open("a")
+    // With this one what was found is durable, and the first one is due at once.
+    try again.add("due")
+    bench.disk("a").intercept {
+      $0.verb == "sync" && $0.path.contains("/log/") ? .io(errno: 5) : nil
+    }
+    if durability == .full {
+      #expect(code { try again.add("not-durable") } == .syncFailed)
+    } else {
+      try again.add("acknowledged-and-not-durable")
+    }
+    #expect(code { try again.close() } == .syncFailed)
+    #expect(try InfoFile.read(directory, disk: bench.disk("a")) == before)
+    bench.disk("a").heal()
+    try bench.open("a").close()
+    let after = try #require(try InfoFile.read(directory, disk: bench.disk("a")))
+    #expect(after.view.deltas == before.view.deltas + 2)
+  }
+
+  /// One that was killed between a write and its sync, and is opened again, has a commit that only
+  /// the system's memory has: it is made durable before INFO tells of it.
+  @Test func `what was recovered is durable before lists show it`() async throws {
+    let bench = IdentityBench()
+    let datastore = try bench.open("a")
+    try datastore.add("durable")
+    bench.disk("a").intercept {
+      $0.verb == "sync" && $0.path.contains("/log/") ? .io(errno: 5) : nil
+    }
+    #expect(code { try datastore.add("written") } == .syncFailed)
+    let home = bench.disk("a").snapshot()
+    bench.use(home, for: "a")
+    let again = try bench.open("a")
+    #expect(try again.ids() == ["durable", "written"])
+    let info = try #require(try InfoFile.read("/root/p-notes", disk: home))
+    try again.close()
+    bench.use(home.crash(keep: .nothingUnsynced), for: "a")
+    let last = try bench.open("a")
+    #expect(UInt64(last.committedDeltas) >= info.ownDeltas)
   }
 
   // MARK: torn

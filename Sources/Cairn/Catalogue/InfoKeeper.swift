@@ -93,17 +93,21 @@ final class InfoKeeper: Sendable {
   }
 
   /// Writes the file if it would say something new. Best effort: a list that is behind is no
-  /// reason for a commit to fail.
-  func save() {
+  /// reason for a commit to fail. Returns why it is not written.
+  @discardableResult
+  func save() -> StoreError? {
     // In a forked child the file is the parent's, and the lock below may be held for ever.
-    do throws(StoreError) { try store.checkProcess() } catch { return }
+    do throws(StoreError) { try store.checkProcess() } catch { return error }
     catchUp()
-    state.withLock { state in
-      if state.info == state.saved { return }
-      do {
+    return state.withLock { state -> StoreError? in
+      if state.info == state.saved { return nil }
+      do throws(StoreError) {
+        // One that outlasts the end of the log would tell of commits that nobody was told of.
+        try store.vouchForNotes()
         try store.replaceFile(FileName.info, state.info.encoded())
         state.saved = state.info
-      } catch {}
+        return nil
+      } catch { return error }
     }
   }
 }
