@@ -50,7 +50,8 @@ struct SyncParts {
     (sum.changed, sum.conflicts) = ([], [])
   }
 
-  /// Of a record that a later part has changed again only that counts, with its conflicts.
+  /// Of a record that a later part has changed again only that counts, with its conflicts, and with
+  /// earlier ones of which no record tells.
   func whole() -> SyncOutcome {
     var sum = sum
     if parts.count == 1 {
@@ -61,7 +62,9 @@ struct SyncParts {
     var kept = parts
     for index in parts.indices.reversed() {
       kept[index].changed.removeAll { later.contains(RecordKey(table: $0.table, id: $0.id)) }
-      kept[index].conflicts.removeAll { later.contains(RecordKey(table: $0.table, id: $0.id)) }
+      kept[index].conflicts.removeAll {
+        !$0.isOnlyHere && later.contains(RecordKey(table: $0.table, id: $0.id))
+      }
       if index == 0 { break }
       for one in parts[index].changed { later.insert(RecordKey(table: one.table, id: one.id)) }
     }

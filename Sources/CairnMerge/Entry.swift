@@ -20,5 +20,5 @@ package struct Entry: Content {
     self.isCreated = isCreated
   }
 
-  var isList: Bool { if case .list = value { true } else { false } }
+  package var isList: Bool { if case .list = value { true } else { false } }
 }

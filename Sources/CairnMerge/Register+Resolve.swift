@@ -54,6 +54,16 @@ extension Register {
     }
   }
 
+  /// Surviving writes, in commit order, each with what it stands for now.
+  package func survivors(_ rule: Rule, where isWanted: (Entry) -> Bool) -> [Entry] {
+    entries.indices.compactMap { index in
+      var entry = entries[index]
+      guard isWanted(entry) else { return nil }
+      entry.value = value(index, rule)
+      return entry
+    }
+  }
+
   /// What an entry stands for now: of a list that was edited, its items.
   private func value(_ index: Int, _ rule: Rule) -> FieldValue? {
     let entry = entries[index]

@@ -5,10 +5,11 @@ import CairnMerge
 /// Commits a delta once more, on top of everything that is in a state: what its author had not seen
 /// counts as seen from now on.
 ///
-/// So its writes cover what is there, whoever wrote it, and its deletes kill it. A record that was
-/// deleted meanwhile stays deleted: what the delta wrote to it is left out and reported. Additions
-/// add to what is there now. A list that was begun apart goes behind the one that is there, and so
-/// do new items of a list that is there no more.
+/// So its writes cover what is there, whoever wrote it, and its deletes kill it. Where it can be
+/// told that the author had not seen a value, `max` and `min` decide all the same, and what loses
+/// is reported. A record that was deleted meanwhile stays deleted: what the delta wrote to it is
+/// left out and reported. Additions add to what is there now. A list that was begun apart goes
+/// behind the one that is there, and so do new items of a list that is there no more.
 struct Recommit {
   /// Deltas of a history of another device which has lost: what bears their names is something
   /// else.
@@ -16,10 +17,13 @@ struct Recommit {
   /// The author's additions so far, by field: to know how much each one added.
   private var totals: [FieldName: Delta.Addition] = [:]
   private(set) var conflicts: [SyncOutcome.Conflict] = []
+  private(set) var unseen: UnseenWrites
 
   private typealias FieldName = CommonBranch.FieldName
 
-  init(isStrange: @escaping (Dot) -> Bool) { self.isStrange = isStrange }
+  init(_ unseen: UnseenWrites, isStrange: @escaping (Dot) -> Bool) {
+    (self.unseen, self.isStrange) = (unseen, isStrange)
+  }
 
   /// Rewrites the cells of one delta; `heap` grows by values that it did not have.
   mutating func rewrite(
@@ -27,6 +31,7 @@ struct Recommit {
   ) throws(StoreError) -> Delta {
     var new = Delta()
     (new.dot, new.time, new.dependencies) = (delta.dot, delta.time, delta.dependencies)
+    unseen.begin(delta, in: state)
     // Cuts are about the deltas that they were made with.
     for section in delta.sections where section.table != CutTable.name {
       let table = state.table(section.table)
@@ -39,6 +44,7 @@ struct Recommit {
           report(delta, section, UInt32(index), name, heap)
           continue
         }
+        if flags & Delta.Flags.delete != 0 { unseen.forget(section.table, name) }
         rows[UInt32(index)] = (UInt32(new.records.count), record)
         add(delta.records[index], flags, record, to: &new)
       }
@@ -127,7 +133,8 @@ struct Recommit {
         cell = Cell.none
         change = .edit(edit)
       } else {
-        change = write(index, delta, name, register, rule, &cell, &heap)
+        guard let put = write(index, delta, name, register, rule, &cell, &heap) else { continue }
+        change = put
       }
       cells[change.operation, default: []].append((row, cell, change))
     }
@@ -165,10 +172,11 @@ struct Recommit {
     }
   }
 
+  /// Nil if another value is to stay.
   private mutating func write(
     _ index: Int, _ delta: Delta, _ name: FieldName, _ register: Register, _ rule: Rule,
     _ cell: inout Cell, _ heap: inout [UInt8]
-  ) -> Change {
+  ) -> Change? {
     var value = cell.value(heap)
     if let addition = delta.totals[index] {
       let before = totals[name].flatMap { $0.since == addition.since ? $0.total : nil }
@@ -185,7 +193,13 @@ struct Recommit {
     case .add(let result, let total, let since):
       cell = Cell(result, heap: &heap)
       return .add(Delta.Addition(since: since, total: total))
-    case .put(_, let covered), .create(_, let covered): return .put(covered)
+    case .put(_, let covered), .create(_, let covered):
+      switch unseen.meet(value, of: delta, at: name, register, rule) {
+      case .stands: break
+      case .isLeftOut: return nil
+      case .isReplaced(let other): cell = Cell(other, heap: &heap)
+      }
+      return .put(covered)
     case .edit: return .put([])
     }
   }
@@ -228,7 +242,8 @@ extension SyncOutcome.Conflict {
       value: value, stamp: Stamp(dot: delta.dot, time: delta.time))
     self.init(
       table: place.table, id: place.record,
-      conflict: FieldConflict(field: place.field, visible: nil, losers: [loser]))
+      conflict: FieldConflict(field: place.field, visible: nil, losers: [loser]),
+      isOnlyHere: true)
   }
 }
 
@@ -245,16 +260,21 @@ extension StoreState {
 
 extension Store {
   /// Commits deltas of packs of another author once more, on top of what is here, under the time
-  /// that they had. Returns them as they are now, and what they wrote to records that are gone.
+  /// that they had. Returns them as they are now, what they wrote to records that are gone, and
+  /// what lost where they met others' writes that their author had not seen.
   func recommit(
-    _ packs: [[UInt8]], author: DeviceID, isStrange: @escaping (Dot) -> Bool
+    _ packs: [[UInt8]], author: DeviceID, _ unseen: UnseenWrites,
+    isStrange: @escaping (Dot) -> Bool
   ) throws(StoreError) -> (packs: [[UInt8]], conflicts: [SyncOutcome.Conflict]) {
-    var recommit = Recommit(isStrange: isStrange)
+    var recommit = Recommit(unseen, isStrange: isStrange)
     let packs = try commit(packs, author: author) {
       delta, heap, names, state throws(StoreError) in
       try recommit.rewrite(delta, heap: &heap, names: names, in: &state)
     }
-    return (packs, recommit.conflicts)
+    let lost = try withState { guarded throws(StoreError) in
+      try recommit.unseen.conflicts(in: &guarded.store)
+    }
+    return (packs, recommit.conflicts + lost)
   }
 
   /// Commits deltas one by one, each as it is to be on top of those before it; returns them so.

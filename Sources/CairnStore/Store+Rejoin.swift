@@ -52,6 +52,21 @@ package struct Rejoining: Sendable {
     return vector
   }
 
+  /// What the device had seen at the last of the deltas that the folder has, as that is called
+  /// there; nil if it can't be told. Where copies or forks count deltas anew, it can't.
+  func context(of common: CommonBranch) throws(StoreError) -> VersionVector? {
+    guard forked.isEmpty, taken.isEmpty else { return nil }
+    var context: VersionVector? = common.context
+    if !common.knowsAdditions {
+      context = try staged.withState {
+        $0.store.vector[common.device] == common.last
+          ? $0.store.allContexts[common.device] : nil
+      }
+    }
+    context?[common.device] = common.last
+    return context
+  }
+
   /// What a store with this vector and these cuts has seen, where `others` are cuts of the folder:
   /// a delta of a history that has lost may bear the name of one of them.
   package func seen(_ vector: VersionVector, _ own: CutBook, of others: CutBook) -> VersionVector {
@@ -414,7 +429,9 @@ extension Store {
       // Nothing that would have to be there once more.
     } else if plan.isOnTop {
       (packs, conflicts) = try plan.staged.recommit(
-        packs, author: plan.device, isStrange: plan.isStrange)
+        packs, author: plan.device,
+        UnseenWrites(behind: plan.context(of: common), later: reauthoring.seen),
+        isStrange: plan.isStrange)
     } else if plan.forked.isEmpty {
       // One by one: a frame of the log has no room for any number of them.
       for pack in packs {

@@ -13,6 +13,8 @@ package struct SyncOutcome: Sendable {
     package var table: String
     package var id: RecordName
     package var conflict: FieldConflict
+    /// The record does not tell of it: it is here or nowhere.
+    package var isOnlyHere = false
   }
 
   /// The own delta, nil if there was nothing to commit.

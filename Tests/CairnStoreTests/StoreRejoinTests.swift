@@ -187,14 +187,16 @@ import Testing
     return (content.tables["t"] ?? [:], outcome)
   }
 
-  @Test func `writes cover what is there, and nothing is in conflict`() throws {
+  @Test func `writes cover what is there, and that is told`() throws {
     let (content, outcome) = try result(mine: [
       { try $0.set("r", ["a": "mine"]) }, { try $0.set("r", ["c": nil, "a": "again"]) },
     ]) {
       try $0.insert("r", ["a": 1, "b": 1])
     } theirs: { try $0.set("r", ["a": "theirs", "b": "theirs"]) }
     #expect(content["r"] == ["a": "again", "b": "theirs"])
-    #expect(outcome.conflicts.isEmpty)
+    #expect(outcome.conflicts.map(\.conflict.field) == ["a"])
+    #expect(outcome.conflicts.map(\.conflict.visible) == ["again"])
+    #expect(outcome.conflicts.flatMap { $0.conflict.losers.map(\.value) } == ["theirs"])
   }
 
   @Test func `a record that was deleted stays so, and what was written to it is told`() throws {

@@ -78,6 +78,42 @@ struct RetirementTests {
     #expect(!report.isRejoining)
   }
 
+  @Test func `what a retired device had not seen goes by the rule, and what loses is told`()
+    async throws
+  {
+    let (a, b) = (try await bench.publisher("a"), try await bench.publisher("b"))
+    let away = try await bench.publisher("c")
+    try a.table("t").setRule(.max, field: "n")
+    try await bench.meet(a, b, away)
+    let old = away.device
+    try away.table("t")["a"].update(["n": 5, "text": "mine"])
+    try away.table("t")["b"].update(["n": 9])
+    try away.sync()
+    try a.table("t")["a"].update(["n": 7, "text": "theirs"])
+    try a.table("t")["b"].update(["n": 7])
+    try a.retireDevice(old)
+    try await bench.meet(a, b)
+    var conflicts: [SyncResult.Conflict] = []
+    for _ in 0..<8 where away.device == old {
+      try await away.exchange()
+      conflicts += try away.sync().conflicts
+      try await bench.meet(a, b)
+    }
+    #expect(away.device != old)
+    #expect(conflicts.map { "\($0.id).\($0.field)" } == ["a.n", "a.text", "b.n"])
+    #expect(conflicts.map(\.visible) == [7, "mine", 9])
+    let losers = conflicts.flatMap(\.losers)
+    #expect(losers.map(\.value) == [5, "theirs", 7])
+    #expect(losers.map(\.device) == [away.device, a.device, a.device])
+    try await bench.meet(away, a, b)
+    for device in [a, b, away] {
+      #expect(try device.table("t").record("a")?.int("n") == 7)
+      #expect(try device.table("t").record("a")?.string("text") == "mine")
+      #expect(try device.table("t").record("b")?.int("n") == 9)
+      #expect(device.store.vector == away.store.vector)
+    }
+  }
+
   @Test func `a device that leaves its name tells of the app's records only`() async throws {
     let (a, away) = (try await bench.publisher("a"), try await bench.publisher("c"))
     try await bench.meet(a, away)

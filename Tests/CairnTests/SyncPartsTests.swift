@@ -37,6 +37,21 @@ import Testing
     #expect(parts.appliedCount == 4)
   }
 
+  /// What a device that returns had to leave behind is in no record.
+  @Test func `a conflict of which no record tells is told whatever comes later`() {
+    func conflict(_ field: String, _ isOnlyHere: Bool) -> SyncOutcome.Conflict {
+      SyncOutcome.Conflict(
+        table: "t", id: RecordName("a"),
+        conflict: FieldConflict(field: field, visible: nil, losers: []), isOnlyHere: isOnlyHere)
+    }
+    var first = outcome(["a"])
+    first.conflicts = [conflict("known", false), conflict("gone", true)]
+    var parts = SyncParts(first)
+    parts.add(outcome(["a"]))
+    #expect(parts.whole().conflicts.map(\.conflict.field) == ["gone"])
+    #expect(told(parts) == ["t/a"])
+  }
+
   /// The cut to give way to may have lost to one that a later part has applied.
   @Test func `whether to give way is said by the last part that has judged packs`() {
     var giving = outcome(["a"])

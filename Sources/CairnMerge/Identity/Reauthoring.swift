@@ -22,6 +22,9 @@ package struct Reauthoring: Sendable {
   private var finished: [[UInt8]] = []
   /// Additions behind the common branch, by field: in the numbers of the old device.
   private var runs: [CommonBranch.FieldName: [CommonBranch.Run]] = [:]
+  /// What is committed on top, by its new number: what it had seen that the delta before it had
+  /// not.
+  package private(set) var seen: [UInt64: [Dot]] = [:]
   /// The last delta of the old device that was taken.
   package private(set) var last: UInt64
   /// An addition goes on from one in the common branch, and how far that had come is not known: it
@@ -69,6 +72,7 @@ package struct Reauthoring: Sendable {
       }
       last += 1
       dropCuts(of: &delta, reader.records)
+      if isOnTop, !delta.dependencies.isEmpty { seen[moved(last)] = delta.dependencies }
       delta.dependencies = dependencies(delta)
       if isRenamed { try rename(&delta, reader.records) }
       if isUncertain { return }

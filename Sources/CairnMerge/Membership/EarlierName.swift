@@ -65,6 +65,21 @@ extension CutBook {
     return found
   }
 
+  /// What a delta is called, and what it may have been called before, under names that its device
+  /// has left.
+  package func earlierNames(of dot: Dot) -> [Dot] {
+    var dots = [dot]
+    var index = 0
+    while index < dots.count, dots.count <= earlierNames.count {
+      let dot = dots[index]
+      for name in earlierNames.values where name.next == dot.device {
+        dots.append(Dot(device: name.name, sequence: name.common &+ dot.sequence))
+      }
+      index += 1
+    }
+    return dots
+  }
+
   /// A name under which some of a device's deltas would be there twice, or not at all, if it gave
   /// way to a cut with this seal; nil if all are there once. The seal's group has to have exactly
   /// what was not written once more.
