@@ -92,6 +92,38 @@ struct StrangerTests {
     #expect(try a.ids() == ["of-a", "of-b", "of-c"], comment)
   }
 
+  /// Asked for anew, without the one that has left, it would be agreed on at once, and by a smaller
+  /// line all would have to give way to it.
+  @Test(arguments: 0..<8 as Range<UInt64>)
+  func `who has to give way does not ask anew for what can't be agreed on`(
+    seed: UInt64
+  ) async throws {
+    let bench = IdentityBench(seed: seed)
+    let (a, b, c) = (try bench.open("a"), try bench.open("b"), try bench.open("c"))
+    try c.add("of-c")
+    try await c.exchange()
+    try await b.exchange()
+    try b.sync()
+    try b.add("of-b")
+    try b.askToForget()
+    try b.sync()
+    #expect(b.store.cuts.cuts.map(\.isSealed) == [false])
+    try a.add("of-a")
+    try a.askToForget()
+    try a.sync()
+    #expect(a.store.cuts.cuts.map(\.isSealed) == [true])
+    // The other member leaves its name, and has not heard of what it was asked for.
+    let comment: Comment = "seed \(seed)"
+    let old = c.device
+    #expect(try await bench.settle([a, c]), "\(comment): \(bench.unrest)")
+    #expect(c.device != old, comment)
+    let names = [a.device, c.device]
+    #expect(try await bench.settle([b, a, c]), "\(comment): \(bench.unrest)")
+    #expect([a.device, c.device] == names, comment)
+    try bench.expectEqual([a, b, c], comment)
+    #expect(try a.ids() == ["of-a", "of-b", "of-c"], comment)
+  }
+
   @Test func `what was put together for a return is put together anew beside a later cut`()
     async throws
   {

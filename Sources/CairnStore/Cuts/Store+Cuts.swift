@@ -122,10 +122,19 @@ extension Store {
     {
       return false
     }
+    // First of all: looked for between the arguments it costs a copy of all that is guarded.
+    let isCutOff = isCutOff(guarded)
     return try guarded.store.addCuts(
       StoreState.CutWish(
         retiring: guarded.retiring, from: guarded.wantsCut, held: guarded.held,
-        left: guarded.rumours.left, words: guarded.words))
+        left: guarded.rumours.left, words: guarded.words, isCutOff: isCutOff))
+  }
+
+  /// Whether this device has to give way to a sealed cut that was fetched.
+  private func isCutOff(_ guarded: Guarded) -> Bool {
+    if guarded.rumours.cuts.isEmpty { return false }
+    let gate = DeliveryGate(guarded.store, words: guarded.words, rumours: guarded.rumours)
+    return gate.cutOff(seen: guarded.store.vector) != nil
   }
 
   /// The fence has moved over enough of what the snapshot remembers to write it anew.

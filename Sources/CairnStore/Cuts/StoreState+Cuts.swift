@@ -14,6 +14,8 @@ extension StoreState {
     var left: Set<DeviceID> = []
     /// What others say that they have applied.
     var words: CutBook.Words
+    /// Whether this device has to give way to a sealed cut that was fetched.
+    var isCutOff = false
   }
 
   /// Reads the book from the reserved table.
@@ -98,6 +100,9 @@ extension StoreState {
 
   private func isCutDue(_ wish: CutWish) -> Bool {
     if !wish.retiring.isEmpty { return true }
+    // A cut made anew can be sealed at once, and by an old line stand against one that others have
+    // agreed on: they would have to give way, some of them for a second time. That is for people.
+    if wish.isCutOff { return false }
     if cuts.hasOpen,
       cuts.mustRepeatCut(of: device, words: known(wish.words), gone: wish.left)
     {

@@ -96,12 +96,9 @@ final class MemoryFolder: @unchecked Sendable {
     listings.append([:])
     troubles.append(commonTroubles)
     if isShared { return }
-    var view = View()
-    if let first = views.first {
-      for (path, file) in first.files { view.waiting.append(Event(path, file)) }
-      view.waiting += first.waiting
-    }
-    views.append(view)
+    views.append(View(hearingFrom: views.first))
+    // Who came since goes back with the others: what is gone for them is gone for it.
+    if let first = kept?.first { kept?.append(first) }
   }
 
   /// One more device, which sees what another one sees.
@@ -109,7 +106,9 @@ final class MemoryFolder: @unchecked Sendable {
     armed.append([])
     listings.append([:])
     troubles.append(troubles[device])
-    if !isShared { views.append(views[device]) }
+    if isShared { return }
+    views.append(views[device])
+    if let view = kept?[device] { kept?.append(view) }
   }
 
   func number(of device: Int) -> Int { isShared ? 0 : device }
@@ -253,7 +252,7 @@ final class MemoryFolder: @unchecked Sendable {
   /// Everything is as it was; what was under way since has been lost as well.
   func rollBack(_ device: Int) -> Bool {
     guard let kept else { return false }
-    for number in kept.indices where number < views.count {
+    for number in kept.indices {
       var view = kept[number]
       view.emptyFor = 0
       view.traps = [:]
@@ -304,6 +303,14 @@ extension MemoryFolder.Event {
 }
 
 extension MemoryFolder.View {
+  /// One that has nothing yet, and hears of all that another one has.
+  init(hearingFrom other: Self?) {
+    self.init()
+    guard let other else { return }
+    for (path, file) in other.files { waiting.append(MemoryFolder.Event(path, file)) }
+    waiting += other.waiting
+  }
+
   static func split(_ path: String) -> (directory: String, name: String) {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", path) }
     return (String(path[..<slash]), String(path[path.utf8.index(after: slash)...]))

@@ -90,7 +90,11 @@ extension SimulatedWorld {
       // One that is off has at least what a power cut leaves.
       let vector = copy.datastore?.core.vector ?? copy.memory.states[0].vector
       let awaited = copy.memory.awaited
-      copy.memory.marks.removeAll { awaited.contains($0.id) && !vector.contains($0.dot) }
+      let shown = copy.memory.shown.tables["marks"] ?? [:]
+      copy.memory.marks.removeAll {
+        // A commit whose sync then failed may have taken the number already.
+        awaited.contains($0.id) && (!vector.contains($0.dot) || shown[$0.id] == nil)
+      }
     }
   }
 
