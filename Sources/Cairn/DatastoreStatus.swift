@@ -4,7 +4,8 @@ internal import CairnStore
 /// Where a datastore stands between this device and the others.
 ///
 /// A value of one moment; `Datastore.statusChanges` gives each one that differs, and an equal one
-/// if more has come that is `incoming`.
+/// if more has come that is `incoming`, or if what is could not be taken by a `sync()` that failed:
+/// that one after the next round.
 public struct DatastoreStatus: Hashable, Sendable {
   /// The account's folder answers: the last request to it succeeded, and a round of the exchange is
   /// under way or they run in the background. That it refuses one file, or that a budget has no

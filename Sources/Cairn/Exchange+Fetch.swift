@@ -301,8 +301,10 @@ extension Exchange {
     let before = Dot(device: store.device, sequence: store.vector[store.device])
     do throws(CairnError) { try sync(allowing: allowing, &parts) } catch {
       keepUntold(parts, since: before)
+      memory.withLock { $0.mustTellAgain = true }
       throw error
     }
+    memory.withLock { $0.mustTellAgain = false }
     var outcome = parts.whole()
     // A step that was refused, and told, may have committed first.
     let last = Dot(device: store.device, sequence: store.vector[store.device])

@@ -68,12 +68,16 @@ extension Exchange {
   private func readHead(
     _ device: DeviceID, _ entry: FolderEntry, _ report: inout ExchangeReport
   ) async throws(CairnError) {
-    if let known = verdict(on: entry) { return note(entry, known, &report) }
+    if let known = verdict(on: entry) {
+      noteUnreadHead(entry, known)
+      return note(entry, known, &report)
+    }
     guard entry.isPresent, entry.size > 0 else {
+      let reason = "its content is not here yet"
+      noteUnreadHead(entry, reason)
       if entry.isPresent { memory.withLock { $0.noteHalf(entry) } }
       report.waiting.append(
-        ExchangeReport.Waiting(
-          name: entry.name, bytes: entry.size, reason: "its content is not here yet"))
+        ExchangeReport.Waiting(name: entry.name, bytes: entry.size, reason: reason))
       return
     }
     report.requests += 1
@@ -88,6 +92,7 @@ extension Exchange {
       forgive(entry.name)
       take(head, entry)
     } catch {
+      noteUnreadHead(entry, error.detail)
       if error.reason == .truncated { memory.withLock { $0.noteHalf(entry) } }
       judge(error, entry, bytes, &report)
     }
@@ -203,16 +208,18 @@ extension Exchange {
       withhold(entry, error)
     default: throw error
     }
-    noteUnreadHead(entry, error)
+    // One that is gone, or longer than a head can be, is none.
+    let isHead = FileName.headDevice(entry.name) != nil
+    if isHead, error.code != .notFound, error.code != .corrupt {
+      noteUnreadHead(entry, error.message)
+    }
     report.problems.append(ExchangeReport.Problem(name: entry.name, reason: error.message))
   }
 
-  /// Nobody knows what it says, unless it is none: gone, or longer than a head can be.
-  private func noteUnreadHead(_ entry: FolderEntry, _ error: CairnError) {
-    guard FileName.headDevice(entry.name) != nil, entry.size <= UInt64(Head.bytesMax),
-      error.code != .notFound, error.code != .corrupt
-    else { return }
-    memory.withLock { $0.unreadHeads[entry.name] = error.message }
+  /// Nobody knows what it says of its device, unless it is longer than a head can be.
+  private func noteUnreadHead(_ entry: FolderEntry, _ reason: String) {
+    if entry.size > UInt64(Head.bytesMax) { return }
+    memory.withLock { $0.unreadHeads[entry.name] = reason }
   }
 
   /// What a server says may be about one file only, such as one that somebody has locked: it has

@@ -55,8 +55,8 @@ final class Exchange: Sendable {
     var foreign: [String: (version: String, problem: String?)] = [:]
     /// Files that are listed and that the folder does not give, by name.
     var withheld: [String: Withheld] = [:]
-    /// Heads that are listed and that the folder did not give when they were last asked for, by
-    /// name, and why.
+    /// Heads that are listed and that were not to be had, or could not be read, when they were last
+    /// asked for, by name, and why.
     var unreadHeads: [String: String] = [:]
     /// Files that only a newer version can read, by name: in which version of them.
     var newer: [String: (version: String, problem: String)] = [:]
@@ -152,6 +152,8 @@ final class Exchange: Sendable {
     var hasJudged = false
     /// What syncs have done that failed then.
     var untold: [SyncOutcome] = []
+    /// The last sync has failed, and nobody was told since that there is something for one.
+    var mustTellAgain = false
     /// So has the first round.
     var hasLooked = false
     /// How far the own sums had come where others do not go on, as far as that was found out.
@@ -309,10 +311,7 @@ final class Exchange: Sendable {
       return (report, nil)
     }
     transfers.begin()
-    defer {
-      transfers.end()
-      saveHistories()
-    }
+    defer { endRound() }
     let found: Found
     do throws(CairnError) { found = try await fetch(&report) } catch {
       resumeRejoining()
@@ -362,6 +361,12 @@ final class Exchange: Sendable {
     }
     complete(&report, since: before)
     return (report, collection)
+  }
+
+  private func endRound() {
+    transfers.end()
+    saveHistories()
+    tellAgain()
   }
 
   private func noteFetched(_ failure: CairnError?, _ report: ExchangeReport) {
@@ -479,21 +484,5 @@ final class Exchange: Sendable {
   private func isOwnHeadMissing(_ listing: [String: FolderEntry]) -> Bool {
     memory.withLock { $0.own.generation > 0 }
       && listing[FileName.head(device: store.device.rawValue)] == nil
-  }
-
-  /// The inbox has changed: is there something for a sync? Asked and noted in one, so that the
-  /// last answer is the right one.
-  ///
-  /// - Parameter hasArrived: Something is there that a sync may take and that the last one, which
-  ///   may be running, may not have seen.
-  func noteInbox(hasArrived: Bool = false) {
-    inbox.withLock { inbox in
-      _ = condition.set { state in
-        if hasArrived { state.arrivals &+= 1 }
-        state.hasIncoming = inbox.hasNews || isReadyToRejoin
-        state.isBlocked = inbox.free.contains { inbox.blocked.contains($0.name) }
-      }
-    }
-    condition.tell()
   }
 }

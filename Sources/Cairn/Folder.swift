@@ -6,6 +6,10 @@
 /// Nothing is asked of it but that a file which was written can sooner or later be listed and read
 /// by others. Listings may be stale, files late, partial or gone: everything that is read is
 /// checked. A call is one request where that can be; one that is made again does no harm.
+///
+/// Calls may block: they are made on threads that are there for folders alone, at most 16 in all. A
+/// folder that is an actor may be run there whoever calls it, so that all that is asked of it waits
+/// while these threads are blocked: keep out of it what must not wait for folders.
 public protocol Folder: Sendable {
   /// The files in a directory (not those in directories below it); empty if there is none.
   func list(_ directory: String) async throws(CairnError) -> [FolderEntry]

@@ -35,9 +35,10 @@ extension S3Folder {
         isSent = true
         isComplete = try await complete(current, path)
       } catch {
-        // Whoever can't read what is to be written leaves nothing of it; and parts that the server
-        // has lost, or calls otherwise now, would be refused again and again.
-        if watched.hasFailed || isSent && isFinal(error) {
+        // Whoever can't read what is to be written leaves nothing of it; parts that the server
+        // has lost, or calls otherwise now, would be refused again and again; and in a full bucket
+        // those that have arrived take the room from what is small and still fits.
+        if watched.hasFailed || isFull(error) || isSent && isFinal(error) {
           _ = await end(current.id, path)
         } else if error.kind != .status(404) {
           uploads.keep(current, path)
@@ -48,9 +49,17 @@ extension S3Folder {
         throw HTTPFailure(
           .cut, request("POST", path, accepted: []).label, "the upload is gone")
       }
-    } catch { throw failure(error, path) }
+    } catch {
+      // Nowhere is what was left over in the way as it is here.
+      if isFull(error) { await sweep() }
+      throw failure(error, path)
+    }
     await sweep()
     return try await look(path)
+  }
+
+  private func isFull(_ failure: HTTPFailure) -> Bool {
+    S3Authorizer.isFull(failure) || failure.kind == .status(507)
   }
 
   /// Whether a request is refused for what is in it, and not for who has sent it.
@@ -208,8 +217,9 @@ extension S3Folder {
       return try await isThere(path, upload)
     }
     if let late {
+      let isFull = S3Authorizer.full.contains(late)
       throw HTTPFailure(
-        .status(S3Folder.partRefusals.contains(late) ? 422 : 500), request.label,
+        .status(isFull ? 507 : S3Folder.partRefusals.contains(late) ? 422 : 500), request.label,
         "the upload was not completed: \(late)")
     }
     // Until it knows it sends spaces, which may be all that comes.

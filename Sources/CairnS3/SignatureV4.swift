@@ -97,7 +97,7 @@ struct S3Authorizer: HTTPAuthorizer {
 
   static let passing: Set<String> = ["RequestTimeout", "OperationAborted"]
   /// Of Ceph (403), MinIO (400 and 507) and Huawei (403).
-  private static let full: Set<String> = [
+  static let full: Set<String> = [
     "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull",
     "InsufficientStorageSpace",
   ]

@@ -81,6 +81,46 @@ import Testing
     try b.retireDevice(a.device)
   }
 
+  /// What has come of it, or is there instead, says as little as one that is not given.
+  @Test(arguments: ["placeholder", "empty", "half", "wrong checksum"], [false, true])
+  func `a device whose head is not whole here is left out only if its changes are given up`(
+    _ kind: String, _ givesUp: Bool
+  ) async throws {
+    let a = try await bench.publisher("a")
+    let script = ScriptedFolder.Script()
+    let b = try bench.open("b", script)
+    try await b.pull()
+    try a.add("more")
+    try await a.exchange()
+    let path = bench.shared + "/" + bench.head(a)
+    let bytes = try bench.read(path)
+    var reason = "its content is not here yet"
+    switch kind {
+    case "placeholder": script.showPlaceholders(for: bench.head(a))
+    case "empty": try bench.write(path, [])
+    case "half":
+      try bench.write(path, [UInt8](bytes.prefix(40)))
+      reason = "shorter than a head can be"
+    default:
+      try bench.write(path, bytes.flipped(at: bytes.count - 1))
+      reason = "the checksum does not match"
+    }
+    // A damaged one is not read in each round, and no better known in those between.
+    for _ in 0..<3 {
+      #expect(try await b.pull().complaints == [bench.head(a)])
+      let refusal = failure { try b.retireDevice(a.device) }
+      #expect(refusal?.code == .retryLater && refusal?.file == bench.head(a))
+      #expect(refusal?.message.contains(reason) == true)
+    }
+    #expect(try b.ids() == ["a"])
+    if givesUp { return try b.retireDevice(a.device, givingUp: true) }
+    script.list(nil)
+    try bench.write(path, bytes)
+    try await b.pull()
+    #expect(try b.ids() == ["a", "more"])
+    try b.retireDevice(a.device)
+  }
+
   @Test(arguments: ["gone", "as it was"], [CairnError.Code.auth, .fileIO])
   func `a head that could not be read once keeps no device in when it is`(
     _ what: String, _ code: CairnError.Code

@@ -45,6 +45,42 @@ struct ExchangeCancelTests {
     #expect(a.status.uploadError == nil)
   }
 
+  @Test(arguments: [false, true])
+  func `who waits for a turn and is cancelled waits no more for the one before`(
+    repairs: Bool
+  ) async throws {
+    let a = try open("a")
+    try a.add("one")
+    gate.shut()
+    let first = Task { await a.exchangeError()?.code }
+    await someoneWaits()
+    let second = Task { () -> CairnError.Code? in
+      do throws(CairnError) {
+        if repairs { _ = try await a.repairFolder() } else { _ = try await a.exchange() }
+        return nil
+      } catch { return error.code }
+    }
+    while a.exchanger?.condition.current.rounds != 2 { await Task.yield() }
+    second.cancel()
+    #expect(await second.value == .cancelled)
+    #expect(gate.waiting == 1 && a.publishedDeltas == 0, "the first one waits for the folder")
+    gate.open()
+    #expect(await first.value == nil)
+    #expect(a.status.uploadError == nil && a.publishedDeltas == 1)
+  }
+
+  @Test func `who waits for a turn in a datastore that is closed is told so`() async throws {
+    let a = try open("a")
+    gate.shut()
+    let first = Task { await a.exchangeError()?.code }
+    await someoneWaits()
+    let second = Task { await a.exchangeError()?.code }
+    while a.exchanger?.condition.current.rounds != 2 { await Task.yield() }
+    try a.close()
+    #expect(await first.value == .closed)
+    #expect(await second.value == .closed)
+  }
+
   @Test func `closing ends a round that waits for the folder`() async throws {
     let a = try open("a")
     gate.shut()

@@ -109,6 +109,74 @@ import Testing
     try await loop.value
   }
 
+  @Test func `who could not sync is told again by the next round, and once`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.add("base")
+    try await bench.settle([a, b])
+    // Those that run in the background do not show in the status by themselves.
+    try #require(b.exchanger).condition.update { $0.isInBackground = true }
+    try a.add("one")
+    try await a.exchange()
+    try await b.exchange()
+    #expect(b.status.flags == ["connected", "incoming"])
+
+    let disk = bench.disk("b")
+    disk.intercept { operation in
+      operation.verb == "write" && operation.path.contains("/log/") ? .noSpace : nil
+    }
+    let (told, failures) = (Shared(0), Told<CairnError.Code>())
+    let updates = b.statusChanges
+    let loop = Task {
+      for await status in updates where status.incoming {
+        told.withLock { $0 += 1 }
+        do throws(CairnError) { try b.sync() } catch { failures.add(error.code) }
+      }
+    }
+    let statuses = b.observers.statuses
+    func rest() async { while !statuses.isAtRest { await Task.yield() } }
+    func round() async throws {
+      bench.clock.advance(by: 1000)
+      try await b.exchange()
+      await rest()
+    }
+    await rest()
+    #expect(failures.all == [.diskSpace], "and it is not tried without a pause")
+    try await round()
+    #expect(failures.all == [.diskSpace, .diskSpace])
+    #expect(try b.ids() == ["base"] && b.status.flags == ["connected", "incoming"])
+    disk.heal()
+    try await round()
+    #expect(try b.ids() == ["base", "one"] && !b.status.incoming)
+    try await round()
+    #expect(failures.all.count == 2 && told.withLock { $0 } == 3)
+    try b.close()
+    await loop.value
+  }
+
+  @Test func `what nobody tried to sync is told once, whatever rounds come`() async throws {
+    let (a, b) = (try bench.open("a"), try bench.open("b"))
+    try a.add("base")
+    try await bench.settle([a, b])
+    try #require(b.exchanger).condition.update { $0.isInBackground = true }
+    try a.add("one")
+    try await a.exchange()
+    try await b.exchange()
+    bench.disk("b").intercept { operation in
+      operation.verb == "write" && operation.path.contains("/log/") ? .noSpace : nil
+    }
+    #expect(failure { try b.sync() }?.code == .diskSpace)
+    bench.disk("b").heal()
+    let told = Shared(0)
+    let observation = b.observeStatus(on: { $0() }) { _ in told.withLock { $0 += 1 } }
+    for _ in 0..<3 {
+      try await b.exchange()
+      #expect(told.withLock { $0 } == 2, "what is, and that it can be tried again")
+    }
+    observation.cancel()
+    try b.sync()
+    #expect(try b.ids() == ["base", "one"])
+  }
+
   @Test func `an equal status is news only with what has arrived and is incoming`() throws {
     let b = try bench.open("b")
     var status = b.status

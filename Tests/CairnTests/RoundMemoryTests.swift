@@ -117,24 +117,64 @@ import Testing
 
   // MARK: rounds that wait for one another
 
-  @Test func `closing cancels the round that is under way, and those that wait for it`() async {
-    let turn = ExchangeTurn()
-    let (begun, gate) = (Shared(0), Shared(false))
-    let tasks = (0..<3).map { _ in
-      Task { @MainActor in
-        begun.withLock { $0 += 1 }
-        // Nobody else has the main actor until this waits for its turn, or in it.
-        return await turn.run { () async -> Bool in
-          while !gate.withLock({ $0 }) { await Task.yield() }
-          return Task.isCancelled
-        }
-      }
+  /// Tasks that have asked for their turns, in this order, before any of them is cancelled.
+  private func queued<R: Sendable>(
+    _ count: Int, _ turn: ExchangeTurn,
+    _ body: @escaping @Sendable (Int) async -> Result<R, CairnError>
+  ) async -> [Task<Result<R, CairnError>, Never>] {
+    let begun = Shared(0)
+    var tasks: [Task<Result<R, CairnError>, Never>] = []
+    for number in 0..<count {
+      tasks.append(
+        Task { @MainActor in
+          begun.withLock { $0 += 1 }
+          // Nobody else has the main actor until this waits for its turn, or in it.
+          return await turn.run { await body(number) }
+        })
+      while begun.withLock({ $0 }) <= number { await Task.yield() }
+      await MainActor.run {}
     }
-    while begun.withLock({ $0 }) < 3 { await Task.yield() }
-    await MainActor.run { turn.cancel() }
+    return tasks
+  }
+
+  @Test func `closing cancels the round that is under way, and those that wait for it`()
+    async throws
+  {
+    let turn = ExchangeTurn()
+    let gate = Shared(false)
+    let tasks = await queued(3, turn) { (_: Int) async -> Result<Bool, CairnError> in
+      while !gate.withLock({ $0 }) { await Task.yield() }
+      return .success(Task.isCancelled)
+    }
+    turn.cancel()
     gate.withLock { $0 = true }
-    for task in tasks { #expect(await task.value) }
-    let next = await turn.run { Task.isCancelled }
-    #expect(!next, "who comes after that is not concerned")
+    for task in tasks { #expect(try await task.value.get()) }
+    let next = await turn.run { () async -> Result<Bool, CairnError> in
+      .success(Task.isCancelled)
+    }
+    #expect(try !next.get(), "who comes after that is not concerned")
+  }
+
+  @Test func `who leaves the row waits for nobody, and those behind it go on waiting`()
+    async throws
+  {
+    let turn = ExchangeTurn()
+    let (gate, begun) = (Shared(false), Told<Int>())
+    let tasks = await queued(4, turn) { (number: Int) async -> Result<Int, CairnError> in
+      begun.add(number)
+      while !gate.withLock({ $0 }) { await Task.yield() }
+      return .success(number)
+    }
+    while begun.all.isEmpty { await Task.yield() }
+    for number in [1, 2] {
+      tasks[number].cancel()
+      let result = await tasks[number].value
+      #expect(throws: CairnError.self) { try result.get() }
+      #expect(begun.all == [0], "the one before is still at it")
+    }
+    gate.withLock { $0 = true }
+    #expect(try await tasks[0].value.get() == 0)
+    #expect(try await tasks[3].value.get() == 3)
+    #expect(begun.all == [0, 3])
   }
 }

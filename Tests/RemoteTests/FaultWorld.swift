@@ -205,7 +205,7 @@ struct FaultWorld {
       if !devices[index].datastore.status.uploading { devices[index].safe = devices[index].own }
     } catch {
       let error = error as? CairnError
-      #expect(error?.isProgrammingError == false, "\(String(describing: error))")
+      #expect(error?.blamesCaller == false, "\(String(describing: error))")
       let isTold = ["\(FaultWorld.retryAfter) seconds", "left alone"].contains {
         error?.message.contains($0) == true
       }
@@ -314,7 +314,7 @@ struct FaultWorld {
   /// What a device does while its disk fails: only what it was told is done is done.
   private mutating func work(_ index: Int) async throws {
     do throws(CairnError) { try edit(index) } catch {
-      #expect(!error.isProgrammingError, "\(error)")
+      #expect(!error.blamesCaller, "\(error)")
     }
     try await exchange(index, isWell: false)
   }

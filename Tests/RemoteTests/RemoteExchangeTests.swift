@@ -308,7 +308,7 @@ import Testing
       proxy.set { _ in fault }
       try a.add("\(fault)")
       let error = await #expect(throws: CairnError.self) { try await a.exchange() }
-      #expect(error?.isProgrammingError == false)
+      #expect(error?.blamesCaller == false)
       #expect(a.status.uploadError != nil)
       proxy.heal()
       try await a.exchange()

@@ -31,7 +31,7 @@ import Testing
       for (name, device) in [("a", a), ("b", b)] {
         try device.add("\(name)\(number)")
         do { try await device.pull() } catch {
-          #expect((error as? CairnError)?.isProgrammingError == false, "\(error)")
+          #expect((error as? CairnError)?.blamesCaller == false, "\(error)")
         }
         // Nobody ever takes back what was committed.
         let ids = try device.ids()
@@ -72,7 +72,7 @@ import Testing
     let memory = proxy.memory
     proxy.set { memory.allows(.oldFile, $0) ? .oldFile : nil }
     do { try await b.pull() } catch {
-      #expect((error as? CairnError)?.isProgrammingError == false, "\(error)")
+      #expect((error as? CairnError)?.blamesCaller == false, "\(error)")
     }
     proxy.heal()
     #expect(proxy.faultsTaken.contains(.oldFile))

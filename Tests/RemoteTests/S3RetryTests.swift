@@ -1,4 +1,5 @@
 import CairnDisk
+import CairnLog
 import TestSupport
 import Testing
 
@@ -221,6 +222,60 @@ import Testing
       #expect(log.count { $0.hasPrefix("PUT ") } == 3)
     }
     #expect(memory.bytes("f/d/a.snap") == bytes)
+  }
+
+  // MARK: room
+
+  /// A bucket in which there is room for so many bytes, parts of uploads among them.
+  private func limited(
+    _ memory: MemoryS3, to bytes: Int, _ status: Int, _ code: String
+  ) -> TestServer.Handler {
+    { asked in
+      guard asked.method == "PUT", memory.storedBytes + asked.body.count > bytes else {
+        return memory.answer(asked)
+      }
+      return .text(status, "<Error><Code>\(code)</Code></Error>", type: "application/xml")
+    }
+  }
+
+  @Test(
+    arguments: [
+      (403, "QuotaExceeded"), (400, "XMinioAdminBucketQuotaExceeded"), (507, "XMinioStorageFull"),
+      (507, ""),
+    ])
+  func `what a full bucket has of a large file does not keep a small one out`(
+    _ status: Int, _ code: String
+  ) async throws {
+    let bench = try Bench()
+    let memory = bench.memory
+    let own = FileName.sharedSnapshot(7 as UInt128)
+    memory.begin("of another device", "f/d/" + own, "2027-01-14T08:00:00.000Z")
+    memory.begin("left over", "f/d/" + own, "2027-01-01T08:00:00.000Z")
+    bench.server.handle(limited(memory, to: 1500, status, code))
+    let bytes = SeededRandom(6).bytes(2500)
+    for _ in 1...2 {
+      let (error, log) = await bench.server.requests { () async -> CairnError? in
+        await #expect(throws: CairnError.self) {
+          try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+        }
+      }
+      #expect(error?.code == .quota)
+      #expect(log.count { $0 == "PUT /cairn/f/d/a.snap" } == 2)
+      #expect(log.count { $0 == "DELETE /cairn/f/d/a.snap" } == 1)
+      #expect(memory.uploads == ["of another device"])
+    }
+    let small = SeededRandom(7).bytes(900)
+    _ = try await bench.folder.write("d/a.seg", small)
+    #expect(memory.bytes("f/d/a.seg") == small)
+  }
+
+  @Test func `nor do parts that a bucket finds no room to put together`() async throws {
+    let bench = try Bench(MemoryS3.Manners(lateErrors: 1, lateCode: "QuotaExceeded"))
+    let bytes = SeededRandom(6).bytes(2500)
+    let error = await #expect(throws: CairnError.self) {
+      try await bench.folder.write("d/a.snap", from: BytesSource(bytes: bytes))
+    }
+    #expect(error?.code == .quota && bench.memory.uploads == [])
   }
 
   // MARK: clocks

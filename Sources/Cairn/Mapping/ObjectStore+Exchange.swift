@@ -11,7 +11,9 @@ extension ObjectStore {
   ///
   /// - Throws: errors of folders and datastores, the first of them after all routes had their
   ///   turn. If it was in uploading, the queue has been suspended because of it, what has arrived
-  ///   is out of the queue, and the failure handler was called.
+  ///   is out of the queue, and the failure handler was called. `cancelled` if the task is: at once
+  ///   while this waits for another round; else as `Datastore.exchange()` does, which leaves the
+  ///   queue as it is.
   @discardableResult
   public func exchange() async throws(CairnError) -> ObjectReport {
     try await exchange(remotes.keys.sorted())
@@ -19,16 +21,19 @@ extension ObjectStore {
 
   func exchange(_ routes: [String]) async throws(CairnError) -> ObjectReport {
     try checkUsable()
-    let (report, failures, error) = await turn.run { await self.rounds(routes) }
+    let result = await turn.run { () async -> Result<Rounds, CairnError> in
+      .success(await self.rounds(routes))
+    }
+    let (report, failures, error) = try result.get()
     // Not in the turn: handlers may exchange.
     if let onFailure { for failure in failures { await onFailure(failure) } }
     if let error { throw error }
     return report
   }
 
-  private func rounds(
-    _ routes: [String]
-  ) async -> (ObjectReport, [UploadFailure], CairnError?) {
+  private typealias Rounds = (ObjectReport, [UploadFailure], CairnError?)
+
+  private func rounds(_ routes: [String]) async -> Rounds {
     var report = ObjectReport()
     report.unreadable = foundWhenOpened
     (report.arrived, arrivedUntold) = (arrivedUntold, [])

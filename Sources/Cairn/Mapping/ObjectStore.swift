@@ -23,7 +23,8 @@ public actor ObjectStore {
   nonisolated let gate: OutboxGate
   nonisolated let version: MappingVersion
   nonisolated let onFailure: FailureHandler?
-  nonisolated let turn = ExchangeTurn()
+  /// Of this actor's own work: the datastores' rounds have turns, and threads, of their own.
+  nonisolated let turn = ExchangeTurn(onRoundThreads: false)
   nonisolated let background = Lock(ObjectRounds())
   var book: MappingBook
   /// What the first report tells beside its own.

@@ -86,4 +86,39 @@ struct RoundThreadConcurrencyTests {
     #expect(try await b.photo("p").evict())
     #expect(!asked.all.isEmpty && !asked.all.contains(true))
   }
+
+  // MARK: actors
+
+  /// Whether the task that calls this prefers the threads of folders. An actor that it waits for
+  /// goes on there, and so does what others ask of that actor meanwhile.
+  private static var prefersRoundThreads: Bool {
+    unsafe withUnsafeCurrentTask { task in
+      unsafe task?.unownedTaskExecutor == RoundThreads.shared.asUnownedTaskExecutor()
+    }
+  }
+
+  /// What is local would wait once all of these threads wait for folders that do not come back.
+  @Test func `an object store is never run on the threads of folders`() async throws {
+    let bench = MappingBench()
+    let (mapped, folders) = (Told<Bool>(), Told<Bool>())
+    let mapping = ObjectMapping(
+      MappingBench.Note.self, as: MappingBench.Note.self,
+      map: { note, _ throws(CairnError) in
+        mapped.add(Self.prefersRoundThreads)
+        return MappedRecord(note)
+      },
+      update: { note, record, _ throws(CairnError) in
+        mapped.add(Self.prefersRoundThreads)
+        note = record
+      })
+    bench.hook.set { _, _ in folders.add(Self.prefersRoundThreads) }
+    let (a, b) = (try await bench.open("a", [mapping]), try await bench.open("b", [mapping]))
+    try await a.insert(MappingBench.Note(text: "x"), "n")
+    _ = try await a.exchange()
+    let before = mapped.all.count
+    _ = try await b.exchange()
+    #expect(try b.note("n")?.text == "x" && mapped.all.count > before)
+    #expect(!mapped.all.contains(true))
+    #expect(!folders.all.isEmpty && !folders.all.contains(false))
+  }
 }

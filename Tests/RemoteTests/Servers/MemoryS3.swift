@@ -46,6 +46,13 @@ final class MemoryS3: Sendable {
   func begin(_ id: String, _ key: String, _ time: String) {
     state.withLock { ($0.uploads[id], $0.begun[id]) = ([:], (key, time)) }
   }
+  /// Bytes that all objects take, and all parts of uploads.
+  var storedBytes: Int {
+    state.withLock { state in
+      let parts = state.uploads.values.flatMap(\.values)
+      return state.objects.values.reduce(0) { $0 + $1.count } + parts.reduce(0) { $0 + $1.count }
+    }
+  }
   func forgetUploads() { state.withLock { $0.uploads = [:] } }
 
   func answer(_ asked: Asked) -> Reply { state.withLock { answer(asked, &$0) } }
