@@ -95,6 +95,8 @@ import Testing
     let damaged = await examine()
     #expect(damaged.findings.map(\.check) == ["following"] && !damaged.isHealthy)
     #expect(damaged.findings.first?.command == "cairn unfollow --root \(root)")
+    let again = "and then follow it anew: cairn follow \(bench.folder) --root \(root), with "
+    #expect(damaged.findings.first?.message.contains(again) == true, "\(damaged.findings)")
     try bench.remove(note)
     let leftover = await examine()
     #expect(leftover.findings.map(\.check) == ["following"] && leftover.isHealthy)

@@ -171,6 +171,26 @@ struct PlaceholderTests {
     #expect(try c.content(of: "r") == sample(1))
   }
 
+  /// Nothing of it is lost, and no repair would do anything about it.
+  @Test func `a doctor takes nothing that is elsewhere for lost`() async throws {
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    for directory in [bench.shared, bench.blobs] {
+      for name in try bench.names(directory) where !name.hasSuffix(".head") {
+        try offload(name, in: directory)
+      }
+    }
+    try #require(try bench.segments(a) == [] && bench.blobs() == [])
+    try a.close()
+    for name in try bench.contents("a") { try bench.remove(bench.home("a") + "/" + name) }
+    let account = Account(user: "ann", folder: .directory(bench.folder))
+    let report = await Doctor(root: bench.root("a"), account: account).examine()
+    #expect(report.isHealthy, "\(report.findings)")
+    #expect(report.findings.map(\.message).filter { $0.contains("not here just now") }.count == 1)
+    #expect(report.findings.allSatisfy { $0.severity == .note && $0.command == nil })
+  }
+
   // MARK: the folder's own files
 
   /// Neither is the folder another one for who knows it, nor a new one for who does not.

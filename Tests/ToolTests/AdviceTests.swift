@@ -34,6 +34,8 @@ import Testing
     let words = "p-default/INFO notes 500 records in "
     let health = try scratch.cairn("doctor")
     #expect(health.status == 1 && health.output.contains(words), "\(health)")
+    // Nobody knows why, and one of the causes is harmless.
+    #expect(health.output.contains("or this directory was copied while it was open"), "\(health)")
     let verified = try scratch.cairn("verify")
     #expect(verified.status == 3 && verified.output.contains("damage: \(scratch.root)/\(words)"))
     #expect(
@@ -110,6 +112,27 @@ import Testing
     #expect(try scratch.cairn("doctor", root: moved).status == 0)
   }
 
+  /// It would be a local one, which nobody would ever exchange.
+  @Test func `nothing is made in a root that was moved without its settings`() throws {
+    let names = ["--datastore", "notes"]
+    let make = ["set", "t", "a", "n=1", "--insert"]
+    let place = ["--folder", folder, "--root", scratch.root]
+    #expect(try Tool.run(make + names + place).status == 0)
+    #expect(try Tool.run(["sync", "--root", scratch.root] + names).status == 0)
+    try move("root", to: "moved")
+    let moved = scratch.path("moved")
+    let file = try scratch.write("in.csv", "k,x\nr,1\n")
+    for command in [make, ["import", "t", file, "--key", "k"]] {
+      let outcome = try Tool.run(command + ["--root", moved])
+      #expect(outcome.status == 2, "\(outcome)")
+      #expect(outcome.errors.contains("notes in \(moved) belongs to an account"), "\(outcome)")
+    }
+    #expect(!scratch.exists("moved/p-default") && !scratch.exists("moved.settings"))
+    #expect(try Tool.run(make + ["--folder", folder, "--root", moved]).status == 0)
+    #expect(scratch.exists("moved/p-default"))
+    try scratch.succeed("sync", root: moved)
+  }
+
   // MARK: which one
 
   @Test func `where there is another datastore it is named`() throws {
@@ -175,10 +198,10 @@ import Testing
     try scratch.succeed("sync", root: a)
     let asked = try scratch.succeed("compact", "--forget", root: a)
     let other = try device(of: b)
-    let retire = "cairn devices --datastore default --retire \(other) --root \(a)\n"
     #expect(asked.contains("waiting for \(other)\n"), "\(asked)")
-    #expect(asked.contains("each of them has to sync; ") && asked.contains(": " + retire))
-    let health = try scratch.succeed("doctor", root: a)
+    #expect(asked.contains("each of them has to sync; ") && !asked.contains("--retire"))
+    #expect(asked.contains(": cairn doctor default --root \(a)\n"), "\(asked)")
+    let health = try scratch.succeed("doctor", "default", root: a)
     #expect(health.contains("Let it sync") && !health.contains("--retire"), "\(health)")
   }
 

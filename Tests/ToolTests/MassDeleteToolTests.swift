@@ -1,3 +1,4 @@
+import Cairn
 import TestSupport
 import Testing
 
@@ -32,5 +33,35 @@ import Testing
     #expect(try scratch.succeed("tables", root: b) == "t  80 records\n")
     #expect(try scratch.succeed("sync", "--allow-mass-delete", root: b).contains("80 deleted"))
     #expect(try scratch.succeed("tables", root: b) == "")
+  }
+
+  @Test func `datastores that were deleted at once are said, held, and taken with a flag`()
+    async throws
+  {
+    let (a, b, folder) = (scratch.path("a"), scratch.path("b"), scratch.path("folder"))
+    let ids = (0..<8).map { "d\($0)" }
+    for id in ids {
+      try scratch.succeed(
+        "set", "t", "r", "n=1", "--insert", "--datastore", id, "--folder", folder, "--user", "ann",
+        root: a)
+      try scratch.succeed("sync", "--datastore", id, root: a)
+    }
+    try scratch.succeed("ls", "--refresh", root: a)
+    try scratch.succeed("ls", "--refresh", "--folder", folder, "--user", "bea", root: b)
+    let manager = try DatastoreManager(
+      root: a, account: Account(user: "ann", folder: .directory(folder)))
+    for id in ids.prefix(6) { try manager.deleteDatastore(id) }
+    try await manager.refresh()
+    let held = try scratch.cairn("ls", "--refresh", root: b)
+    #expect(held.status == 1, "\(held)")
+    let advice = "cairn ls --refresh --allow-mass-delete --root \(b)\n"
+    #expect(held.output.contains("\nheld: 6 datastores deleted elsewhere at once, "), "\(held)")
+    #expect(held.output.hasSuffix("d0 d1 d2 d3 d4 d5; if that is meant: " + advice), "\(held)")
+    let again = try scratch.cairn("ls", "--refresh", "--json", root: b)
+    #expect(again.status == 1)
+    #expect(try json(again.output)["heldDeletes"] as? [String] == Array(ids.prefix(6)))
+    try scratch.succeed("ls", "--refresh", "--allow-mass-delete", root: b)
+    let left = try scratch.succeed("ls", root: b)
+    #expect(left.contains("d6 ") && left.hasSuffix("\n2 datastores\n"), "\(left)")
   }
 }

@@ -31,6 +31,36 @@ import Testing
     return try #require(list["thisDevice"] as? String)
   }
 
+  private func status(of root: String) throws -> [String: Any] {
+    try json(scratch.succeed("status", "--json", root: root))
+  }
+
+  /// It takes a new id in the round that finds the other one, and publishes under it in the next.
+  @Test(arguments: ["clone", "restored"])
+  func `one sync of a copy publishes what only that has`(kind: String) throws {
+    let (files, copy) = (FileManager.default, scratch.path("copy"))
+    try files.copyItem(atPath: c, toPath: copy)
+    try files.copyItem(atPath: c + ".settings", toPath: copy + ".settings")
+    try scratch.succeed("set", "t", "r1", "x=5", root: c)
+    try scratch.succeed("sync", root: c)
+    let root = kind == "clone" ? copy : c
+    if kind == "restored" {
+      try files.removeItem(atPath: c)
+      try files.moveItem(atPath: copy, toPath: c)
+    }
+    try scratch.succeed("set", "t", "r2", "y=7", root: root)
+    let old = try #require(try status(of: root)["device"] as? String)
+    let report = try json(scratch.succeed("sync", "--json", root: root))
+    let after = try status(of: root)
+    let new = try #require(after["device"] as? String)
+    #expect(new != old && report["newDevice"] as? String == new)
+    let committed = try #require(after["committed"] as? Int)
+    #expect(committed > 0 && after["published"] as? Int == committed, "\(after)")
+    try scratch.succeed("sync", root: b)
+    #expect(try scratch.succeed("get", "t", "r1", root: b) == "x=5\ny=1\n")
+    #expect(try scratch.succeed("get", "t", "r2", root: b) == "x=0\ny=7\n")
+  }
+
   private func segments() throws -> Set<String> {
     Set(try scratch.files(below: "folder").filter { $0.hasSuffix(".seg") })
   }

@@ -210,4 +210,35 @@ import Testing
     #expect(try scratch.cairn("verify", root: copy).status == 0)
     #expect(try scratch.succeed("get", "t", "r", root: copy) == "n=1\n")
   }
+
+  /// To end what is followed forgets where that is.
+  @Test func `a damaged note of what is followed is mended with its folder named`() throws {
+    let (member, copy, folder) = (
+      scratch.path("member"), scratch.path("copy"), scratch.path("the folder")
+    )
+    try scratch.succeed("set", "t", "r", "n=1", "--insert", "--folder", folder, root: member)
+    try scratch.succeed("sync", root: member)
+    try scratch.succeed("follow", folder, root: copy)
+    var bytes = try scratch.bytes("copy/FOLLOWING")
+    bytes[20] ^= 1
+    _ = try scratch.write("copy/FOLLOWING", bytes)
+    let end = "cairn unfollow --root \(copy)\n"
+    func expectAdvice(_ place: String) throws {
+      let again =
+        "cairn follow \(place) --root \(copy), with --datastore, --table and --except-table as "
+        + "before"
+      let verified = try scratch.cairn("verify", root: copy)
+      let mend = "\nto mend what is followed (and then \(again)): \(end)"
+      #expect(verified.status == 3 && verified.output.hasSuffix(mend), "\(verified)")
+      let health = try scratch.cairn("doctor", root: copy)
+      let advice = "and then follow it anew: \(again)\n  -> \(end)"
+      #expect(health.status == 1 && health.output.contains(advice), "\(health)")
+    }
+    try expectAdvice("'\(folder)'")
+    try FileManager.default.removeItem(atPath: scratch.path("copy.settings"))
+    try expectAdvice("FOLDER")
+    try scratch.succeed("unfollow", root: copy)
+    try scratch.succeed("follow", folder, root: copy)
+    #expect(try scratch.succeed("get", "t", "r", root: copy) == "n=1\n")
+  }
 }

@@ -51,12 +51,14 @@ struct CompactCommand: AsyncParsableCommand {
   }
 
   private func lines(_ progress: Forgetting) -> [String] {
-    guard let device = progress.awaited.first else { return [progress.line] }
-    let words = ShellLine.option("--datastore", store.datastore) + ["--retire", device]
+    if progress.awaited.isEmpty { return [progress.line] }
+    // Who has just been asked has had no time to answer: to leave one out for ever is nothing to be
+    // pasted here.
+    let words = ShellLine.naming(store.datastore, ShellLine.option("--root", store.rootPath))
     return [
       progress.line,
-      "each of them has to sync; one that is gone for good can be left out, for ever: "
-        + ShellLine.of(["cairn", "devices"] + words + ShellLine.option("--root", store.rootPath)),
+      "each of them has to sync; what names one that may be gone for good: "
+        + ShellLine.of(["cairn", "doctor"] + words),
     ]
   }
 

@@ -8,8 +8,8 @@ enum ExitStatus: Int32 {
   case openElsewhere = 5
 
   static let explanation = """
-    EXIT STATUS: 0 done, 1 failed (or doctor has findings), 2 used wrongly, 3 verify found \
-    damage, 4 not found (datastore, table, record, or the shared folder that was used before), 5 \
-    the datastore is open elsewhere.
+    EXIT STATUS: 0 done, 1 failed (or doctor has findings, or ls --refresh holds back deletes), 2 \
+    used wrongly, 3 verify found damage, 4 not found (datastore, table, record, or the shared \
+    folder that was used before), 5 the datastore is open elsewhere.
     """
 }

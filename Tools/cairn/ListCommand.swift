@@ -9,7 +9,8 @@ struct ListCommand: AsyncParsableCommand {
     discussion: """
       With a shared folder these are all that its devices have told of; those without "here" are \
       fetched by their first sync. What is said of a datastore is as old as its last sync. Where \
-      somebody else's datastore is followed, that is the list.
+      somebody else's datastore is followed, that is the list. With --refresh it ends with 1 if \
+      others have deleted very many datastores at once, which are kept then.
       """)
 
   @Flag(name: .long, help: "Ask the shared folder first, and tell it what is here.")
@@ -37,6 +38,7 @@ struct ListCommand: AsyncParsableCommand {
       try store.remember()
     }
     try print(try manager.listDatastores(), held)
+    if !held.isEmpty { throw ExitCode(ExitStatus.failure.rawValue) }
   }
 
   /// What the list may lack: files of the folder that are damaged, not wholly there, or a newer
@@ -57,8 +59,10 @@ struct ListCommand: AsyncParsableCommand {
           ? []
           : [
             "held: \(counted(held.count, "datastore")) deleted elsewhere at once, and kept here: "
-              + held.joined(separator: " ") + "; if that is meant: cairn ls --refresh "
-              + "--allow-mass-delete"
+              + held.joined(separator: " ") + "; if that is meant: "
+              + ShellLine.of(
+                ["cairn", "ls", "--refresh", "--allow-mass-delete"]
+                  + ShellLine.option("--root", store.rootPath))
           ]))
   }
 

@@ -115,7 +115,9 @@ struct StoreOptions: ParsableArguments {
   /// The open datastore, for commands that wait for something.
   func open(_ access: Access, _ budget: ServerBudget? = nil) throws -> Datastore {
     if isFollowed { return try openFollowed(access, budget).datastore }
-    try refuseUnknownFolder(of: datastore)
+    // A new one would be local beside those of the account, and never be exchanged.
+    let isNew = access == .creating && !Doctor.ids(in: rootPath).contains(datastore)
+    try refuseUnknownFolder(of: isNew ? nil : datastore)
     let manager = try manager(access, budget)
     if access == .reading { try refuseUnfetched(manager) }
     let datastore = try opened(by: manager, access)

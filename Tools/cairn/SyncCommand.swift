@@ -10,10 +10,11 @@ struct SyncCommand: AsyncParsableCommand {
       The first sync of a root needs --folder; a datastore that isn't there yet is made. Files in \
       the folder that are damaged or not wholly there are listed; they stop nobody else's. If \
       the others have gone on without this device, or hold what one of them wrote, it exchanges \
-      and merges once more, and a device that was retired comes back under a new id. So it does if \
-      something is missing: what is missed three times is taken from a snapshot. If other \
-      devices delete very much at once, what they sent is not taken and the command ends with 1. \
-      So it does if the folder fails on the way; what had come by then is merged all the same.
+      and merges once more, and a device that was retired, copied or restored goes on under a new \
+      id. It looks once more, too, if something is missing: what is missed three times is taken \
+      from a snapshot. If other devices delete very much at once, what they sent is not taken and \
+      the command ends with 1. So it does if the folder fails on the way; what had come by then is \
+      merged all the same.
       """)
 
   @Flag(name: .long, help: "Take what other devices sent, however much of it they delete.")

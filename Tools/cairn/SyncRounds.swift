@@ -4,6 +4,7 @@ import CairnToolText
 /// Exchanges and syncs of one opening: what a sync finds out of others that have gone on without
 /// this device is acted on by the next exchange, and so is what a sync could not take in. What is
 /// missed is believed lost after some looks only, and a process of one look would never get there.
+/// Nor has a device that has taken a new id published anything under it yet.
 enum SyncRounds {
   /// A device that was left out has to put together what the others have, and then publish.
   private static let most = 4
@@ -28,7 +29,7 @@ enum SyncRounds {
     var (exchange, merge, failure) = (first.exchange, first.merge, first.failure)
     var wantsMore =
       datastore.isCutOff || !datastore.heldFiles.isEmpty || datastore.isBlocked
-      || datastore.isAboutToJoin
+      || datastore.isAboutToJoin || first.merge.newDevice != nil
     var count = 1
     while wantsMore, failure == nil, count < most {
       let next = try await round(datastore, allowingMassDelete)

@@ -101,12 +101,11 @@ struct VerifyCommand: ParsableCommand {
     var settings: Settings?
     // Without them the user has to know the folder.
     do { settings = try Settings(root: store.rootPath) } catch {}
-    let lines = ShellLine.followAgain(
+    let (line, then) = ShellLine.followAgain(
       store.rootPath, folder: settings?.folder.map(FolderOption.location),
       settings?.serverOptions ?? [])
-    return settings?.folder == nil
-      ? "to mend what is followed (and then cairn follow FOLDER): " + lines
-      : "to mend what is followed: " + lines
+    // Last, as it is what can be pasted.
+    return "to mend what is followed" + (then.map { " (and then \($0)): " } ?? ": ") + line
   }
 
   /// It is whole, and so is all that is there: what there was besides only a backup has, or others.

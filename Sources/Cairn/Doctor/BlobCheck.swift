@@ -67,24 +67,30 @@ enum BlobCheck {
     do throws(CairnError) {
       let directory = FileName.blobDirectory(datastore.name)
       var copies: Set<BlobReference> = []
+      // A placeholder does not say how long the content is.
+      var absent: Set<ContentHash> = []
       for entry in try await folder.list(directory) {
         guard let (_, hash) = FileName.publishedBlob(entry.name) else { continue }
-        copies.insert(BlobReference(length: entry.size, hash: hash))
+        if entry.isPresent {
+          copies.insert(BlobReference(length: entry.size, hash: hash))
+        } else {
+          absent.insert(hash)
+        }
       }
-      return missing(datastore, elsewhere: copies)
+      return missing(datastore, elsewhere: copies, absent)
     } catch { return [datastore.finding(name, .warning, error.message)] }
   }
 
   /// Contents that something refers to and that are nowhere. A note only: what the log says may
   /// have been taken back since.
   static func missing(
-    _ datastore: ExaminedDatastore, elsewhere: Set<BlobReference>
+    _ datastore: ExaminedDatastore, elsewhere: Set<BlobReference>, _ absent: Set<ContentHash> = []
   ) -> [Finding] {
     guard let current = datastore.current else { return [] }
     let inspection = StoreInspection(
       unlocked: datastore.directory, current: current, machine: datastore.root.machine)
     var found = Set(inspection.references(datastore.segments).map(\.content))
-      .subtracting(elsewhere)
+      .subtracting(elsewhere).filter { !absent.contains($0.hash) }
     for entry in datastore.root.listed(datastore.directory + "/" + FileName.blobs) {
       guard let (hash, _) = FileName.blob(entry.name) else { continue }
       found.remove(BlobReference(length: entry.info.size, hash: hash))

@@ -70,14 +70,19 @@ enum DevicesCheck {
     findings += awaited.map { device in
       silent(device, times.first { $0.id == device }?.time, datastore)
     }
-    return findings + clocks(times, retired.union(awaited), datastore)
+    // Of those that were retired nobody waits for a word, and nothing they write counts here.
+    let living = times.filter { !retired.contains($0.id) }
+    return findings + clocks(living, datastore)
+      + quiet(living.filter { !awaited.contains($0.id) }, datastore)
   }
 
   /// A device whose word is missing. To leave it out is advised only if it may be gone.
   private static func silent(
     _ device: DeviceID, _ last: Int64?, _ datastore: ExaminedDatastore
   ) -> Finding {
-    let quiet = last.map { datastore.root.machine.clock.now().elapsed(since: $0) }
+    // What was written by a clock without a date is from any time.
+    let dated = last.flatMap { isUndated($0, datastore) ? nil : $0 }
+    let quiet = dated.map { datastore.root.machine.clock.now().elapsed(since: $0) }
     let isLong = quiet.map { $0 > patience } ?? false
     let heard = quiet.map { isLong ? "; what it wrote last is \(span($0)) old" : "" } ?? ""
     return datastore.finding(
@@ -130,7 +135,7 @@ enum DevicesCheck {
   private static func missing(
     _ head: Head, _ datastore: ExaminedDatastore, _ listing: [String: FolderEntry]
   ) -> [Finding] {
-    let lost = head.segments.filter { listing[$0.name(head.device)]?.size != $0.size }
+    let lost = PublishedCheck.missing(of: head, listing)
     guard let first = lost.first else { return [] }
     let bytes = lost.reduce(0) { $0 + $1.size }
     let isOne = lost.count == 1
@@ -158,9 +163,9 @@ enum DevicesCheck {
   private static func snapshot(
     of head: Head, _ datastore: ExaminedDatastore, _ listing: [String: FolderEntry]
   ) -> [Finding] {
-    guard let snapshot = head.snapshot, listing[snapshot.name]?.size != snapshot.size else {
-      return []
-    }
+    guard let snapshot = head.snapshot,
+      !PublishedCheck.isThere(snapshot.name, snapshot.size, listing)
+    else { return [] }
     return [
       datastore.finding(
         name, .warning, "\(describe(head)) names a snapshot of \(snapshot.size) bytes that is not "
@@ -176,7 +181,7 @@ enum DevicesCheck {
     _ head: Head, _ datastore: ExaminedDatastore, _ folder: any Folder,
     _ listing: [String: FolderEntry]
   ) async throws(LogError) -> Int64? {
-    // What is not wholly here is named as such.
+    // What is not wholly here is named as such; reading a placeholder may block for long.
     guard let last = head.segments.last, let entry = listing[last.name(head.device)],
       entry.size == last.size, entry.isPresent
     else { return nil }
@@ -199,18 +204,34 @@ enum DevicesCheck {
     return time
   }
 
+  /// Whether a time is of a clock that is years behind, by an own one that is not.
+  private static func isUndated(_ time: Int64, _ datastore: ExaminedDatastore) -> Bool {
+    time < FormatTime.began && datastore.root.machine.clock.now() >= FormatTime.began
+  }
+
+  /// How to be rid of times that are ahead: each delta of a device is later than its last one.
+  private static func newName(_ lead: Int64) -> String {
+    "its changes go on counting as that late for \(span(lead)), though the clock be right, and win "
+      + "or lose too often where times break ties. To end that, once all that it has is published "
+      + "and merged, remove its copy (uncacheDatastore, or a new root), so that it gets a new id, "
+      + "and retire this one"
+  }
+
   private static func clocks(
-    _ times: [Spoken], _ retired: Set<DeviceID>, _ datastore: ExaminedDatastore
+    _ times: [Spoken], _ datastore: ExaminedDatastore
   ) -> [Finding] {
     let now = datastore.root.machine.clock.now()
     var findings: [Finding] = []
     let ahead = times.filter { $0.time.elapsed(since: now) > skew }
     let ownLead = datastore.ownTime?.elapsed(since: now)
     if let ownLead, ownLead > skew {
+      let id =
+        datastore.current.map { "; the id to retire is \(DeviceID(rawValue: $0.device))" } ?? ""
       findings.append(
         datastore.finding(
           name, .warning, "this device's newest delta is \(span(ownLead)) in the future: its "
-            + "clock was ahead then, or is behind now. Set it; what was written keeps its time"))
+            + "clock was ahead then, or is behind now. Set it if it is wrong; if it was ahead, "
+            + newName(ownLead) + id))
     }
     if ahead.count > 1, ahead.count == times.count {
       findings.append(
@@ -219,24 +240,33 @@ enum DevicesCheck {
             + "this device's clock is behind. Set it"))
     } else {
       findings += ahead.map { found in
-        datastore.finding(
-          name, .warning, "the newest delta of \(found.device) is "
-            + "\(span(found.time.elapsed(since: now))) in the future: set the clock there; where "
-            + "times break ties, its changes win or lose too often until then")
+        let lead = found.time.elapsed(since: now)
+        return datastore.finding(
+          name, .warning, "the newest delta of \(found.device) is \(span(lead)) in the future: set "
+            + "the clock there if it is still ahead; \(newName(lead))")
       }
     }
-    // Of those that were retired nobody waits for a word.
-    for found in times where !retired.contains(found.id) {
-      let quiet = now.elapsed(since: found.time)
-      if quiet <= silence { continue }
-      findings.append(
-        datastore.finding(
-          name, .note, "\(found.device) has published nothing for \(span(quiet)). If it "
-            + "is gone for good and somebody asks what may be forgotten, nothing is until it is "
-            + "retired, which can't be undone; if not, it catches up when it comes back",
-          command: datastore.isFollowed ? nil : datastore.retire(found.id)))
-    }
     return findings
+      + times.filter { isUndated($0.time, datastore) }.map { found in
+        datastore.finding(
+          name, .warning, "the clock of \(found.device) was years behind when it last wrote: set "
+            + "it there; where times break ties, its changes lose too often until then")
+      }
+  }
+
+  private static func quiet(
+    _ times: [Spoken], _ datastore: ExaminedDatastore
+  ) -> [Finding] {
+    let now = datastore.root.machine.clock.now()
+    return times.compactMap { found in
+      let quiet = now.elapsed(since: found.time)
+      if quiet <= silence || isUndated(found.time, datastore) { return nil }
+      return datastore.finding(
+        name, .note, "\(found.device) has published nothing for \(span(quiet)). If it "
+          + "is gone for good and somebody asks what may be forgotten, nothing is until it is "
+          + "retired, which can't be undone; if not, it catches up when it comes back",
+        command: datastore.isFollowed ? nil : datastore.retire(found.id))
+    }
   }
 
   private static func span(_ milliseconds: Int64) -> String {

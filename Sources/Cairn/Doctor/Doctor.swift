@@ -30,8 +30,9 @@ public struct Doctor: Sendable {
   ///   - account: Whose datastores a root has; nil for local ones.
   ///   - folderKinds: What opens folders on servers that are known by their address.
   public init(root: String, account: Account? = nil, folderKinds: [FolderKind] = []) {
+    // By the name that its locks have.
     self.init(
-      root: root, account: account, folder: Doctor.folder(of: account, folderKinds),
+      root: PathName.root(root), account: account, folder: Doctor.folder(of: account, folderKinds),
       folderKinds: folderKinds, machine: .real)
   }
 
@@ -195,7 +196,8 @@ public struct Doctor: Sendable {
       let entries = try await folder.list(datastore.name)
       let listing = Dictionary(
         entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-      return await PublishedCheck.compare(datastore, folder, listing)
+      return await PlaceholderCheck.run(datastore, entries)
+        + PublishedCheck.compare(datastore, folder, listing)
         + DevicesCheck.run(datastore, folder, listing) + BlobCheck.compare(datastore, folder)
     } catch {
       return [datastore.finding(FolderCheck.name, .error, error.message, file: datastore.name)]

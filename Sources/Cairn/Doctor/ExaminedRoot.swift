@@ -52,6 +52,16 @@ struct ExaminedRoot: Sendable {
     return unfollow + " && " + ShellLine.of(["cairn", "follow"] + again)
   }
 
+  /// What brings anew what is followed where nobody knows any more what was chosen, in words: no
+  /// command to be pasted. What ends it forgets the folder, too.
+  var followAnew: String {
+    let words = place + followOptions
+    let line =
+      account.map { ShellLine.of(["cairn", "follow"] + ShellLine.naming($0.folder.text, words)) }
+      ?? "cairn follow FOLDER " + ShellLine.of(words)
+    return line + ", with --datastore, --table and --except-table as before"
+  }
+
   private var place: [String] { ShellLine.option("--root", root) }
 
   /// A command line that names a datastore without an option.

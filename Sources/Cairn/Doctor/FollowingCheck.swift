@@ -18,8 +18,7 @@ enum FollowingCheck {
     } catch {
       var command: String? = root.unfollow
       var advice =
-        ". What it was is not known any more: end it, and follow it anew (cairn follow FOLDER, "
-        + "with --datastore, --table and --except-table as before)"
+        ". What it was is not known any more: end it, and then follow it anew: \(root.followAnew)"
       switch error.reason {
       case .needsNewerVersion, .disk: (command, advice) = (nil, "")
       default: break
@@ -45,18 +44,20 @@ enum FollowingCheck {
 }
 
 extension ShellLine {
-  /// What ends what is followed in a root and brings all of it anew.
+  /// What ends what is followed in a root and brings all of it anew; and what is to be done after
+  /// that, in words, if nobody knows the folder or what was chosen: then it only ends it.
   ///
   /// - Parameters:
-  ///   - folder: Where it is; nil if nobody knows: then only the end.
+  ///   - folder: Where it is; nil if nobody knows.
   ///   - options: How that is reached.
   package static func followAgain(
     _ root: String, folder: FolderLocation?, _ options: [String]
-  ) -> String {
+  ) -> (line: String, then: String?) {
     var examined = ExaminedRoot(
       root: root, account: folder.map { Account(user: "", folder: $0) }, folder: nil,
       machine: .real, followOptions: options)
     _ = FollowingCheck.run(&examined)
-    return examined.followAgain
+    let line = examined.followAgain
+    return (line, line == examined.unfollow ? examined.followAnew : nil)
   }
 }

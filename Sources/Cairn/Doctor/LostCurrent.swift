@@ -4,21 +4,30 @@ internal import CairnLog
 /// A datastore's directory that has lost its CURRENT is no place where nothing is.
 ///
 /// What a crash leaves of one that was being created has no log and no snapshot yet, and one that
-/// is removed gets another name before anything of it goes: neither is taken for damage.
+/// is removed gets another name before anything of it goes: neither is taken for damage. One that
+/// can't be renamed loses its CURRENT first: what a crash leaves of it looks damaged, and can be
+/// deleted once more; a repair would bring back what is left of it.
 enum LostCurrent {
   /// Throws `corrupt` where CURRENT is missing although there is a log or a snapshot.
   static func check(_ directory: String, id: String, disk: any Disk) throws(CairnError) {
+    do throws(DiskError) { if try !isLost(directory, disk: disk) { return } } catch {
+      throw CairnError(error)
+    }
     let current = directory + "/" + FileName.current
-    do throws(DiskError) {
-      guard try disk.info(current) == nil, try hasContent(directory, disk),
-        // Another process may have created it, or removed it, since that was looked at.
-        try disk.info(current) == nil, try disk.info(directory) != nil
-      else { return }
-    } catch { throw CairnError(error) }
     throw CairnError(
       .corrupt,
       "\(current) is missing although there is a log or a snapshot; \(id) has to be repaired first",
       file: current, id: id)
+  }
+
+  /// Whether CURRENT is missing although there is a log or a snapshot.
+  static func isLost(_ directory: String, disk: any Disk) throws(DiskError) -> Bool {
+    let current = directory + "/" + FileName.current
+    guard try disk.info(current) == nil, try hasContent(directory, disk),
+      // Another process may have created it, or removed it, since that was looked at.
+      try disk.info(current) == nil, try disk.info(directory) != nil
+    else { return false }
+    return true
   }
 
   /// Whether there is nothing but what a crash leaves of one that was being created. For who has

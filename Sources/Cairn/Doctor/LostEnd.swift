@@ -5,7 +5,8 @@ internal import CairnStore
 
 /// The end of the log that is not there any more. Nothing in the log itself can tell: one that ends
 /// earlier is as whole as before. But INFO says how many deltas there were when the datastore was
-/// last closed, or had last published something.
+/// last closed, or had last published something. Nor can anybody tell why: a backup that copies
+/// file by file, `log` before and INFO after something was committed, gives just the same.
 enum LostEnd {
   /// What a snapshot has; nothing if there is none, nil if it can't be read.
   static func base(_ snapshot: String?, disk: any Disk) -> VersionVector? {
@@ -42,8 +43,9 @@ enum LostEnd {
       : "restore a backup of the whole directory, if there is one"
     return "\(directory)/\(FileName.info) notes \(records) \(records == 1 ? "record" : "records") "
       + "in \(deltas) \(deltas == 1 ? "delta" : "deltas"), and the snapshot and the log have "
-      + "\(left): it seems that the log has lost its end, which only a power cut may take, and "
-      + "only with a durability below full. The next opening takes what is here for all there was, "
-      + "and then nobody can tell any more: \(advice)"
+      + "\(left): it seems that the log has lost its end (a power cut with a durability below "
+      + "full, a disk that rots or that failed), or this directory was copied while it was open: "
+      + "then the rest is where it was copied from. The next opening takes what is here for all "
+      + "there was, and then nobody can tell any more: \(advice)"
   }
 }

@@ -34,9 +34,9 @@ enum OwnFilesCheck {
       }
       if refusals >= 2 { break }
     }
-    guard let snapshot = head.snapshot, listing[snapshot.name]?.size != snapshot.size else {
-      return findings
-    }
+    guard let snapshot = head.snapshot,
+      !PublishedCheck.isThere(snapshot.name, snapshot.size, listing)
+    else { return findings }
     findings.append(
       datastore.finding(
         PublishedCheck.name, .error, "the folder has lost this device's own snapshot, or has only "

@@ -129,6 +129,15 @@ enum PublishedCheck {
     let file = FileName.head(device: current.device)
     guard let entry = listing[file] else {
       guard let known = datastore.ownHead, known.generation > 0 else { return [] }
+      // It was about to be written for the first time, and nothing says that it ever was.
+      if let found = datastore.publication, found.confirmedNonce == 0, found.pendingNonce != 0 {
+        return [
+          datastore.finding(
+            name, .note, "this device's head \(file) was not published yet: the exchange that was "
+              + "about to do so was interrupted, or failed; the next one writes it", file: file,
+            command: datastore.sync)
+        ]
+      }
       return [
         datastore.finding(
           name, .warning, "the folder has lost this device's head \(file); the next exchange "
@@ -201,10 +210,21 @@ enum PublishedCheck {
     ]
   }
 
+  /// Segments that a head names and the folder has lost, or has only parts of.
+  static func missing(of head: Head, _ listing: [String: FolderEntry]) -> [Head.Segment] {
+    head.segments.filter { !isThere($0.name(head.device), $0.size, listing) }
+  }
+
+  /// Whether a file may be what somebody says of it. One that a cloud drive keeps elsewhere just
+  /// now is not lost: to write it again would make two of it.
+  static func isThere(_ name: String, _ size: UInt64, _ listing: [String: FolderEntry]) -> Bool {
+    listing[name]?.mayBe(size: size) ?? false
+  }
+
   private static func missingFiles(
     _ head: Head, _ datastore: ExaminedDatastore, _ listing: [String: FolderEntry]
   ) -> [Finding] {
-    let missing = head.segments.filter { listing[$0.name(head.device)]?.size != $0.size }
+    let missing = missing(of: head, listing)
     guard let first = missing.first else { return [] }
     return [
       datastore.finding(
