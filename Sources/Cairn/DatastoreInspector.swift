@@ -4,8 +4,9 @@ internal import CairnMerge
 internal import CairnStore
 
 /// Looks at the files of a closed datastore and changes none: for tools, and for people who open
-/// one at night because something looks wrong. Holds the datastore's lock until `close()`. For one
-/// thread at a time: it is not `Sendable`.
+/// one at night because something looks wrong. Holds the datastore's lock until `close()`, but on a
+/// disk that takes no writes: there it is enough that nobody has it. For one thread at a time: it
+/// is not `Sendable`.
 public final class DatastoreInspector {
   private let inspection: StoreInspection
   /// What is wrong with CATALOGUE: nothing here depends on that, but no datastore of the root can
@@ -18,6 +19,7 @@ public final class DatastoreInspector {
     guard Identifier.isValidDatastore(id) else {
       throw CairnError(.illegalArgument, "\"\(id)\" can't be a datastore's id", id: id)
     }
+    let root = PathName.root(root)
     let (directory, damage) = try DatastoreInspector.directory(root, id)
     listDamage = damage
     do throws(StoreError) {
@@ -57,7 +59,10 @@ public final class DatastoreInspector {
   /// The directory of the highest generation that is here.
   private static func newest(_ root: String, _ id: String) throws(CairnError) -> String? {
     let entries: [DirectoryEntry]
-    do { entries = try Machine.real.disk.list(root) } catch { throw CairnError(error) }
+    do {
+      entries = try Machine.real.disk.list(
+        root, only: { FileName.generation(directory: $0)?.id == id })
+    } catch { throw CairnError(error) }
     let generations = entries.compactMap { entry in
       FileName.generation(directory: entry.name).flatMap { $0.id == id ? $0.generation : nil }
     }

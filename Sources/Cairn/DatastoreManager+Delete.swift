@@ -11,11 +11,18 @@ extension DatastoreManager {
   /// published is lost, too, though they keep their copies in `trash` for 30 days. A datastore of
   /// the same id that is created after that is another one.
   ///
+  /// In the folder each installation that hears of it removes the files that are its own, contents
+  /// of attachments 30 days later. Those of installations that are gone, with a device that was
+  /// lost or an app that was installed anew, stay there: see <doc:Datastores> for what may be
+  /// removed by hand.
+  ///
   /// - Throws: `alreadyOpen` if it is open, `notFound` if neither this device nor the account has
   ///   it, `invalidOperation` if its id was deleted and created a million times.
   public func deleteDatastore(_ id: String) throws(CairnError) {
     try checkUsable()
     try checkNotFollowing()
+    // Also if it is gone and some of its files could not be removed.
+    defer { noteList() }
     try withClosedCopy(id) { (entry, device) throws(CairnError) in
       guard device != nil || entry.view != nil else { throw missing(id) }
       if isLocal { return }
@@ -30,7 +37,6 @@ extension DatastoreManager {
         if let device { file.devices.insert(OwnDevice(id, entry.generation, device)) }
       }
     }
-    noteList()
   }
 
   /// Removes the local copy of a closed datastore of an account. Changes that are not published
@@ -46,8 +52,9 @@ extension DatastoreManager {
     }
     try checkUsable()
     try checkNotFollowing()
+    // As above.
+    defer { noteList() }
     try removeCopy(id)
-    noteList()
   }
 
   /// Removes the copy on this device, and says nothing to others.
@@ -74,15 +81,24 @@ extension DatastoreManager {
     try locked { (state: inout State) throws(CairnError) in
       let entry = try entry(of: id)
       let name = FileName.directory(datastore: id, generation: entry.generation)
-      guard try isThere(root + "/" + name) else { return try body(entry, nil) }
+      guard try hasFiles(root + "/" + name) else { return try body(entry, nil) }
       // The lock is held while files go, so that nobody opens half a datastore.
       guard let lock = try lock(name) else {
         throw CairnError(.alreadyOpen, "close \(id) before it is removed", id: id)
       }
       defer { lock.unlock() }
       try body(entry, try device(name))
-      try trash.destroy(name)
+      try trash.destroy(name, releasing: lock)
       trash.purge()
+    }
+  }
+
+  /// Whether there is a copy, or what is left of one: a crash while a directory is removed that
+  /// can't be renamed has taken its CURRENT already.
+  private func hasFiles(_ place: String) throws(CairnError) -> Bool {
+    if try isThere(place) { return true }
+    do { return try LostCurrent.isLost(place, disk: machine.disk) } catch {
+      throw CairnError(error)
     }
   }
 
@@ -170,7 +186,7 @@ extension DatastoreManager {
     guard try isThere(root + "/" + copy.directory) else { return false }
     let device = OwnDevice(copy.id, copy.generation, try device(copy.directory))
     try installation.update { file in _ = file.devices.insert(device) }
-    try trash.keep(copy.directory)
+    try trash.keep(copy.directory, releasing: lock)
     return true
   }
 

@@ -99,7 +99,9 @@ extension DatastoreManager {
     do throws(DiskError) {
       guard try machine.disk.info(root) != nil else { return [] }
       var result: [Copy] = []
-      for entry in try machine.disk.list(root) where entry.info.kind == .directory {
+      let entries = try machine.disk.list(
+        root, only: { FileName.generation(directory: $0) != nil })
+      for entry in entries where entry.info.kind == .directory {
         guard let (id, generation) = FileName.generation(directory: entry.name),
           Identifier.isValidDatastore(id)
         else { continue }

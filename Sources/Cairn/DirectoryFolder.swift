@@ -29,7 +29,8 @@ public struct DirectoryFolder: BriefFolder {
     return copy
   }
 
-  /// Regular files of a directory; sorted by name.
+  /// Regular files of a directory; sorted by name. What the system says nothing of may be one: it
+  /// is waited for. If that is so of all, it is the directory that can't be listed.
   public func list(_ directory: String) async throws(CairnError) -> [FolderEntry] {
     // Not with contents: a round lists them in its middle, and has looked before that.
     if !FileName.isBlobDirectory(directory) { root.note(path, machine.disk) }
@@ -42,9 +43,9 @@ public struct DirectoryFolder: BriefFolder {
       }
       let files = listing.entries.filter { $0.info.kind == .file }
       let gone = sweep(directory, files)
-      let entries = entries(files.filter { !gone.contains($0.name) })
-      // What is half written may have to go in the next one.
-      let isKept = !files.contains { FileName.isTemporary($0.name) }
+      let entries = entries(files.filter { !gone.contains($0.name) }, listing.unread)
+      // What is half written may have to go in the next one, and what is not read may be then.
+      let isKept = listing.unread.isEmpty && !files.contains { FileName.isTemporary($0.name) }
       known[directory] = isKept ? KnownListings.Known(listing, entries) : nil
       return entries
     } catch {
@@ -110,19 +111,25 @@ public struct DirectoryFolder: BriefFolder {
   }
 
   /// What a directory has of ours. A file that iCloud Drive keeps elsewhere has a placeholder of
-  /// another name on systems before macOS 14: it counts as the file, which is not here now.
-  private func entries(_ files: [DirectoryEntry]) -> [FolderEntry] {
-    guard files.contains(where: { DirectoryFolder.kept(by: $0.name) != nil }) else {
-      return files.map { entry($0.name, $0.info) }
-    }
-    let names = Set(files.map(\.name))
-    let all = files.map { file -> FolderEntry in
+  /// another name on systems before macOS 14: it counts as the file, which is not here now. Nor is
+  /// what can't be read.
+  private func entries(_ files: [DirectoryEntry], _ unread: [String]) -> [FolderEntry] {
+    guard !unread.isEmpty || files.contains(where: { DirectoryFolder.kept(by: $0.name) != nil })
+    else { return files.map { entry($0.name, $0.info) } }
+    let names = Set(files.map(\.name)).union(unread)
+    var all = files.map { file -> FolderEntry in
       guard let name = DirectoryFolder.kept(by: file.name), !names.contains(name) else {
         return entry(file.name, file.info)
       }
       var elsewhere = entry(name, file.info)
       elsewhere.isPresent = false
       return elsewhere
+    }
+    for name in unread {
+      // It may be a placeholder, too.
+      let kept = DirectoryFolder.kept(by: name)
+      if let kept, names.contains(kept) { continue }
+      all.append(FolderEntry(name: kept ?? name, size: 0, version: "unread", isPresent: false))
     }
     return all.sorted { $0.name < $1.name }
   }

@@ -129,7 +129,10 @@ struct Inbox: Sendable {
     self.machine = machine
     do throws(DiskError) {
       guard try machine.disk.info(directory) != nil else { return }
-      for entry in try machine.disk.list(directory) {
+      let isOurs = { (name: String) in
+        FileName.published(name) != nil || FileName.isTemporary(name)
+      }
+      for entry in try machine.disk.list(directory, only: isOurs) {
         if let name = FileName.published(entry.name) {
           items.append(
             Item(

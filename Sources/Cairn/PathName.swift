@@ -1,3 +1,5 @@
+internal import CairnDisk
+
 #if canImport(Glibc)
   internal import Glibc
 #elseif canImport(Darwin)
@@ -7,8 +9,25 @@
 /// Paths as text.
 enum PathName {
   /// An absolute path without "." and "..", links followed where there are any: a step up from what
-  /// a link leads to is taken there, as the system takes it.
+  /// a link leads to is taken there, as the system takes it. Each name is spelled as its directory
+  /// has it.
   static func absolute(_ path: String) -> String {
+    spelled(resolved(steps: path), disk: Machine.real.disk)
+  }
+
+  /// The directory of datastores as it was given; by its absolute path if a name in it is spelled
+  /// otherwise than its directory has it, be that behind a link.
+  ///
+  /// What is not there yet has no spelling: two that are given before it is made stay two, and
+  /// where each has a lock of its own they keep nobody apart. An app spells its root the same way
+  /// each time.
+  static func root(_ path: String) -> String {
+    let plain = resolved(steps: path)
+    let spelled = spelled(plain, disk: Machine.real.disk)
+    return spelled.utf8.elementsEqual(plain.utf8) ? path : spelled
+  }
+
+  private static func resolved(steps path: String) -> String {
     let full = path.hasPrefix("/") ? path : workingDirectory + "/" + path
     // Without links as far as it exists, so that a step up is to the parent.
     var parts: [Substring] = []

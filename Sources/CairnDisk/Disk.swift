@@ -18,7 +18,13 @@ package protocol Disk: Sendable {
   /// A name that is not UTF-8 is shown repaired, so opening it by that name fails with `notFound`.
   func list(_ directory: String) throws(DiskError) -> [DirectoryEntry]
 
-  /// The same as an object: `last` itself if it has all that is there now.
+  /// The same for names that are wanted: what the others stand for is not asked for, so that one
+  /// of which the system says nothing is in nobody's way.
+  func list(_ directory: String, only isWanted: (String) -> Bool) throws(DiskError)
+    -> [DirectoryEntry]
+
+  /// The same as an object: `last` itself if it has all that is there now. Names of which the
+  /// system does not say what they stand for are told apart; fails if that is so of all.
   func list(_ directory: String, after last: DirectoryListing?) throws(DiskError)
     -> DirectoryListing
 
@@ -60,6 +66,12 @@ package protocol Disk: Sendable {
 
 /// What a disk need not be able to tell.
 extension Disk {
+  package func list(
+    _ directory: String, only isWanted: (String) -> Bool
+  ) throws(DiskError) -> [DirectoryEntry] {
+    try list(directory).filter { isWanted($0.name) }
+  }
+
   package func list(
     _ directory: String, after last: DirectoryListing?
   ) throws(DiskError) -> DirectoryListing {

@@ -42,9 +42,12 @@ extension PosixDisk {
     do {
       try SystemCall.run("sync", path) { Platform.syncDirectory(descriptor) }
     } catch {
-      // Some network file systems have nothing to sync here: names are durable there at once.
-      if error.reason == .io(errno: EINVAL) || error.reason == .io(errno: ENOTSUP) { return }
-      throw error
+      // Some network file systems have nothing to sync here: names are durable there at once. Some
+      // say EBADF, as the descriptor of a directory can't be written to; it is open all the same.
+      let excused: [DiskError.Reason] = [
+        .io(errno: EINVAL), .io(errno: ENOTSUP), .io(errno: EBADF),
+      ]
+      if !excused.contains(error.reason) { throw error }
     }
   }
 

@@ -22,7 +22,7 @@ extension PosixDisk {
     do {
       try SystemCall.run("look at", path) { flock(descriptor, LOCK_SH | LOCK_NB) }
     } catch {
-      if error.reason != .io(errno: EWOULDBLOCK) { throw error }
+      if !PosixLock.isHeld(error) { throw error }
       return PosixLock.holder(descriptor)
     }
     _ = flock(descriptor, LOCK_UN)
@@ -38,6 +38,8 @@ extension PosixDisk {
     try SystemCall.check(path, "look at")
     var status = statvfs()
     try SystemCall.run("look at", path) { unsafe statvfs(path, &status) }
+    // What keeps no count says so with nothing in all: many file systems in user space.
+    if status.f_blocks == 0 { return nil }
     // Some file systems without an end say so with numbers that no product holds.
     let (bytes, isTooMuch) = UInt64(status.f_bavail)
       .multipliedReportingOverflow(by: UInt64(status.f_frsize))

@@ -28,13 +28,22 @@ package struct PosixDisk: Disk {
   }
 
   package func list(_ directory: String) throws(DiskError) -> [DirectoryEntry] {
+    try list(directory, only: { _ in true })
+  }
+
+  package func list(
+    _ directory: String, only isWanted: (String) -> Bool
+  ) throws(DiskError) -> [DirectoryEntry] {
     let folder = try PosixDirectory("list", directory)
     let names = try folder.names()
     var entries: [DirectoryEntry] = []
-    for name in names.sorted {
-      // Removed since its name was read.
-      guard let status = try folder.status(of: Int(name), in: names) else { continue }
-      entries.append(DirectoryEntry(name: names.text(Int(name)), info: FileInfo(status)))
+    for number in names.sorted {
+      let name = names.text(Int(number))
+      // Else removed since its name was read.
+      guard isWanted(name), let status = try folder.status(of: Int(number), in: names) else {
+        continue
+      }
+      entries.append(DirectoryEntry(name: name, info: FileInfo(status)))
     }
     return entries
   }
@@ -45,10 +54,22 @@ package struct PosixDisk: Disk {
     let folder = try PosixDirectory("list", directory)
     let names = try folder.names()
     var infos: [FileInfo?] = []
+    var unread: [String] = []
+    var failure: DiskError?
     for name in 0..<names.count {
-      infos.append(try folder.status(of: name, in: names).map { FileInfo($0) })
+      do throws(DiskError) {
+        infos.append(try folder.status(of: name, in: names).map { FileInfo($0) })
+      } catch {
+        infos.append(nil)
+        unread.append(names.text(name))
+        failure = failure ?? error
+      }
     }
-    if let last, last.names.bytes == names.bytes, last.infos == infos { return last }
+    // It is the directory's fault, not that of a name.
+    if let failure, infos.allSatisfy({ $0 == nil }) { throw failure }
+    if let last, last.names.bytes == names.bytes, last.infos == infos, last.unread == unread {
+      return last
+    }
     var entries: [DirectoryEntry] = []
     var numbers: [Int32] = []
     for name in names.sorted {
@@ -56,13 +77,14 @@ package struct PosixDisk: Disk {
       entries.append(DirectoryEntry(name: names.text(Int(name)), info: info))
       numbers.append(name)
     }
-    return DirectoryListing(entries, names: names, infos: infos, numbers: numbers)
+    return DirectoryListing(
+      entries, unread: unread, names: names, infos: infos, numbers: numbers)
   }
 
   package func isUnchanged(
     _ directory: String, since last: DirectoryListing, at places: [Int]
   ) throws(DiskError) -> Bool {
-    // One that was gone before it was asked for has no entry.
+    // One that was gone before it was asked for has no entry, nor has one that is not read.
     guard last.infos.count == last.entries.count else { return false }
     let folder = try PosixDirectory("list", directory)
     guard try folder.hasNames(last.names.bytes) else { return false }

@@ -70,7 +70,7 @@ final class PosixLock: DiskLock {
       try SystemCall.run("lock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
     } catch {
       LockRegistry.release(file)
-      if error.reason != .io(errno: EWOULDBLOCK) { throw error }
+      if !isHeld(error) { throw error }
       throw DiskError(
         reason: .locked, operation: "lock", path: path, detail: holder(descriptor))
     }
@@ -81,6 +81,12 @@ final class PosixLock: DiskLock {
     }
     lock.writeProcess()
     return lock
+  }
+
+  /// Whether a lock of an open file failed as somebody else has it. Network file systems that make
+  /// locks of their server's answer EACCES, as such locks of ranges may: Linux' cifs does.
+  static func isHeld(_ error: DiskError) -> Bool {
+    error.reason == .io(errno: EWOULDBLOCK) || error.reason == .denied
   }
 
   /// Leaves the process id in the file for people to find. On a full disk the lock is as good.

@@ -8,6 +8,7 @@ package struct StoreInspection {
   package let directory: String
   package let current: CurrentFile
   private let machine: Machine
+  /// nil where nothing is locked, or can be.
   private let lock: (any DiskLock)?
 
   package init(_ directory: String, machine: Machine) throws(StoreError) {
@@ -19,7 +20,7 @@ package struct StoreInspection {
         throw LogError(.missing, path, "there is no datastore here")
       }
       current = try CurrentFile(bytes, path: path)
-      do { lock = try machine.disk.lock(directory + "/" + FileName.lock) } catch {
+      do { lock = try StoreInspection.lock(directory, machine.disk) } catch {
         throw LogError(error)
       }
     } catch {
@@ -29,6 +30,19 @@ package struct StoreInspection {
       }
       throw StoreError(error)
     }
+  }
+
+  /// Where the disk takes no writes it can't be locked, nor opened by others. But who has it open
+  /// elsewhere may write: another mount of the same disk need not be read-only.
+  private static func lock(
+    _ directory: String, _ disk: any Disk
+  ) throws(DiskError) -> (any DiskLock)? {
+    let path = directory + "/" + FileName.lock
+    do { return try disk.lock(path) } catch {
+      if error.reason != .readOnly { throw error }
+    }
+    guard let holder = try disk.lockHolder(path) else { return nil }
+    throw DiskError(reason: .locked, operation: "lock", path: path, detail: holder)
   }
 
   /// Looks at files that somebody may be using: what is at the end of the log may be half written.
@@ -66,7 +80,8 @@ package struct StoreInspection {
     var result: [Segment] = []
     let log = directory + "/" + FileName.log
     do throws(DiskError) {
-      for entry in try machine.disk.list(log) {
+      let entries = try machine.disk.list(log, only: { FileName.segmentNumber($0) != nil })
+      for entry in entries {
         guard let number = FileName.segmentNumber(entry.name), number >= current.firstKept else {
           continue
         }
@@ -203,7 +218,7 @@ package struct StoreInspection {
     _ directory: String
   ) throws(LogError) -> [(path: String, range: FileName.Published, bytes: [UInt8])] {
     var result: [(path: String, range: FileName.Published, bytes: [UInt8])] = []
-    for name in try names(directory) {
+    for name in try publishedNames(directory) {
       guard let range = FileName.published(name) else { continue }
       let path = directory + "/" + name
       let limit = PublishedSegment.fileBytesMax
@@ -214,8 +229,10 @@ package struct StoreInspection {
     return result
   }
 
-  private func names(_ directory: String) throws(LogError) -> [String] {
-    do { return try machine.disk.list(directory).map(\.name) } catch {
+  private func publishedNames(_ directory: String) throws(LogError) -> [String] {
+    do {
+      return try machine.disk.list(directory, only: { FileName.published($0) != nil }).map(\.name)
+    } catch {
       if error.reason == .notFound { return [] }
       throw LogError(error)
     }

@@ -11,6 +11,8 @@
       var lockFailure: Int32?
       var openFailure: Int32?
       var atEnd: (@Sendable () -> Int32)?
+      var unread: Set<String> = []
+      var statusFailure: Int32 = 0
     }
 
     private static let orders = Lock(Orders())
@@ -29,6 +31,11 @@
     /// What happens where the names of the next directory end, and their error (0: none).
     static func atEndOfNames(_ body: @escaping @Sendable () -> Int32) {
       orders.withLock { $0.atEnd = body }
+    }
+
+    /// Makes it fail with this number to say what these names stand for.
+    static func failStatus(of names: Set<String>, with code: Int32) {
+      orders.withLock { ($0.unread, $0.statusFailure) = (names, code) }
     }
 
     /// The system's own function of this name: the next after this program's.
@@ -65,6 +72,21 @@
       return unsafe unsafeBitCast(symbol, to: Call.self)(descriptor)
     }
 
+    fileprivate static func status(
+      _ descriptor: Int32, _ name: UnsafePointer<CChar>, _ status: UnsafeMutablePointer<stat>,
+      _ flags: Int32
+    ) -> Int32 {
+      let (unread, code) = orders.withLock { ($0.unread, $0.statusFailure) }
+      if !unread.isEmpty, unread.contains(unsafe String(cString: name)) {
+        errno = code
+        return -1
+      }
+      guard let symbol = unsafe next("fstatat") else { return -1 }
+      typealias Call =
+        @convention(c) (Int32, UnsafePointer<CChar>, UnsafeMutablePointer<stat>, Int32) -> Int32
+      return unsafe unsafeBitCast(symbol, to: Call.self)(descriptor, name, status, flags)
+    }
+
     fileprivate static func read(_ stream: OpaquePointer) -> UnsafeMutablePointer<dirent>? {
       guard let symbol = unsafe next("readdir") else { return nil }
       typealias Call = @convention(c) (OpaquePointer) -> UnsafeMutablePointer<dirent>?
@@ -84,6 +106,13 @@
 
   @c(fdopendir) public func probedOpen(_ descriptor: Int32) -> OpaquePointer? {
     unsafe CallProbe.open(descriptor)
+  }
+
+  @c(fstatat) public func probedStatus(
+    _ descriptor: Int32, _ name: UnsafePointer<CChar>, _ status: UnsafeMutablePointer<stat>,
+    _ flags: Int32
+  ) -> Int32 {
+    unsafe CallProbe.status(descriptor, name, status, flags)
   }
 
   @c(readdir) public func probedRead(_ stream: OpaquePointer) -> UnsafeMutablePointer<dirent>? {

@@ -61,6 +61,13 @@ struct ListingContractTests {
   }
 
   @Test(arguments: DiskKind.allCases)
+  func `of names that are not wanted nothing is told`(kind: DiskKind) throws {
+    let (bench, last) = try sample(kind)
+    let found = try bench.disk.list(bench.path(""), only: { $0 > "b" })
+    #expect(found == last.entries.filter { $0.name > "b" } && found.count == 2)
+  }
+
+  @Test(arguments: DiskKind.allCases)
   func `a directory that has gone says so`(kind: DiskKind) throws {
     let (bench, last) = try sample(kind)
     try bench.disk.removeTree(bench.path(""))

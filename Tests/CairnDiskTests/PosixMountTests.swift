@@ -80,6 +80,8 @@
       let error = #expect(throws: DiskError.self) { try disk.removeTree(mount.path("full")) }
       #expect(error?.reason == .readOnly && error?.path == mount.path("full/f"))
       disk.fails(.readOnly) { _ = try $0.lock(mount.path("f")) }
+      // Who has a lock is told all the same.
+      #expect(try disk.lockHolder(mount.path("f")) == nil)
       try disk.createDirectory(mount.path("d"))
       #expect(try disk.text(mount.path("f")) == "abc")
     }

@@ -21,6 +21,13 @@ struct PosixProbingTests {
     disk.fails(.notFound) { _ = try $0.freeBytes(directory.path("no")) }
   }
 
+  #if os(Linux)
+    /// As of many file systems in user space: nothing in all, and so nothing free.
+    @Test func `what counts no bytes does not say that none is free`() throws {
+      #expect(try disk.freeBytes("/proc") == nil)
+    }
+  #endif
+
   @Test func `a lock is asked for at the path as it is, not at what is before a zero`() throws {
     let path = directory.path("LOCK")
     let lock = try disk.lock(path)

@@ -158,6 +158,35 @@ struct PosixProcessTests {
       }
     }
 
+    @Test func `a name of which the system says nothing keeps no other from being told`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        for name in ["a", "b", "c"] { try disk.put(directory.path(name), "abc") }
+        let whole = try disk.list(directory.path, after: nil)
+        #expect(whole.unread.isEmpty)
+        for code in [EIO, EACCES, EINVAL] {
+          CallProbe.failStatus(of: ["b"], with: code)
+          let listing = try disk.list(directory.path, after: whole)
+          #expect(listing.entries.map(\.name) == ["a", "c"] && listing.unread == ["b"])
+          #expect(try disk.list(directory.path, after: listing) === listing)
+          // Nothing can be told quickly of such a one.
+          #expect(try !disk.isUnchanged(directory.path, since: listing, at: []))
+          let wanted = try disk.list(directory.path, only: { $0 != "b" })
+          #expect(wanted.map(\.name) == ["a", "c"])
+          disk.fails(DiskError.Reason(errno: code)) {
+            _ = try $0.list(directory.path, only: { $0 == "b" })
+          }
+          disk.fails(DiskError.Reason(errno: code)) { _ = try $0.list(directory.path) }
+        }
+        // All of them: it is the directory that can't be listed.
+        CallProbe.failStatus(of: ["a", "b", "c"], with: EIO)
+        disk.fails(.io(errno: EIO)) { _ = try $0.list(directory.path, after: whole) }
+        CallProbe.failStatus(of: [], with: 0)
+        #expect(try disk.list(directory.path, after: whole) === whole)
+      }
+    }
+
     @Test func `names that can't be read to their end are an error`() async {
       await #expect(processExitsWith: .success) {
         let directory = try TemporaryDirectory()
@@ -202,6 +231,22 @@ struct PosixProcessTests {
         disk.fails(.io(errno: ENOLCK)) { _ = try $0.lock(directory.path("LOCK")) }
         CallProbe.failLocking(with: ENOLCK)
         disk.fails(.io(errno: ENOLCK)) { _ = try $0.lockHolder(directory.path("LOCK")) }
+        try disk.lock(directory.path("LOCK")).unlock()
+      }
+    }
+
+    /// As Linux' cifs says it of a lock that another machine has.
+    @Test func `a lock that is denied though its file is open is somebody else's`() async {
+      await #expect(processExitsWith: .success) {
+        let directory = try TemporaryDirectory()
+        let disk = PosixDisk()
+        try disk.put(directory.path("LOCK"), "4711\n")
+        CallProbe.failLocking(with: EACCES)
+        let error = #expect(throws: DiskError.self) { try disk.lock(directory.path("LOCK")) }
+        #expect(error?.reason == .locked && error?.detail == "by process 4711")
+        CallProbe.failLocking(with: EACCES)
+        #expect(try disk.lockHolder(directory.path("LOCK")) == "by process 4711")
+        #expect(try disk.lockHolder(directory.path("LOCK")) == nil)
         try disk.lock(directory.path("LOCK")).unlock()
       }
     }

@@ -73,7 +73,9 @@
       #expect(SyncProbe.calls(inode) == ["fdatasync"])
     }
 
-    @Test(arguments: [(EIO, false), (EINVAL, true), (EOPNOTSUPP, true), (EROFS, false)])
+    @Test(arguments: [
+      (EIO, false), (EINVAL, true), (EOPNOTSUPP, true), (EBADF, true), (EROFS, false),
+    ])
     func `only a disk that can't sync directories is excused`(code: Int32, excused: Bool) throws {
       let inode = try #require(try disk.info(directory.path)).inode
       SyncProbe.fail(inode, [code])

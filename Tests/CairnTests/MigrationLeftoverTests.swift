@@ -68,6 +68,24 @@ import Testing
     #expect(try await b.content("n") == ["r"])
   }
 
+  @Test func `what has become a part of another one goes to the trash once nobody uses it`()
+    throws
+  {
+    let disk = MemoryDisk()
+    try disk.setBytes("/r/p-x/CURRENT", [1])
+    let staging = MigrationStaging(
+      root: "/r", token: 7,
+      machine: Machine(disk: disk, clock: ManualClock(5), random: SeededRandom(1)))
+    let item = MigrationJournal.Item(directory: "p-y", source: "p-x")
+    let lock = try disk.lock("/r/p-x/LOCK")
+    #expect(code { try staging.install(item) } == .alreadyOpen)
+    #expect(disk.bytes("/r/p-x/CURRENT") == [1])
+    lock.unlock()
+    for _ in 0..<2 { try staging.install(item) }
+    #expect(disk.paths() == ["/r/trash/5/p-x/CURRENT", "/r/trash/5/p-x/LOCK"])
+    #expect(disk.heldLocks == 0)
+  }
+
   @Test func `what is put back from the trash takes its place unless it is in use, or damaged`()
     async throws
   {

@@ -162,7 +162,8 @@ import Testing
     let disk = try pair()
     if isInterrupted {
       disk.intercept { step in
-        step.verb == "rename" && step.path == "/r/p-notes" ? .io(errno: 5) : nil
+        if step.verb == "rename", step.path == "/r/p-notes" { disk.powerOff(before: step.number) }
+        return nil
       }
       let manager = manager(disk, seed: 2)
       await #expect(throws: CairnError.self) { try await manager.repairDatastore("notes") }

@@ -31,7 +31,7 @@ import Testing
     return segment.encoded()
   }
 
-  @Test func `a device whose newest delta is of the beginning of time was quiet for long`()
+  @Test func `a device whose newest delta is of the beginning of time has a wrong clock`()
     async throws
   {
     let bench = try FolderWorkbench()
@@ -58,12 +58,11 @@ import Testing
     let account = Account(user: "ann", folder: .directory(bench.folder))
     let report = await Doctor(root: bench.root("a"), account: account).examine()
     let found = report.findings.filter { $0.check == "devices" }
-    #expect(found.map(\.severity) == [.note], "\(found)")
-    let note = try #require(found.first)
-    #expect(note.message.hasPrefix("device \(device)"), "\(note)")
-    // As many as there is room for.
-    #expect(note.message.contains("has published nothing for 106751991167 days"), "\(note)")
-    #expect(note.command?.contains("--retire \(device)") == true, "\(note)")
+    #expect(found.map(\.severity) == [.warning], "\(found)")
+    let warning = try #require(found.first)
+    #expect(warning.message.hasPrefix("the clock of device \(device)"), "\(warning)")
+    #expect(warning.message.contains("was years behind"), "\(warning)")
+    #expect(warning.command == nil, "it is not gone for that")
   }
 
   // MARK: what is left of deleted datastores
@@ -168,6 +167,30 @@ import Testing
     _ = try await a.collectAttachments()
     #expect(disk.bytes(parts[0]) == nil)
     #expect(disk.bytes(parts[1]) == sample(8, 100))
+    #expect(try a.content(of: "r") == sample(1))
+    try a.close()
+  }
+
+  @Test func `a part of a content from when the clock was ahead goes, and a fresh one stays`()
+    async throws
+  {
+    let bench = IdentityBench(seed: 35)
+    let now = bench.clock.now()
+    let a = try bench.open("a")
+    try a.addPhoto("r", sample(1))
+    try await a.exchange()
+    let disk = bench.disk("a")
+    let parts = ([7, 8] as [UInt64]).map {
+      a.blobs.directory + "/" + FileName.blobPart(SHA256.hash(sample($0)))
+    }
+    for (index, days) in ([70 * 365, 1] as [Int64]).enumerated() {
+      bench.clock.set(now + days * day)
+      try disk.setBytes(parts[index], sample(7, 100))
+    }
+    bench.clock.set(now)
+    _ = try await a.collectAttachments()
+    #expect(disk.bytes(parts[0]) == nil)
+    #expect(disk.bytes(parts[1]) == sample(7, 100))
     #expect(try a.content(of: "r") == sample(1))
     try a.close()
   }

@@ -52,6 +52,29 @@ import Testing
     #expect(try b.trashedDatastores() == [] && bench.files("/b/trash") == [])
   }
 
+  @Test func `what is removed from the trash just now is not put back`() async throws {
+    let (disk, manager) = (bench.disk, bench.local("l"))
+    try await manager.with("n") { try $0.add("r") }
+    try manager.trash.keep("p-n")
+    let copy = try #require(try manager.trashedDatastores().first)
+    let file = copy.directory + "/" + FileName.lock
+    let lock = try disk.lock(file)
+    #expect(code { try manager.restore(copy) } == .alreadyOpen)
+    lock.unlock()
+    // By who removes it where it is, and was killed.
+    let current = copy.directory + "/" + FileName.current
+    let isOver = Flag()
+    disk.intercept { step in
+      guard step.verb == "lock", step.path == file, isOver.raise() else { return nil }
+      #expect(throws: Never.self) { try disk.remove(current) }
+      return nil
+    }
+    #expect(code { try manager.restore(copy) } == .notFound)
+    disk.heal()
+    #expect(isOver.isUp && disk.heldLocks == 0)
+    #expect(try disk.info("/l/p-n") == nil)
+  }
+
   /// It would be made anew, with nothing in it, and nothing would come back.
   @Test func `what goes just before it is opened is not there any more`() async throws {
     let (_, b) = try await bench.deletePhoto(hasArrived: true)

@@ -94,6 +94,126 @@ import Testing
     #expect(others.allSatisfy { disk.bytes($0) == [2] })
   }
 
+  private static let year2026: Int64 = 1_767_225_600_000
+  private static let year2099: Int64 = 4_070_908_800_000
+
+  @Test func `what was put away while the clock was ahead goes after its days all the same`()
+    throws
+  {
+    for name in ["p-x", "p-y", "p-z"] { try disk.setBytes("/r/" + name + "/CURRENT", [1]) }
+    clock.set(Self.year2099)
+    let gone = try trash.keep("p-x")
+    let used = try trash.keep("p-y")
+    let kept = try trash.keep("p-z", reason: "it was repaired") + "/CURRENT"
+    let lock = try disk.lock(used + "/" + FileName.lock)
+    clock.set(Self.year2026)
+    try disk.setBytes("/r/p-n/CURRENT", [2])
+    let near = try trash.keep("p-n") + "/CURRENT"
+    trash.purge()
+    // Beside the one that has this time already.
+    let moved = "/r/trash/\(Self.year2026 + 1)/p-x/CURRENT"
+    #expect(disk.bytes(gone + "/CURRENT") == nil && disk.bytes(moved) == [1])
+    #expect(disk.bytes(used + "/CURRENT") == [1], "it stays where somebody uses it")
+    #expect(disk.bytes(near) == [2])
+    lock.unlock()
+    clock.advance(by: 31 * Self.day)
+    trash.purge()
+    #expect(disk.bytes(moved) == nil && disk.bytes(near) == nil)
+    clock.advance(by: 31 * Self.day)
+    trash.purge()
+    #expect(disk.bytes(kept) == [1] && disk.paths().count == 2, "with its reason")
+    #expect(disk.heldLocks == 0)
+  }
+
+  /// All of it would look years old once the clock is right again.
+  @Test func `by a clock that has lost its date nothing in the trash changes its time`() throws {
+    clock.set(Self.year2026)
+    try disk.setBytes("/r/p-x/CURRENT", [1])
+    let kept = try trash.keep("p-x") + "/CURRENT"
+    clock.set(0)
+    trash.purge()
+    clock.set(Self.year2026 + 30 * Self.day)
+    trash.purge()
+    #expect(disk.bytes(kept) == [1])
+    clock.advance(by: 1)
+    trash.purge()
+    #expect(disk.paths() == [])
+  }
+
+  /// A device that forgets the time begins with the day its system was built.
+  @Test func `by a clock that is months behind nothing in the trash changes its time`() throws {
+    let autumn = Self.year2026 + 300 * Self.day
+    clock.set(autumn)
+    try disk.setBytes("/r/p-x/CURRENT", [1])
+    let kept = try trash.keep("p-x") + "/CURRENT"
+    clock.set(Self.year2026)
+    trash.purge()
+    clock.set(autumn + 30 * Self.day)
+    trash.purge()
+    #expect(disk.bytes(kept) == [1])
+    clock.advance(by: 1)
+    trash.purge()
+    #expect(disk.paths() == [])
+  }
+
+  /// A local root with a copy that was put away while the clock was ahead.
+  private func oneAhead() async throws -> (CatalogueBench, DatastoreManager, DeletedDatastore) {
+    let bench = CatalogueBench()
+    let manager = bench.local("l")
+    try await manager.with("n") { try $0.add("r") }
+    bench.clock.set(Self.year2099)
+    try manager.trash.keep("p-n")
+    bench.clock.set(Self.year2026)
+    return (bench, manager, try #require(try manager.trashedDatastores().first))
+  }
+
+  @Test func `one that got another time since it was listed is not taken for removed`()
+    async throws
+  {
+    let (bench, manager, listed) = try await oneAhead()
+    manager.trash.purge()
+    #expect(code { try manager.emptyTrash(of: listed) } == .notFound)
+    let copy = try #require(try manager.trashedDatastores().first)
+    #expect(copy.directory != listed.directory)
+    try manager.emptyTrash(of: copy)
+    #expect(bench.files("/l/trash") == [])
+    #expect(code { try manager.emptyTrash(of: copy) } == nil, "it is gone, as was asked for")
+  }
+
+  @Test func `one that gets another time while the trash is emptied goes all the same`()
+    async throws
+  {
+    let (bench, manager, listed) = try await oneAhead()
+    let (trash, isOver) = (manager.trash, Flag())
+    bench.disk.intercept { step in
+      guard step.verb == "lock", step.path.hasPrefix(listed.directory), isOver.raise() else {
+        return nil
+      }
+      trash.purge()
+      return nil
+    }
+    #expect(code { try manager.emptyTrash() } == nil)
+    bench.disk.heal()
+    #expect(isOver.isUp && bench.files("/l/trash") == [])
+    #expect(bench.disk.heldLocks == 0)
+  }
+
+  @Test func `what was put together while the clock was ahead goes, unless somebody is at it`()
+    throws
+  {
+    clock.set(Self.year2099)
+    let staged = "/r/" + FileName.staging(7, "p-x") + "/CURRENT"
+    let used = "/r/" + FileName.staging(8, "p-y")
+    for path in [staged, used + "/CURRENT"] { try disk.setBytes(path, [1]) }
+    let lock = try disk.lock(used + "/" + FileName.lock)
+    clock.set(Self.year2026)
+    trash.purge()
+    #expect(Set(disk.paths()) == [used + "/CURRENT", used + "/" + FileName.lock])
+    lock.unlock()
+    trash.purge()
+    #expect(disk.paths() == [])
+  }
+
   /// One that is merged back just now, for example.
   @Test func `a copy that is in use stays, and keeps no other one in the trash`() throws {
     for name in ["p-x", "p-y"] { try disk.setBytes("/r/" + name + "/CURRENT", [1]) }

@@ -37,6 +37,7 @@ extension MemoryDiskState {
     var copy = MemoryDiskState(modified: 0)
     (copy.files, copy.directories, copy.others) = (files, directories, others)
     (copy.nextInode, copy.capacity) = (nextInode, capacity)
+    (copy.bound, copy.keepsOpenFiles) = (bound, keepsOpenFiles)
     copy.recount()
     return copy
   }
@@ -58,6 +59,7 @@ extension MemoryDiskState {
   ) -> MemoryDiskState {
     var result = MemoryDiskState(modified: 0)
     (result.others, result.nextInode, result.capacity) = (others, nextInode, capacity)
+    (result.bound, result.keepsOpenFiles) = (bound, keepsOpenFiles)
     // In a fixed order, so that a seed decides the same in every run.
     for (inode, directory) in directories.sorted(by: { $0.key < $1.key }) {
       var entries = directory.durable

@@ -125,7 +125,7 @@ package final class MemoryDisk: Disk {
       guard state.directories[inode] == nil else {
         throw DiskError(reason: .notRegular, operation: "remove", path: path)
       }
-      state.unlink(inode, place, now)
+      state.remove(inode, place, now)
     }
   }
 

@@ -87,6 +87,27 @@ extension MemoryDiskState {
     count(inode, links: -1)
   }
 
+  /// Takes the name of a file away that was removed; on some disks one that is open gets another.
+  mutating func remove(_ inode: Int, _ place: Place, _ now: Int64) {
+    guard keepsOpenFiles, let file = files[inode], file.opens > 0 else {
+      return unlink(inode, place, now)
+    }
+    hiddenCount += 1
+    let digits = String(hiddenCount)
+    let zeros = String(repeating: "0", count: max(0, 4 - digits.utf8.count))
+    let name = Array(".fuse_hidden\(zeros)\(digits)".utf8)
+    directories[place.directory]?.make(.move(from: place.name, to: name, inode))
+    directories[place.directory]?.modified = now
+    hidden[inode] = Place(directory: place.directory, name: name, inode: inode)
+  }
+
+  /// A file that has only the disk's own name loses that when the last handle is closed.
+  mutating func dropHiddenName(_ inode: Int) {
+    guard let file = files[inode], file.opens == 0, let place = hidden.removeValue(forKey: inode)
+    else { return }
+    unlink(inode, place, file.modified)
+  }
+
   mutating func makeInode() -> Int {
     nextInode += 1
     return nextInode - 1

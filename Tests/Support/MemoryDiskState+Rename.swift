@@ -23,6 +23,7 @@ extension MemoryDiskState {
     guard let source, let target else { throw failure(.io(errno: EBUSY)) }
     guard let inode = source.inode else { throw failure(.notFound) }
     if inode == target.inode { return }
+    if bound.contains(inode) { throw failure(.io(errno: EXDEV)) }
     let isDirectory = directories[inode] != nil
     if isDirectory, try isInside(target.directory, inode) { throw failure(.io(errno: EINVAL)) }
     if let old = target.inode {

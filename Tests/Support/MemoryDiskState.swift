@@ -36,6 +36,13 @@ struct MemoryDiskState {
   var locks: Set<Int> = []
   /// Counts the times at which everybody who held locks was killed.
   var lockAge = 0
+  /// Directories that can't be renamed.
+  var bound: Set<Int> = []
+  /// A file that is removed while it is open keeps a name until it is closed.
+  var keepsOpenFiles = false
+  /// Such files, and where these names are.
+  var hidden: [Int: Place] = [:]
+  var hiddenCount = 0
   /// What lost its last name and handle.
   var candidates: Set<Int> = []
 
@@ -107,6 +114,7 @@ struct MemoryDiskState {
     files[inode]?.opens += opens
     if isInUse != wasInUse { usedBytes += isInUse ? file.current.length : -file.current.length }
     if !isInUse { candidates.insert(inode) }
+    if opens < 0 { dropHiddenName(inode) }
   }
 
   /// What can be reached from the root, now or after a power cut.

@@ -63,15 +63,13 @@ extension AccountManager {
       guard try machine.disk.info(root) != nil else { return true }
       for entry in try machine.disk.list(root) where entry.info.kind == .directory {
         let directory = root + "/" + entry.name
-        // Held while files go, so that nobody opens half a datastore. Where there is none nothing
-        // is open.
+        // Held until it has lost its name, so that nobody opens half a datastore. Where there is
+        // none nothing is open.
         let lockFile = directory + "/" + FileName.lock
         let isDatastore = try machine.disk.info(lockFile) != nil
         let lock = isDatastore ? try machine.disk.lock(lockFile) : nil
         defer { lock?.unlock() }
-        let current = directory + "/" + FileName.current
-        if try machine.disk.info(current) != nil { try machine.disk.remove(current) }
-        try machine.disk.removeTree(directory)
+        try Trash(root: root, machine: machine).remove(entry.name, releasing: lock)
       }
       try machine.disk.removeTree(root)
       try machine.disk.syncDirectory(directory)
@@ -116,7 +114,7 @@ extension AccountManager {
     else { return false }
     do throws(DiskError) {
       for item in source.items
-      where try machine.disk.info(origin + "/" + item.directory) == nil {
+      where try machine.disk.info("\(origin)/\(item.directory)/\(FileName.current)") == nil {
         return false
       }
     } catch { throw CairnError(error) }
@@ -131,7 +129,7 @@ extension AccountManager {
         let staging = root + "/" + FileName.staging(journal.token, item.directory)
         if try machine.disk.info(staging) == nil { return true }
         // The account's own may have made room for it already.
-        if try machine.disk.info(root + "/" + item.directory) == nil,
+        if try machine.disk.info("\(root)/\(item.directory)/\(FileName.current)") == nil,
           try isInTrash(item.directory, root)
         {
           return true

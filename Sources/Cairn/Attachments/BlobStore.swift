@@ -275,15 +275,20 @@ final class BlobStore: Sendable {
   /// content is gone on with.
   func sweep() { machine.disk.sweepTemporaries(directory) }
 
+  /// A part whose time is so far ahead, 30 days, is by another clock than the one that is now.
+  private static let partLead: Int64 = 30 * 24 * 3600 * 1000
+
   /// Removes what came of contents that nothing refers to, and that nobody has gone on with for a
   /// while. Best effort: it is tried again.
   func sweepParts(keeping used: Set<ContentHash>, after life: Int64) {
     let now = machine.clock.now()
     do {
       for entry in try machine.disk.list(directory) where entry.info.kind == .file {
-        guard let hash = FileName.blobPart(entry.name), !used.contains(hash),
-          now.elapsed(since: min(entry.info.modified, now)) >= life
-        else { continue }
+        guard let hash = FileName.blobPart(entry.name), !used.contains(hash) else { continue }
+        let age = now.elapsed(since: min(entry.info.modified, now))
+        // By a clock that was put back since, nobody has gone on with it either.
+        let lead = max(entry.info.modified, now).elapsed(since: now)
+        guard age >= life || lead > BlobStore.partLead else { continue }
         try machine.disk.remove(directory + "/" + entry.name)
       }
     } catch {

@@ -97,8 +97,8 @@ final class Installation: Sendable {
   private func sweepOnce() {
     if hasSwept.load(ordering: .relaxed) { return }
     do throws(DiskError) {
-      let names = try machine.disk.list(root).filter {
-        $0.info.kind == .file && FileName.isTemporary($0.name)
+      let names = try machine.disk.list(root, only: { FileName.isTemporary($0) }).filter {
+        $0.info.kind == .file
       }.map(\.name)
       if !names.isEmpty {
         let moving = try machine.disk.lock(root + "/" + FileName.migrationLock)

@@ -33,6 +33,7 @@ extension DatastoreFollower {
     to id: String, in folder: FolderLocation, root: String, policy: FollowPolicy = FollowPolicy(),
     options: Options = Options()
   ) async throws(CairnError) -> DatastoreFollower {
+    let root = PathName.root(root)
     try checkApart(root, folder)
     return try await subscribe(
       to: id, in: folder, root: root, policy: policy, options: options,
@@ -104,9 +105,10 @@ extension DatastoreFollower {
     var isTaken = false
     do throws(DiskError) {
       try machine.disk.createDirectory(root)
-      isTaken = try machine.disk.list(root).contains {
-        FileName.generation(directory: $0.name) != nil || $0.name == FileName.installation
-      }
+      isTaken = try !machine.disk.list(
+        root,
+        only: { FileName.generation(directory: $0) != nil || $0 == FileName.installation }
+      ).isEmpty
       if !isTaken { try machine.disk.createDirectory(directory) }
     } catch { throw CairnError(error) }
     if isTaken {
@@ -120,7 +122,10 @@ extension DatastoreFollower {
       return known
     }
     // What an unsubscription has left behind that was interrupted.
-    do { try empty(directory, machine) } catch { throw CairnError(error) }
+    do throws(DiskError) {
+      try empty(directory, machine)
+      for name in try leftovers(root, machine) { try machine.disk.removeTree(root + "/" + name) }
+    } catch { throw CairnError(error) }
     try file.write(root, machine)
     return file
   }
@@ -146,6 +151,20 @@ extension DatastoreFollower {
     }
   }
 
+  /// Directories that an unsubscription has left which was interrupted at its very end. In a root
+  /// of other datastores there are none of ours.
+  private static func leftovers(_ root: String, _ machine: Machine) throws(DiskError) -> [String] {
+    guard try machine.disk.info(root) != nil else { return [] }
+    let entries = try machine.disk.list(
+      root,
+      only: {
+        FileName.isTemporary($0) || FileName.generation(directory: $0) != nil
+          || $0 == FileName.installation
+      })
+    guard entries.allSatisfy({ FileName.isTemporary($0.name) }) else { return [] }
+    return entries.filter { $0.info.kind == .directory }.map(\.name)
+  }
+
   /// Ends what is under way, and removes everything of the subscription from this device: the copy,
   /// contents of attachments, and that there was one. The folder is not asked, nor told.
   public func unsubscribe() throws(CairnError) {
@@ -159,18 +178,19 @@ extension DatastoreFollower {
   /// - Throws: `notFound` if nothing is followed there, `alreadyOpen` if it is open here or in
   ///   another process.
   public static func unsubscribe(root: String) throws(CairnError) {
-    try unsubscribe(root: root, .real)
+    try unsubscribe(root: PathName.root(root), .real)
   }
 
   static func unsubscribe(root: String, _ machine: Machine) throws(CairnError) {
     let note = root + "/" + FileName.following
     let directory = root + "/" + FileName.followed
-    let (hasNote, hasCopy): (Bool, Bool)
+    let (hasNote, hasCopy, left): (Bool, Bool, [String])
     do throws(DiskError) {
       hasNote = try machine.disk.info(note) != nil
       hasCopy = try machine.disk.info(directory) != nil
+      left = try leftovers(root, machine)
     } catch { throw CairnError(error) }
-    guard hasNote || hasCopy else {
+    guard hasNote || hasCopy || !left.isEmpty else {
       throw CairnError(.notFound, "nothing is followed in \(root)", file: note)
     }
     let lock = hasCopy ? try takeLock(root, machine) : nil
@@ -183,8 +203,10 @@ extension DatastoreFollower {
       }
       if hasCopy {
         try empty(directory, machine)
-        try machine.disk.removeTree(directory)
+        // Who subscribes here once it is unlocked makes a directory of its own.
+        try Trash(root: root, machine: machine).remove(FileName.followed, releasing: lock)
       }
+      for name in left { try machine.disk.removeTree(root + "/" + name) }
     } catch { throw CairnError(error) }
   }
 }

@@ -51,6 +51,7 @@ public final class DatastoreFollower: Sendable {
     root: String, folder: FolderLocation, attachments: AttachmentPolicy = .always,
     options: Options = Options()
   ) throws(CairnError) {
+    let root = PathName.root(root)
     try DatastoreFollower.checkApart(root, folder)
     let file = try DatastoreFollower.requireSubscription(root, .real)
     let policy = FollowPolicy(

@@ -296,7 +296,7 @@ extension DatastoreManager {
 
   /// Everything is in its place: the file goes once the other root has been told.
   private func forget(_ journal: MigrationJournal) throws(CairnError) {
-    guard try isThereARoot(journal.other),
+    guard try isAnything(at: journal.other),
       try MigrationJournal.read(journal.other, disk: machine.disk)?.token != journal.token
     else { return }
     try MigrationJournal.remove(root, disk: machine.disk)
@@ -321,7 +321,7 @@ extension DatastoreManager {
     return journal
   }
 
-  private func isThereARoot(_ path: String) throws(CairnError) -> Bool {
+  private func isAnything(at path: String) throws(CairnError) -> Bool {
     do { return try machine.disk.info(path) != nil } catch { throw CairnError(error) }
   }
 
@@ -334,7 +334,7 @@ extension DatastoreManager {
     if let target, target.root != journal.other { roots.append(target.root) }
     var isAnyThere = false
     for other in roots {
-      guard try isThereARoot(other) else { continue }
+      guard try isAnything(at: other) else { continue }
       isAnyThere = true
       try locks.take(other)
       guard let found = try MigrationJournal.read(other, disk: machine.disk), found.isTarget,
@@ -342,7 +342,9 @@ extension DatastoreManager {
       else { continue }
       // The data is there, in its place or beside it; now it is for good.
       try settleName(of: found, in: other)
-      for item in journal.items where try isThere(root + "/" + item.directory) {
+      // Also what is left of one that could not be renamed and was being removed when somebody was
+      // killed.
+      for item in journal.items where try isAnything(at: root + "/" + item.directory) {
         try trash.destroy(item.directory)
       }
       // Some may have been taken away by who was killed before that was durable: they must not come

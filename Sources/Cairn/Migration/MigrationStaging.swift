@@ -23,7 +23,9 @@ struct MigrationStaging: Sendable {
     do throws(DiskError) {
       try machine.disk.removeTree(staging)
       if try machine.disk.info(root + "/" + name + "/" + FileName.current) != nil {
-        try copyTree(root + "/" + name, staging)
+        // What was fetched can be fetched again; a lock is nobody's content.
+        try machine.disk.copyTree(
+          root + "/" + name, to: staging, leavingOut: [FileName.lock, FileName.inbox])
       }
     } catch { throw CairnError(error) }
     let owner = try newOwner(policy, of: id, source)
@@ -100,13 +102,38 @@ struct MigrationStaging: Sendable {
   }
 
   /// Moves what is in a place to the trash; returns where it is now. Without a reason it goes from
-  /// there after 30 days.
+  /// there after 30 days. Whoever has its lock gives that here.
   @discardableResult
-  func displace(_ directory: String) throws(CairnError) -> String {
+  func displace(
+    _ directory: String, releasing lock: (any DiskLock)?
+  ) throws(CairnError) -> String {
     let time: Int64?
     do { time = try prepared() } catch { throw CairnError(error) }
-    if let time, let kept = try trash.keep(directory, at: time) { return kept }
-    return try trash.keep(directory, reason: try reason())
+    if let time, let kept = try trash.keep(directory, at: time, releasing: lock) { return kept }
+    return try trash.keep(directory, reason: try reason(), releasing: lock)
+  }
+
+  /// Who was killed just after what is displaced got its name in the trash has not made that
+  /// durable.
+  private func settleDisplaced() throws(CairnError) {
+    do throws(DiskError) {
+      guard let time = try prepared() else { return }
+      let place = "\(root)/\(FileName.trash)/\(time)"
+      if try machine.disk.info(place) != nil { try machine.disk.syncDirectory(place) }
+    } catch { throw CairnError(error) }
+  }
+
+  /// Whether what is staged is still there, and so is all of what it is to displace: nothing came
+  /// to the place in the trash that was made for that, not even a copy.
+  func isUntouched(_ directory: String) throws(CairnError) -> Bool {
+    do throws(DiskError) {
+      guard try machine.disk.info(root + "/" + FileName.staging(token, directory)) != nil,
+        try machine.disk.info(root + "/" + directory) != nil, let time = try prepared()
+      else { return false }
+      let place = "\(root)/\(FileName.trash)/\(time)"
+      if try machine.disk.info(place) == nil { return false }
+      return try machine.disk.info(place + "/" + directory) == nil
+    } catch { throw CairnError(error) }
   }
 
   /// What was noted; nil if nothing was.
@@ -129,7 +156,7 @@ struct MigrationStaging: Sendable {
       let there = Set(try machine.disk.list(new).compactMap { FileName.blob($0.name)?.hash })
       for entry in try machine.disk.list(old) where entry.info.kind == .file {
         guard let (hash, _) = FileName.blob(entry.name), !there.contains(hash) else { continue }
-        try copyFile(old + "/" + entry.name, new + "/" + entry.name)
+        try machine.disk.copyFile(old + "/" + entry.name, to: new + "/" + entry.name)
       }
       try machine.disk.syncDirectory(new)
     } catch { throw CairnError(error) }
@@ -160,39 +187,10 @@ struct MigrationStaging: Sendable {
     return options
   }
 
-  private func copyTree(_ from: String, _ to: String) throws(DiskError) {
-    try machine.disk.createDirectory(to)
-    for entry in try machine.disk.list(from) {
-      // What was fetched can be fetched again; a lock is nobody's content.
-      if entry.name == FileName.lock || entry.name == FileName.inbox { continue }
-      let (old, new) = (from + "/" + entry.name, to + "/" + entry.name)
-      switch entry.info.kind {
-      case .directory: try copyTree(old, new)
-      case .file: try copyFile(old, new)
-      case .other: break
-      }
-    }
-    try machine.disk.syncDirectory(to)
-  }
-
-  private func copyFile(_ from: String, _ to: String) throws(DiskError) {
-    let source = try machine.disk.open(from, .read)
-    defer { source.close() }
-    let target = try machine.disk.open(to, .create)
-    defer { target.close() }
-    var offset: UInt64 = 0
-    while true {
-      let bytes = try source.read(at: offset, count: 1 << 20)
-      if bytes.isEmpty { break }
-      try target.write(bytes.span, at: offset)
-      offset += UInt64(bytes.count)
-    }
-    try target.sync()
-  }
-
   /// Puts a staged datastore into its place; fine if it is there already.
   ///
-  /// - Throws: `alreadyOpen` if the one that is in its place is open.
+  /// - Throws: `alreadyOpen` if the one that is in its place is open, or what has become a part of
+  ///   it.
   func install(_ item: MigrationJournal.Item) throws(CairnError) {
     let staging = root + "/" + FileName.staging(token, item.directory)
     if try isThere(staging) {
@@ -201,24 +199,43 @@ struct MigrationStaging: Sendable {
       defer { lock?.unlock() }
       // Another process may have been faster while nobody had the place's lock.
       if try isThere(staging) {
-        if try isThere(place) { try makeRoom(item.directory) }
+        if try isThere(place) {
+          try makeRoom(item.directory, lock)
+        } else {
+          try settleDisplaced()
+        }
         do { try machine.disk.move(staging, to: place, syncing: root) } catch {
           throw CairnError(error)
         }
       }
     }
-    guard !item.source.isEmpty, try isThere(root + "/" + item.source) else { return }
-    try trash.keep(item.source)
+    if !item.source.isEmpty { try putAway(item.source) }
+  }
+
+  /// What was made a part of another one; fine if it has gone already.
+  private func putAway(_ source: String) throws(CairnError) {
+    guard try isThere(root + "/" + source) else { return }
+    let lock = try lock(root + "/" + source)
+    defer { lock.unlock() }
+    // As above.
+    guard try isThere(root + "/" + source) else { return }
+    try trash.keep(source, releasing: lock)
   }
 
   /// What somebody wrote in a place after it was copied is not lost. What a crash left of one that
   /// was being created is nothing that anybody could have back from the trash.
-  private func makeRoom(_ directory: String) throws(CairnError) {
+  private func makeRoom(
+    _ directory: String, _ lock: (any DiskLock)?
+  ) throws(CairnError) {
     let isUnborn: Bool
     do throws(DiskError) {
       isUnborn = try LostCurrent.isUnborn(root + "/" + directory, disk: machine.disk)
     } catch { throw CairnError(error) }
-    if isUnborn { try trash.destroy(directory) } else { try displace(directory) }
+    if isUnborn {
+      try trash.destroy(directory, releasing: lock)
+    } else {
+      try displace(directory, releasing: lock)
+    }
   }
 
   private func isThere(_ path: String) throws(CairnError) -> Bool {

@@ -58,7 +58,7 @@ extension DatastoreManager {
       repair.discard()
       throw error
     }
-    do throws(CairnError) { try repair.install() } catch {
+    do throws(CairnError) { try repair.install(releasing: lock) } catch {
       repair.staging.discardUnlessDecided()
       throw error
     }

@@ -359,8 +359,9 @@ struct DatastoreRepair {
   // MARK: the end
 
   /// Puts the new one into its place and the original into the trash. From the journal on it only
-  /// goes forward: after a crash the next use of the root does the rest.
-  mutating func install() throws(CairnError) {
+  /// goes forward: after a crash the next use of the root does the rest. For who has the lock of
+  /// the original.
+  mutating func install(releasing lock: any DiskLock) throws(CairnError) {
     if !manager.isLocal, let text = report.oldDevice, let device = UInt64(text, radix: 16) {
       // If the datastore is ever deleted, the old device's files are ours to remove.
       let own = InstallationFile.OwnDevice(id: id, generation: generation, device: device)
@@ -376,12 +377,28 @@ struct DatastoreRepair {
       flags: MigrationJournal.flagTarget, token: staging.token, other: "",
       items: [MigrationJournal.Item(directory: name, source: "")]
     ).write(manager.root, machine: machine)
-    report.original = try staging.displace(name)
+    do throws(CairnError) {
+      report.original = try staging.displace(name, releasing: lock)
+    } catch {
+      takeBack()
+      throw error
+    }
     do { try machine.disk.move(target, to: place, syncing: manager.root) } catch {
       throw CairnError(error)
     }
     try MigrationJournal.remove(manager.root, disk: machine.disk)
     do throws(CairnError) { try staging.discard() } catch {}
+  }
+
+  /// The original can't be put away. As long as nothing has moved it is not decided after all: a
+  /// journal that nobody can complete would shut the whole root.
+  private func takeBack() {
+    do throws(CairnError) {
+      guard try staging.isUntouched(name) else { return }
+      try MigrationJournal.remove(manager.root, disk: machine.disk)
+    } catch {
+      // Then the next use of the root tries to complete it.
+    }
   }
 
   private var reason: String {

@@ -51,12 +51,12 @@ extension DatastoreManager {
   /// or is merged into it if there is one already, as `migrate(to:)` does it; the copy stays in the
   /// trash. Any other is put back into its place as it is.
   ///
-  /// - Throws: `alreadyOpen` if the datastore is open; `exists` if its place is taken: remove that
-  ///   copy first; `exists` also if an earlier call that ended with an error, or was interrupted,
-  ///   is completed by this one: look at the datastore before the copy is merged into it once more;
-  ///   `retryLater` while datastores are being moved in this root, or until the root that some were
-  ///   moved from is used again after a `migrate(to:)` that was interrupted; `notFound` if it is
-  ///   not in the trash any more; errors of the disk.
+  /// - Throws: `alreadyOpen` if the datastore is open, or the copy in use; `exists` if its place is
+  ///   taken: remove that copy first; `exists` also if an earlier call that ended with an error, or
+  ///   was interrupted, is completed by this one: look at the datastore before the copy is merged
+  ///   into it once more; `retryLater` while datastores are being moved in this root, or until the
+  ///   root that some were moved from is used again after a `migrate(to:)` that was interrupted;
+  ///   `notFound` if it is not in the trash any more; errors of the disk.
   public func restore(_ deleted: DeletedDatastore) throws(CairnError) {
     // Completed by the check behind it, and then nothing tells of it any more.
     let earlier = try MigrationJournal.read(root, disk: machine.disk)
@@ -94,6 +94,8 @@ extension DatastoreManager {
   private func putBack(_ deleted: DeletedDatastore) throws(CairnError) {
     let name = FileName.directory(datastore: deleted.id, generation: deleted.generation)
     let place = root + "/" + name
+    let lock = try lockCopy(deleted)
+    defer { lock.unlock() }
     let isTaken: Bool
     do { isTaken = try machine.disk.info(place) != nil } catch { throw CairnError(error) }
     if isTaken, try !clearUnborn(name, id: deleted.id) {
@@ -105,9 +107,36 @@ extension DatastoreManager {
         file: place, id: deleted.id)
     }
     do throws(DiskError) {
-      try machine.disk.move(deleted.directory, to: place, syncing: root)
+      try trash.carry(deleted.directory, to: place, releasing: lock, syncing: root)
       try machine.disk.removeTree(parent(of: deleted))
     } catch { throw CairnError(error) }
+  }
+
+  /// Keeps a copy in the trash, all of it, while it is put back: nobody removes it meanwhile.
+  private func lockCopy(_ deleted: DeletedDatastore) throws(CairnError) -> any DiskLock {
+    do throws(DiskError) {
+      let lock = try machine.disk.lock(deleted.directory + "/" + FileName.lock)
+      if try isWhole(deleted) { return lock }
+      lock.unlock()
+    } catch {
+      if error.reason == .locked {
+        throw CairnError(
+          .alreadyOpen, "\(deleted.directory) is in use just now (being restored or removed)",
+          file: deleted.directory, id: deleted.id)
+      }
+      if error.reason != .notFound { throw CairnError(error) }
+    }
+    throw missing(deleted)
+  }
+
+  /// Who removes a copy where it is takes its CURRENT first, and LOCK last. An original that was
+  /// repaired may have lost its CURRENT long before.
+  private func isWhole(_ deleted: DeletedDatastore) throws(DiskError) -> Bool {
+    let disk = machine.disk
+    if try disk.info(deleted.directory + "/" + FileName.current) != nil { return true }
+    let reason = parent(of: deleted) + "/" + FileName.trashReason
+    if try disk.info(reason) == nil { return false }
+    return try !LostCurrent.isUnborn(deleted.directory, disk: disk)
   }
 
   /// Makes room where there is only what a crash left of a datastore that was being created, which
@@ -121,7 +150,7 @@ extension DatastoreManager {
         defer { lock.unlock() }
         // Another process may have created it meanwhile.
         guard try LostCurrent.isUnborn(place, disk: machine.disk) else { return false }
-        try trash.remove(name)
+        try trash.remove(name, releasing: lock)
         return true
       } catch {
         guard error.reason == .locked else { throw CairnError(error) }
@@ -204,26 +233,34 @@ extension DatastoreManager {
   /// them back.
   ///
   /// - Throws: `alreadyOpen` if a copy is in use just now, as it is merged back or removed by
-  ///   somebody else: that one stays, and the others are gone; errors of the disk.
+  ///   somebody else: that one stays, and the others are gone; `notFound` if the one is not where
+  ///   it was and there is a copy of that datastore elsewhere in the trash, which may be it: list
+  ///   them again; errors of the disk.
   public func emptyTrash(of deleted: DeletedDatastore? = nil) throws(CairnError) {
     let directory = root + "/" + FileName.trash
     var used: String?
+    var moved: String?
     do throws(DiskError) {
       if try machine.disk.info(directory) == nil { return }
       if let deleted {
         // Not one of another root.
         guard deleted.directory.hasPrefix(parent(of: deleted) + "/") else { return }
-        if try !removePlace(parent(of: deleted)) { used = deleted.directory }
-      } else {
-        // Also what an earlier removal that failed has left of one.
-        for entry in try machine.disk.list(directory)
-        where entry.info.kind == .directory && Int64(entry.name) != nil {
-          let place = directory + "/" + entry.name
-          if try !removePlace(place) { used = place }
+        switch try removePlace(parent(of: deleted)) {
+        case .done: break
+        case .used: used = deleted.directory
+        case .gone: moved = try otherPlace(of: deleted)
         }
+      } else {
+        used = try removePlaces(directory)
       }
       try machine.disk.syncDirectory(directory)
     } catch { throw CairnError(error) }
+    if let moved {
+      throw CairnError(
+        .notFound,
+        "\(deleted?.directory ?? "") is not there any more, and nothing was removed: \(moved) may "
+          + "be the same copy; list the trash again", file: deleted?.directory, id: deleted?.id)
+    }
     guard let used else { return }
     throw CairnError(
       .alreadyOpen,
@@ -232,11 +269,46 @@ extension DatastoreManager {
       file: used, id: deleted?.id)
   }
 
-  private func removePlace(_ place: String) throws(DiskError) -> Bool {
-    do throws(DiskError) { return try trash.removePlace(place) } catch {
-      // Somebody else has removed or restored it meanwhile.
-      if error.reason == .notFound { return true }
+  /// Also what an earlier removal that failed has left. Returns one that is in use.
+  private func removePlaces(_ directory: String) throws(DiskError) -> String? {
+    var used: String?
+    var seen: Set<String> = []
+    // A purge beside this may have given one another place.
+    while true {
+      let names = try machine.disk.list(directory).filter {
+        $0.info.kind == .directory && Int64($0.name) != nil && !seen.contains($0.name)
+      }.map(\.name)
+      if names.isEmpty { return used }
+      for name in names {
+        seen.insert(name)
+        let place = directory + "/" + name
+        if try removePlace(place) == .used { used = place }
+      }
+    }
+  }
+
+  private enum Removal { case done, used, gone }
+
+  private func removePlace(_ place: String) throws(DiskError) -> Removal {
+    do throws(DiskError) {
+      if try machine.disk.info(place) == nil { return .gone }
+      return try trash.removePlace(place) ? .done : .used
+    } catch {
+      // Somebody else has removed or restored it meanwhile, or its days began anew elsewhere.
+      if error.reason == .notFound { return .gone }
       throw error
     }
+  }
+
+  /// Where there is a copy that may be one that is not in its place any more.
+  private func otherPlace(of deleted: DeletedDatastore) throws(DiskError) -> String? {
+    let trash = root + "/" + FileName.trash
+    let name = deleted.directory.dropFirst(parent(of: deleted).count)
+    for entry in try machine.disk.list(trash)
+    where entry.info.kind == .directory && Int64(entry.name) != nil {
+      let place = trash + "/" + entry.name + name
+      if try machine.disk.info(place) != nil { return place }
+    }
+    return nil
   }
 }
