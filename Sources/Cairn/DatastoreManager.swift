@@ -10,8 +10,14 @@ internal import Synchronization
 /// A local manager's datastores stay on this device. An account's datastores are exchanged with
 /// the account's folder: a private id that several devices create, offline or not, is one
 /// datastore there, and its contents merge. Thread-safe.
+///
+/// It holds the datastores that it has opened, and they hold it: one that is just dropped stays,
+/// and its datastores stay open and locked until the process ends. Close them, or call
+/// ``shutDown()``.
 public final class DatastoreManager: Sendable {
-  /// The directory of the datastores on this device. It belongs to this library alone.
+  /// The directory of the datastores on this device. It belongs to this library alone. As it was
+  /// given; where letters may be large or small and it was spelled otherwise than it is on the
+  /// disk, its own absolute path, so that all who open it hold the same locks.
   public let root: String
   /// Whose datastores they are; nil for local ones.
   public let account: Account?
@@ -57,7 +63,8 @@ public final class DatastoreManager: Sendable {
       try account.folder.opener(options.folderKinds, machine: .real)
     }
     self.init(
-      root: root, account: account, folder: folder, options: options, machine: .real)
+      root: PathName.root(root), account: account, folder: folder, options: options,
+      machine: .real)
   }
 
   package convenience init(

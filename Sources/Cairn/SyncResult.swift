@@ -75,7 +75,9 @@ public struct SyncResult: Sendable {
     set { change { ($0.listed, $0.arrived) = (newValue, nil) } }
   }
 
-  /// Conflicts in the records that changed, those decided earlier but still remembered included.
+  /// Conflicts in the records that changed, those decided earlier but still remembered included. A
+  /// device that returns after it was left out also finds here what lost as its edits went on top.
+  /// What an ``ObjectStore`` has noted for itself (tables `:map.…`) is not among them.
   ///
   /// Of three kinds of loss nothing is kept that could be shown here: edits of a list where another
   /// device has set or removed the field as a whole meanwhile; the new value of an item that
@@ -133,11 +135,16 @@ public struct SyncResult: Sendable {
     news = News(Parts(newDevice: newDevice, massDelete: massDelete))
   }
 
+  /// What tables begin with that an object store keeps its own notes in.
+  private static let notes = ":map."
+
   mutating func add(_ outcome: SyncOutcome, rule: (String, String) -> ResolutionRule) {
     let listed = outcome.changed.map {
       Change(table: $0.table, id: RecordID($0.id), isDeleted: $0.isDeleted)
     }
-    let conflicts = outcome.conflicts.map { found in
+    // An object store's notes are nobody's to decide: both values of such a field count.
+    let told = outcome.conflicts.filter { !$0.table.hasPrefix(SyncResult.notes) }
+    let conflicts = told.map { found in
       Conflict(
         table: found.table, id: RecordID(found.id), field: found.conflict.field,
         rule: rule(found.table, found.conflict.field),

@@ -26,8 +26,7 @@ import Testing
 
   /// The codes that say that the call was wrong.
   private static let wrongCalls: Set<CairnError.Code> = [
-    .closed, .deleted, .shutdown, .badType, .badIndex, .illegalArgument, .sizeLimit,
-    .invalidOperation,
+    .closed, .badIndex, .illegalArgument, .sizeLimit, .invalidOperation,
   ]
 
   private func expect(

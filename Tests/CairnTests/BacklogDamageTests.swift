@@ -35,6 +35,6 @@ struct BacklogDamageTests {
       #expect(try bench.segments(a) == files && files.count == 6)
     }
     try b.close()
-    do throws(CairnError) { try a.close() } catch { #expect(!error.isProgrammingError) }
+    do throws(CairnError) { try a.close() } catch { #expect(!error.blamesCaller) }
   }
 }

@@ -238,23 +238,46 @@ import Testing
     try datastore.close()
   }
 
-  @Test func `a handler that is cancelled after the end is not called with what waits`() throws {
+  @Test func `a handler whose call is scheduled when the datastore is closed is not called`()
+    async throws
+  {
     let datastore = try local()
     let work = Shared<[@Sendable () -> Void]>([])
-    let (kept, cancelled) = (Told<DatastoreChange>(), Told<DatastoreChange>())
-    func observe(_ told: Told<DatastoreChange>) -> Observation {
-      datastore.observe(on: { body in work.withLock { $0.append(body) } }) { told.add($0) }
-    }
-    let (one, two) = (observe(kept), observe(cancelled))
+    let schedule: Scheduler = { body in work.withLock { $0.append(body) } }
+    let (changes, statuses) = (Told<DatastoreChange>(), Told<DatastoreStatus>())
+    let observations = [
+      datastore.observe(on: schedule) { changes.add($0) },
+      datastore.observeStatus(on: schedule) { statuses.add($0) },
+    ]
+    for run in work.exchange([]) { run() }
+    #expect(changes.all == [] && statuses.all.count == 1)
+    let read = datastore.changes
     try datastore.table("t").insert(["a": 1], id: "r")
-    try datastore.close()
-    two.cancel()
     let waiting = work.exchange([])
     #expect(waiting.count == 2)
-    for run in waiting { run() }
-    #expect(kept.all == [.local(["t": ["r"]])])
-    #expect(cancelled.all == [])
-    one.cancel()
+    try datastore.close()
+    for run in waiting + work.exchange([]) { run() }
+    #expect(changes.all == [] && statuses.all.count == 1)
+    var iterator = read.makeAsyncIterator()
+    #expect(await iterator.next() == .local(["t": ["r"]]), "who reads reads all the same")
+    for observation in observations { observation.cancel() }
+  }
+
+  /// Nobody here has closed anything.
+  @Test func `what is scheduled when another device deletes the datastore is still told`() throws {
+    let bench = CatalogueBench()
+    let datastore = try bench.manager("a").openOrCreateDatastore("n")
+    let work = Shared<[@Sendable () -> Void]>([])
+    let changes = Told<DatastoreChange>()
+    let observation = datastore.observe(on: { body in work.withLock { $0.append(body) } }) {
+      changes.add($0)
+    }
+    try datastore.table("t").insert(["a": 1], id: "r")
+    datastore.markDeleted()
+    for run in work.exchange([]) { run() }
+    #expect(changes.all == [.local(["t": ["r"]])])
+    try datastore.close()
+    observation.cancel()
   }
 
   @Test func `nothing is noted while nobody listens`() async throws {

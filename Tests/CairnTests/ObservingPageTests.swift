@@ -1,4 +1,5 @@
 import Cairn
+import CairnDisk
 import TestSupport
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
     try tasks.insert(["title": "second", "done": false, "due": 0], id: "2")
     try tasks["1"].update(["due": 3, "done": false])
     while await list.records.map(\.id) != ["2", "1"] { await Task.yield() }
-    #expect(screen.queue.all == 2)
+    while await screen.told != 2 { await Task.yield() }
     try tasks["2"].set("done", true)
     while await list.records.map(\.id) != ["1"] { await Task.yield() }
     try datastore.sync()
@@ -35,9 +36,35 @@ import Testing
     try datastore.close()
     await changes
     try await results
-    try await statuses
+    await statuses
     #expect(await screen.reloaded.isSuperset(of: ["1", "2"]))
     #expect(await screen.isUploaded == false)
+  }
+
+  /// One that ended with the first error would leave all that comes later unseen.
+  @Test func `the page's loop over the status outlives a sync that fails`() async throws {
+    let bench = CatalogueBench()
+    let a = try bench.manager("a").openOrCreateDatastore("n")
+    let b = try bench.manager("b").openOrCreateDatastore("n")
+    async let statuses: Void = statuses(b)
+    while await screen.isUploaded == nil { await Task.yield() }
+    bench.disk.intercept { operation in
+      operation.verb == "write" && operation.path.hasPrefix("/b/p-n/log/") ? .noSpace : nil
+    }
+    try a.add("first")
+    try await a.exchange()
+    try await b.exchange()
+    while await screen.errors.isEmpty { await Task.yield() }
+    bench.disk.heal()
+    try a.add("second")
+    try await a.exchange()
+    try await b.exchange()
+    while try b.ids() != ["first", "second"] { await Task.yield() }
+    try b.close()
+    await statuses
+    try a.close()
+    let codes = await screen.errors.map { ($0 as? CairnError)?.code }
+    #expect(Set(codes) == [.diskSpace])
   }
 
   private func changes(_ datastore: Datastore) async {
@@ -68,12 +95,14 @@ import Testing
     // The end.
   }
 
-  private func statuses(_ datastore: Datastore) async throws {
+  private func statuses(_ datastore: Datastore) async {
     // The page's lines.
     for await status in datastore.statusChanges {
       await screen.show(
         isSaved: !status.outgoing, isUploaded: !status.uploading, problem: status.anyError?.message)
-      if status.incoming { try datastore.sync() }
+      if status.incoming {
+        do { try datastore.sync() } catch { await screen.show(error) }
+      }
     }
     // The end.
   }
@@ -81,7 +110,9 @@ import Testing
   private func handler(_ datastore: Datastore) -> Observation {
     // The page's lines.
     let observation = datastore.observe(on: { DispatchQueue.main.async(execute: $0) }) { change in
-      screen.needsReload(change.records(in: "tasks"))  // nil: it may be any of them
+      MainActor.assumeIsolated {
+        screen.needsReload(change.records(in: "tasks"))  // nil: it may be any of them
+      }
     }
     // The end.
     return observation
@@ -113,31 +144,29 @@ import Testing
   }
 }
 
-/// Runs work at once: the page's queue, without Dispatch.
+/// The page's queue, without Dispatch.
 private enum DispatchQueue {
   struct Main: Sendable {
-    func async(execute work: @escaping @Sendable () -> Void) { work() }
+    func async(execute work: @escaping @Sendable () -> Void) { Task { @MainActor in work() } }
   }
 
   static let main = Main()
 }
 
 /// What an app would show.
-private actor Screen {
+@MainActor private final class Screen {
   private(set) var reloaded: Set<RecordID> = []
   private(set) var isUploaded: Bool?
-  let queue = Counter()
+  private(set) var told = 0
+  private(set) var errors: [any Error] = []
 
-  final class Counter: Sendable {
-    private let told = Told<Int>()
-    var all: Int { told.all.reduce(0, +) }
-    func add(_ count: Int) { told.add(count) }
-  }
+  nonisolated init() {}
 
   func reload(_ ids: Set<RecordID>, of _: String, isMine _: Bool) { reloaded.formUnion(ids) }
   func reloadAll(of _: String) {}
   func show(isSaved _: Bool, isUploaded: Bool, problem _: String?) { self.isUploaded = isUploaded }
-  nonisolated func needsReload(_ ids: Set<RecordID>?) { queue.add(ids?.count ?? 0) }
+  func show(_ error: any Error) { errors.append(error) }
+  func needsReload(_ ids: Set<RecordID>?) { told += ids?.count ?? 0 }
 }
 
 private actor List {

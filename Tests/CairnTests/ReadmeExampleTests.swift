@@ -38,7 +38,7 @@ import Testing
     let account = Account(user: "ana", folder: .directory(folder))
     let manager = try DatastoreManager(root: root, account: account)
     let datastore = try manager.openDefaultDatastore()
-    let tasks = try datastore.table(of: Task.self)  // sets the model's rules, on all devices
+    let tasks = try datastore.table(of: Task.self)  // sets the model's rules where there are none
 
     let stone = try tasks.insert(Task(title: "Find a flat stone"))
     try tasks.update(stone.id) { $0.votes += 1 }  // writes one field, visible at once

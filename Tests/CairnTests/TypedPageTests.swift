@@ -64,6 +64,30 @@ import Testing
     return readable
   }
 
+  // A sample of the page begins here.
+  struct Stage: RawRepresentable, Codable, Hashable, Sendable {
+    static let open = Stage(rawValue: "open")
+    static let done = Stage(rawValue: "done")
+
+    var rawValue: String
+  }
+  // It ends here.
+
+  private struct Staged: Codable, Equatable {
+    var stage: Stage
+  }
+
+  @Test func `a structure of raw values takes what another version has written`() throws {
+    let bench = try TypedBench()
+    let table = try bench.table(of: Staged.self)
+    try table.insert(Staged(stage: .open), id: "r")
+    #expect(try table.table["r"].fields == ["stage": "open"])
+    try table.table["r"].set("stage", "paused")
+    #expect(try table.get("r") == Staged(stage: Stage(rawValue: "paused")))
+    try table.update("r") { $0.stage = .done }
+    #expect(try table.table["r"].get("stage") == "done")
+  }
+
   @Test func `the samples do what they say`() throws {
     let bench = try TypedBench()
     var printed: [String] = []
@@ -87,7 +111,7 @@ import Testing
 
   @Test func `the page shows this very code`() throws {
     let samples = try PageSamples.inTest("TypedPageTests.swift")
-    #expect(samples.count == 5)
+    #expect(samples.count == 6)
     #expect(try PageSamples.inPage("TypedRecords") == samples)
   }
 }

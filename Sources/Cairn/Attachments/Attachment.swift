@@ -28,7 +28,8 @@ public struct Attachment: Hashable, Sendable {
   }
 
   /// Calls `body` with the content, piece by piece, in order. Nothing is given out before all of it
-  /// was found to be what the id says.
+  /// was found to be what the id says. All of that on the calling thread: where that is the main
+  /// one, and the content is long, read `chunks`.
   ///
   /// - Throws: `notFound` if it is not on this device (see `fetch()`); `corrupt` if it is damaged
   ///   here: then it is put into quarantine, and can be fetched again; `needsNewerVersion`; what
@@ -53,7 +54,8 @@ public struct Attachment: Hashable, Sendable {
     return result
   }
 
-  /// The content in pieces, fetched first if it is not on this device.
+  /// The content in pieces, fetched first if it is not on this device. The disk is read, and the
+  /// content checked, on no actor of the caller's: it may be the main one.
   public var chunks: AttachmentChunks { AttachmentChunks(attachment: self) }
 
   /// Makes sure that the content is on this device: returns at once if it is, otherwise when all of
@@ -62,6 +64,7 @@ public struct Attachment: Hashable, Sendable {
   /// - Throws: `notFound` if the folder does not have it (yet), or is not there; `disallowed` if
   ///   the policy says never, or the folder is another one; `corrupt` if what the folder has is
   ///   something else; `sizeLimit`; `cancelled`; errors of the folder and of the disk.
+  @concurrent
   public func fetch() async throws(CairnError) {
     try checkReadable()
     try datastore.checkOpen()
@@ -141,6 +144,9 @@ public struct AttachmentChunks: AsyncSequence, Sendable {
     init(attachment: Attachment) { self.attachment = attachment }
 
     /// The next piece; nil at the end.
+    ///
+    /// - Throws: What `Attachment.fetch()` and `Attachment.read(_:)` throw; `cancelled` if the task
+    ///   is cancelled while a long content is fetched or checked.
     public mutating func next() async throws(CairnError) -> [UInt8]? {
       try await next(isolation: nil)
     }
@@ -149,11 +155,31 @@ public struct AttachmentChunks: AsyncSequence, Sendable {
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(CairnError) -> [UInt8]? {
-      if let reader { return try reader.next() }
+      if let reader { return try await AttachmentChunks.piece(of: reader) }
       try await attachment.fetch()
-      let reader = try attachment.open()
+      let reader = try await AttachmentChunks.open(attachment)
       self.reader = reader
-      return try reader.next()
+      return try await AttachmentChunks.piece(of: reader)
     }
+  }
+
+  // MARK: away from the caller's actor
+
+  @concurrent
+  private static func open(_ attachment: Attachment) async throws(CairnError) -> BlobReader {
+    try attachment.open()
+  }
+
+  /// The first piece of a long content takes a look at all of it. Others have their turn in
+  /// between: as many loops as there are processors would keep every await waiting.
+  @concurrent
+  private static func piece(of reader: BlobReader) async throws(CairnError) -> [UInt8]? {
+    while try reader.checkNext() {
+      if Task.isCancelled {
+        throw CairnError(.cancelled, "the task was cancelled while an attachment was checked")
+      }
+      await Task.yield()
+    }
+    return try reader.next()
   }
 }

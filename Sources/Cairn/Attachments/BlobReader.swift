@@ -14,6 +14,8 @@ final class BlobReader: Sendable {
 
   private struct State {
     var hash = SHA256()
+    /// Of the look at all of it, as far as that has come.
+    var check = SHA256()
     var isChecked = false
   }
 
@@ -28,15 +30,17 @@ final class BlobReader: Sendable {
 
   deinit { handle.close() }
 
+  /// Checks one piece more; false when there is nothing left to check before `next` gives any out.
+  /// For who must be able to stop in between: `next` checks all that is left.
+  func checkNext() throws(CairnError) -> Bool {
+    try state.withLock { state throws(CairnError) -> Bool in try checkNext(&state) }
+  }
+
   /// The next piece; nil at the end. An empty content has none.
   func next() throws(CairnError) -> [UInt8]? {
     try state.withLock { state throws(CairnError) -> [UInt8]? in
-      if !state.isChecked {
-        // One piece is checked in one go below.
-        if reference.length > UInt64(BlobStore.chunkBytes), !home.isVerified(file) { try check() }
-        state.isChecked = true
-        if reference.length == 0, SHA256().digest() != reference.hash { throw home.putAside(file) }
-      }
+      while try checkNext(&state) {}
+      if reference.length == 0, SHA256().digest() != reference.hash { throw home.putAside(file) }
       let place = state.hash.count
       if place >= reference.length { return nil }
       let bytes = try piece(at: place)
@@ -66,20 +70,33 @@ final class BlobReader: Sendable {
 
   /// Looks at all of it, unless that was done before and nothing has touched it since.
   func verify() throws(CairnError) {
-    if !home.isVerified(file) { try check() }
+    if home.isVerified(file) { return }
+    var hash = SHA256()
+    while try check(&hash) {}
   }
 
-  private func check() throws(CairnError) {
-    var hash = SHA256()
-    while true {
-      let bytes = try piece(at: hash.count)
-      if bytes.isEmpty { break }
-      hash.update(bytes)
-      if hash.count > reference.length { break }
+  private func checkNext(_ state: inout State) throws(CairnError) -> Bool {
+    if state.isChecked { return false }
+    // One piece is checked in one go by `next`.
+    if reference.length > UInt64(BlobStore.chunkBytes), !home.isVerified(file),
+      try check(&state.check)
+    {
+      return true
     }
+    state.isChecked = true
+    return false
+  }
+
+  /// Takes a look at the piece behind those that were looked at; false if it was the last, and all
+  /// of them are right.
+  private func check(_ hash: inout SHA256) throws(CairnError) -> Bool {
+    let bytes = try piece(at: hash.count)
+    hash.update(bytes)
+    if !bytes.isEmpty, hash.count <= reference.length { return true }
     guard hash.count == reference.length, hash.digest() == reference.hash else {
       throw home.putAside(file)
     }
     home.noteVerified(file)
+    return false
   }
 }

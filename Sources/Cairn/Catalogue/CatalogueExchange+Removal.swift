@@ -8,6 +8,10 @@ extension CatalogueExchange {
   /// directory counts as done when it was listed and nothing own was found: a round of an exchange
   /// that was under way may have added something.
   ///
+  /// Only own files: those of installations that are gone stay. Nobody can tell when a datastore
+  /// was deleted, and contents of attachments that only they have there may be all that is left of
+  /// some in a copy that somebody has taken out of the trash again (`FileName.olderGenerations`).
+  ///
   /// Where nothing may be removed the files stay: they are in nobody's way, and tried ever more
   /// seldom.
   ///
@@ -49,19 +53,26 @@ extension CatalogueExchange {
     }
   }
 
-  /// Those of one device. False if the folder refuses any of it.
+  /// Those of one device. False if the folder refuses any of it, or has its head elsewhere.
   private func removeFiles(
     of own: InstallationFile.OwnDevice, _ since: Int64?, _ now: Int64,
     _ installation: Installation, _ report: inout CatalogueReport
   ) async throws(CairnError) -> Bool {
     let directory = FileName.directory(datastore: own.id, generation: own.generation)
     report.requests += 1
-    var names: [String] = []
-    for entry in try await folder.list(directory)
-    where FileName.published(entry.name)?.device == own.device {
-      names.append(entry.name)
-    }
+    let entries = try await folder.list(directory)
     let head = FileName.head(device: own.device)
+    if let entry = entries.first(where: { $0.name == head }), !entry.isPresent {
+      // Read, it would be as none: the device would be done with, and it and the snapshots that it
+      // names would be nobody's.
+      report.waiting.append(
+        ExchangeReport.Waiting(
+          name: directory + "/" + head, bytes: entry.size,
+          reason: "its content is not here yet; until it is, nothing of this device is removed of "
+            + "the deleted datastore"))
+      return false
+    }
+    var names = entries.map(\.name).filter { FileName.published($0)?.device == own.device }
     names += try await snapshots(directory + "/" + head, &report)
     report.requests += 1
     let hasHead = try await folder.read(directory + "/" + head, limit: Head.bytesMax) != nil

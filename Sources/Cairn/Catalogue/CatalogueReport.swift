@@ -14,7 +14,9 @@ public struct CatalogueReport: Hashable, Sendable {
   public var heldDeletes: [String] = []
   /// Own files of deleted datastores that were removed from the folder.
   public var removedFiles = 0
-  /// Files that are not wholly there yet, or that only a newer version can read.
+  /// Files that are not wholly there yet, or that only a newer version can read. Or heads of this
+  /// installation in deleted datastores, as long as the folder has only their placeholders: until
+  /// then its files there are not removed.
   public var waiting: [ExchangeReport.Waiting] = []
   /// Files that can't be used, and why: nothing of them was taken. Or own ones of deleted
   /// datastores that can't be removed.

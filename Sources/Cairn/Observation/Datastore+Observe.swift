@@ -15,16 +15,19 @@ extension Datastore {
   }
 
   /// Calls the handler with what `changes` tells, until the result is dropped or cancelled, or the
-  /// datastore closed or deleted.
+  /// datastore closed: after `close()` it is not called with what was scheduled before either. A
+  /// call that is running on another thread may end after that. What waits when another device has
+  /// deleted the datastore is still told.
   ///
-  /// `schedule` is called on the thread that made the change and has to run what it is given later
-  /// or elsewhere, `{ DispatchQueue.main.async(execute: $0) }` for example; `{ $0() }` runs it
-  /// there and then. It is not called again before the handler is done, so the handler never runs
-  /// twice at once, on whatever it is scheduled.
+  /// `schedule` is called on a thread that has just changed the datastore, not always the one that
+  /// made this change: of several that change something at once one tells of it all. It has to run
+  /// what it is given later or elsewhere, `{ DispatchQueue.main.async(execute: $0) }` for example;
+  /// `{ $0() }` runs it there and then. It is not called again before the handler is done, so the
+  /// handler never runs twice at once, on whatever it is scheduled.
   public func observe(
     on schedule: @escaping Scheduler, _ handler: @escaping @Sendable (DatastoreChange) -> Void
   ) -> Observation {
-    Observation(observers.changes.subscribe(on: schedule, handler))
+    Observation(observers.changes.subscribe(on: schedule, observers.untilClosed(handler)))
   }
 
   /// Calls the handler with the status now and each one that differs, as `observe` does.
@@ -33,6 +36,7 @@ extension Datastore {
   ) -> Observation {
     let observers = observers
     return Observation(
-      observers.statuses.subscribe(on: schedule, current: { observers.status }, handler))
+      observers.statuses.subscribe(
+        on: schedule, current: { observers.status }, observers.untilClosed(handler)))
   }
 }

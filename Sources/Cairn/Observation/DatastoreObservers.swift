@@ -14,6 +14,7 @@ final class DatastoreObservers: Sendable {
   private let condition: ExchangeCondition?
   /// The status at the end.
   private let last = Lock<DatastoreStatus?>(nil)
+  private let isOver = Atomic<Bool>(false)
 
   init(_ store: Store, _ condition: ExchangeCondition?) {
     self.store = store
@@ -77,11 +78,23 @@ final class DatastoreObservers: Sendable {
     last.withLock { [status] in $0 = $0 ?? status }
   }
 
+  /// A handler that is called as long as the datastore is not closed: whoever has closed it may
+  /// have let go of what the handler works on. What waits for a sequence is read all the same.
+  func untilClosed<News: Sendable>(
+    _ handler: @escaping @Sendable (News) -> Void
+  ) -> @Sendable (News) -> Void {
+    { [weak self] news in
+      guard let self, !isOver.load(ordering: .acquiring) else { return }
+      handler(news)
+    }
+  }
+
   /// Nothing can change any more: what goes on is the status.
   func finishChanges() { lateChanges.finish() }
 
   /// Ends all sequences and observations.
   func finish() {
+    isOver.store(true, ordering: .releasing)
     finishChanges()
     lateStatuses.finish()
   }

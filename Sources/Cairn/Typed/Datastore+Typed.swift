@@ -1,16 +1,19 @@
+internal import CairnMerge
 internal import CairnStore
 
 extension Datastore {
-  /// The table of a model, with the model's rules.
+  /// The table of a model, with the model's rules for fields that have none yet.
   ///
   /// - Parameters:
   ///   - model: The type of the table's records.
   ///   - rules: Rules by field, in place of the model's for the same fields.
   /// - Throws: `illegalArgument` for a bad name of a table or field; `closed`; `sizeLimit`.
   ///
-  /// A rule that differs from what is set is a change like others: it holds at once and needs a
-  /// `sync()` to stay. Setting equal ones writes nothing, so that tables may be made anew whenever
-  /// they are needed; who may not write sets none. Cost without new rules: about a microsecond.
+  /// A rule is set where the field has none of its own: a change like others, which holds at once
+  /// and needs a `sync()` to stay. One that is set stays, also if this version of the app has
+  /// another one: two versions would take turns otherwise. ``Table/setRule(_:field:)`` changes it,
+  /// on all devices. So tables may be made anew whenever they are needed; who may not write sets
+  /// no rule. Cost without new rules: about a microsecond.
   public func table<Model: TableModel>(
     of model: Model.Type, rules: [String: ResolutionRule] = [:]
   ) throws(CairnError) -> TypedTable<Model> {
@@ -22,7 +25,8 @@ extension Datastore {
   /// - Parameters:
   ///   - id: The table's id.
   ///   - model: The type of its records.
-  ///   - rules: Rules by field; if the type is a ``TableModel``, its own rules hold for the others.
+  ///   - rules: Rules by field, for those that have none yet; if the type is a ``TableModel``, its
+  ///     own rules go for the others.
   /// - Throws: `illegalArgument` for a bad name of a table or field; `closed`; `sizeLimit`.
   public func table<Model: Codable & Sendable>(
     _ id: String, of model: Model.Type, rules: [String: ResolutionRule] = [:]
@@ -34,10 +38,19 @@ extension Datastore {
     for field in all.keys.sorted() { try table.check(field, nil) }
     // Who may not write reads by the rules that the others have set.
     guard isWritable else { return TypedTable(table: table) }
-    for (field, rule) in all.sorted(by: { $0.key < $1.key })
-    where store.ownRule(table: id, field: field) != rule.stored {
+    let unset = all.filter { store.ownRule(table: id, field: $0.key) == nil }
+    if unset.isEmpty { return TypedTable(table: table) }
+    // A rule that only a newer version knows is none here, and has been set all the same.
+    let found = try wrapped { () throws(StoreError) in
+      try store.fields(table: Datastore.rulesTable, id: RecordName(id))
+    }
+    let set = Set((found ?? []).map(\.0))
+    for (field, rule) in unset.sorted(by: { $0.key < $1.key }) where !set.contains(field) {
       try table.setRule(rule, field: field)
     }
     return TypedTable(table: table)
   }
+
+  /// Where rules are: a record for each table, in it a field for each field.
+  private static let rulesTable = ":rules"
 }

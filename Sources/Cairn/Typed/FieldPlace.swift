@@ -79,6 +79,16 @@ struct FieldPlace: CustomStringConvertible {
     return .typeMismatch(type, context(error))
   }
 
+  /// A value of the right kind that the type does not take: a case that an enumeration lacks, say.
+  /// To set the field anew, or to change what others have, would take away what they have written.
+  func refused(_ type: Any.Type, _ found: FieldValue?) -> DecodingError {
+    let text = found.map(\.inWords) ?? "nothing"
+    return corrupted(
+      error(
+        .badType, "\(model) expects \(type) there and does not take the record's \(text); written "
+          + "by another version of the app? see records(_:unreadable:)"))
+  }
+
   func missing(_ type: Any.Type, _ key: any CodingKey) -> DecodingError {
     let error = error(
       .badType, "\(model) expects \(type) there and the record has no such field; make the "

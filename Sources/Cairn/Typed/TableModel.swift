@@ -6,8 +6,8 @@ public protocol TableModel: Codable, Sendable {
   /// The id of the table.
   static var table: String { get }
 
-  /// The rules that fields are merged by, by coding key; none unless the model says so. They are
-  /// set when the typed table is made, and travel to all devices.
+  /// The rules that fields are merged by, by coding key; none unless the model says so. Those of
+  /// fields that have none yet are set when the typed table is made, and travel to all devices.
   static var rules: [String: ResolutionRule] { get }
 }
 

@@ -56,8 +56,10 @@ final class ValueDecoder: Decoder, SingleValueDecodingContainer, UnkeyedDecoding
     }
     let decoder = ValueDecoder(for: type, given, root: root, field: field, item: item)
     do { return try T(from: decoder) } catch let error as DecodingError {
+      if CairnError.inside(error) != nil { throw error }
       // The type's own complaint, about a raw value say, does not know where it is.
-      throw CairnError.inside(error) == nil ? place.mismatch(type, value) : error
+      if case .dataCorrupted = error { throw place.refused(type, value) }
+      throw place.mismatch(type, value)
     }
   }
 

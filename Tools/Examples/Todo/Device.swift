@@ -23,14 +23,16 @@ struct Device: Sendable {
   }
 
   /// From now on the same by itself, until the datastore is closed.
-  func stayUpToDate() throws -> Task<Void, any Error> {
+  func stayUpToDate() throws -> Task<Void, Never> {
     try datastore.startExchanging()
-    return Task { [datastore] in
+    return Task {
       for await status in datastore.statusChanges where status.incoming {
-        try datastore.sync()
+        do { try datastore.sync() } catch { show(error) }
       }
     }
   }
+
+  func show(_ error: any Error) { print("On the \(name): \(error)") }
 
   func show(_ heading: String) throws {
     print("\(heading), on the \(name):")
