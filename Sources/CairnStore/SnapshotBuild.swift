@@ -22,10 +22,12 @@ struct SnapshotBuild {
   private var sink: RowSink
   private var fields = FieldNumbers()
 
-  init(_ source: Source, writer: SnapshotWriter) {
+  init(
+    _ source: Source, writer: SnapshotWriter, columnsMax: Int = FormatBounds.columnsInTable
+  ) {
     self.source = source
     writer.expect(records: source.totals.recordCount)
-    sink = RowSink(writer: writer)
+    sink = RowSink(writer: writer, columnsMax: columnsMax)
   }
 
   /// Writes the whole file; returns its length.

@@ -29,6 +29,9 @@ package struct StoreOptions: Sendable {
   /// Of so many records the index of a snapshot is made in memory, at 8 bytes each; of more with
   /// the help of a temporary file beside it.
   package var indexRecords = 1_000_000
+  /// So many fields of one record are folded into a snapshot. Fewer than the format allows are for
+  /// tests.
+  package var rowColumns = FormatBounds.columnsInTable
   /// A log of at most this size is left for the next open to replay.
   package var replayBytes = 128 << 10
   /// Compacts by itself; off for tests that want the log as it is.

@@ -69,7 +69,9 @@ public struct ObjectMapping: Sendable {
   ///
   /// - Parameters:
   ///   - object: The type of the objects, on this device.
-  ///   - shared: The type of their records. Its rules are set where the records are.
+  ///   - shared: The type of their records. Its rules for fields that have none yet are set where
+  ///     the records are; ``Table/setRule(_:field:)`` changes one, also for a new
+  ///     ``MappingVersion``.
   ///   - map: The record of an object and its route; nil for an object that stays on this device.
   ///     It says all of the record: what of it has changed is found out by comparing.
   ///   - update: Makes an object what a record says; given are the record and the id of the

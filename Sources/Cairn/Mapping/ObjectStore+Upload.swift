@@ -20,12 +20,9 @@ extension ObjectStore {
     do throws(CairnError) {
       for entry in book.outbox.changes(in: batch) { try write(entry, of: batch, to: remote) }
       try wrapped { () throws(StoreError) in
-        let now = try remote.store.fields(
-          table: MappingBook.Place.sent, id: book.installation.name)
         // Of a datastore that merging has brought beyond its limits a delete must get out.
-        try MappingBook.put(
-          ObjectStore.noting(batch, in: ObjectFields(now ?? [])), MappingBook.Place.sent,
-          book.installation.name, remote.store, .unlimited)
+        try SentNote(of: book.installation.name, in: remote.store)
+          .add(batch.id, to: remote.store, .unlimited)
       }
     } catch {
       // The set goes as a whole or not at all.
@@ -109,21 +106,6 @@ extension ObjectStore {
       }
     }
     return true
-  }
-
-  /// How many of its last sets an installation has noted in a datastore.
-  static let notedMax = 64
-
-  /// The note with one more set in it, and the oldest gone. Each set is a field of its own: two
-  /// copies of a device do not overwrite each other's.
-  private static func noting(_ batch: OutboxBook.Batch, in note: ObjectFields) -> ObjectFields {
-    var numbers = note.compactMapValues { value -> Int64? in
-      if case .int(let number) = value { number } else { nil }
-    }
-    let last = numbers.values.max() ?? 0
-    numbers[batch.id.description] = last < .max ? last + 1 : last
-    let kept = numbers.sorted { ($0.value, $0.key) > ($1.value, $1.key) }.prefix(notedMax)
-    return Dictionary(kept.map { ($0.key, FieldValue.int($0.value)) }) { first, _ in first }
   }
 
   /// Before a set is written: somebody may have written to its records since they were followed.
@@ -353,8 +335,10 @@ extension ObjectStore {
   /// the datastore, which vouches for what is in it.
   func settle(_ route: String) throws(CairnError) {
     guard let remote = remotes[route] else { return }
-    let note = try record(route, MappingBook.Place.sent, book.installation) ?? [:]
-    let sent = book.outbox.list(route) { $0.isQueued && note[$0.id.description] != nil }
+    let note = try wrapped { () throws(StoreError) in
+      try SentNote(of: book.installation.name, in: remote.store)
+    }
+    let sent = book.outbox.list(route) { $0.isQueued && note.has($0.id) }
     if sent.isEmpty { return }
     let last = remote.store.vector[remote.store.device]
     try remote.checkOpen()
