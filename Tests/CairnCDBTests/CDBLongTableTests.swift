@@ -135,4 +135,52 @@ import Testing
     #expect(statistics.keys == 1 && statistics.records == 3000)
     #expect(statistics.distances == [Int](repeating: 1, count: 10) + [2990])
   }
+
+  // MARK: holes
+
+  /// A cdb64 of one record, whose slot lies 280 slots behind where its look-ups begin, among slots
+  /// that point elsewhere; so many slots in the first table, and such a key length where these
+  /// others point to.
+  private func hollow(slots: UInt64, keyLength: UInt64) -> HollowFile {
+    let key = Self.keys(1)[0]
+    let full = CDBHash.full(key.span)
+    let (first, made) = (UInt64(4096), UInt64(4096 + 16 + key.count))
+    let start = made + 16 + keyLength
+    var (header, record, other): ([UInt8], [UInt8], [UInt8]) = ([], [], [])
+    for table in 0..<256 {
+      header.put(start + (table == 0 ? 0 : slots * 16))
+      header.put(table == 0 ? slots : 0)
+    }
+    record.put(UInt64(key.count))
+    record.put(keyLength + 16)
+    record += key
+    other.put(keyLength)
+    other.put(UInt64(0))
+    var parts = [0: header, first: record, made: other]
+    let begin = (full >> 8) % slots
+    for distance in 0..<UInt64(300) {
+      var slot: [UInt8] = []
+      slot.put(distance == 280 ? full : (distance + 1) << 40)
+      slot.put(distance == 280 ? first : made)
+      parts[start + (begin + distance) % slots * 16] = slot
+    }
+    return HollowFile(length: start + slots * 16, parts: parts)
+  }
+
+  @Test func `a key in a hole that is longer than any memory is an error`() throws {
+    let hollow = hollow(slots: 300, keyLength: 200 << 30)
+    let file = try CDBFile(file: hollow, path: "hollow", format: .cdb64, cacheBytes: 0)
+    let error = #expect(throws: CairnError.self) { try file.statistics() }
+    #expect(error?.code == .sizeLimit)
+    #expect(hollow.longestRead < HollowFile.readMost)
+  }
+
+  @Test func `of the empty slots of a table nothing is kept`() throws {
+    let hollow = hollow(slots: 1 << 16, keyLength: 3)
+    let file = try CDBFile(file: hollow, path: "hollow", format: .cdb64, cacheBytes: 1 << 24)
+    let (slots, used) = try CDBLongTable.read(file, 0)
+    #expect(slots.count == 300 && used.count <= 2)
+    let statistics = try file.statistics()
+    #expect(statistics.records == 1 && statistics.distances.last == 1)
+  }
 }

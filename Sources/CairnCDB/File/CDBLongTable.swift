@@ -3,7 +3,7 @@ internal import CairnBytes
 
 /// A hash table as a whole: what look-ups find in it, without going from slot to slot.
 struct CDBLongTable: Sendable {
-  private struct Slot {
+  struct Slot {
     var hash: UInt64
     var number: UInt64
     /// Of the record that it points to.
@@ -22,7 +22,7 @@ struct CDBLongTable: Sendable {
 
   init(_ file: CDBFile, _ number: Int) throws(CairnError) {
     let count = file.layout.tables[number].slots
-    let (slots, empty) = try CDBLongTable.read(file, number)
+    let (slots, used) = try CDBLongTable.read(file, number)
     var keys = Keys(file)
     var next = 0
     while next < slots.count {
@@ -31,10 +31,7 @@ struct CDBLongTable: Sendable {
       let same = slots[next..<end]
       next = end
       let start = CDBProbe.remainder(hash >> 8, count)
-      // A look-up ends at the first empty slot.
-      let behind = empty.partitionPoint { $0 >= start }
-      let stop = behind < empty.count ? empty[behind] : empty.first.map { $0 + count }
-      let reach = stop.map { $0 - start } ?? count
+      let reach = CDBLongTable.reach(from: start, used, count)
       let turn = same.partitionPoint { $0.number >= start }
       keys.beginHash(isAlone: same.count == 1)
       for slot in same[turn...] + same[..<turn] {
@@ -67,23 +64,40 @@ struct CDBLongTable: Sendable {
     return nil
   }
 
-  /// The slots that are used, by falling hash, and the numbers of those that are empty.
-  private static func read(
+  /// The slots that are used, by falling hash, and where they lie together. Nothing is kept of the
+  /// empty ones: a sparse file may have billions of them.
+  static func read(
     _ file: CDBFile, _ number: Int
-  ) throws(CairnError) -> (slots: [Slot], empty: [UInt64]) {
+  ) throws(CairnError) -> (slots: [Slot], used: [Range<UInt64>]) {
     let table = file.layout.tables[number]
     var slots: [Slot] = []
-    var empty: [UInt64] = []
+    var used: [Range<UInt64>] = []
     for place in 0..<table.slots {
       let (hash, position) = try file.pair(at: table.start + place * file.layout.pairSize)
-      if position == 0 {
-        empty.append(place)
-      } else if hash & 255 == UInt64(number) {
+      if position == 0 { continue }
+      if let last = used.last, last.upperBound == place {
+        used[used.count - 1] = last.lowerBound..<(place + 1)
+      } else {
+        used.append(place..<(place + 1))
+      }
+      if hash & 255 == UInt64(number) {
         slots.append(Slot(hash: hash, number: place, position: position))
       }
     }
     slots.sort { $0.hash == $1.hash ? $0.number < $1.number : $0.hash > $1.hash }
-    return (slots, empty)
+    return (slots, used)
+  }
+
+  /// How many slots a look-up that starts there goes through: it ends at the first empty one.
+  private static func reach(
+    from start: UInt64, _ used: [Range<UInt64>], _ count: UInt64
+  ) -> UInt64 {
+    let index = used.partitionPoint { $0.upperBound > start }
+    guard index < used.count, used[index].lowerBound <= start else { return 0 }
+    let end = used[index].upperBound
+    guard end == count, let first = used.first, first.lowerBound == 0 else { return end - start }
+    // It goes on at the first slot, and after all of them it ends.
+    return min(count, end - start + first.upperBound)
   }
 
   /// Which keys were seen under a hash.
@@ -113,6 +127,10 @@ struct CDBLongTable: Sendable {
         throw .damaged(file.path, position, "records that lie over one another")
       }
       left -= record.keyLength
+      // A hole may be longer than any memory.
+      guard record.keyLength <= UInt64(CDBFile.largestRead) else {
+        throw .tooLong(file.path, record.keyStart, Int(clamping: record.keyLength))
+      }
       let key = XXH3.hash128(try file.part(record.keyStart, Int(clamping: record.keyLength)))
       if hash > 0xFFFF_FFFF { wide.insert(key) }
       let isNew = seen.insert(key).inserted
