@@ -61,7 +61,7 @@ public struct CairnError: Error, Hashable, Sendable {
     /// The disk failed to make a commit durable; close the datastore and open it anew.
     case syncFailed
     /// Bytes on the disk or in the folder are damaged. Nothing goes by them. Repair the datastore
-    /// (``DatastoreManager/repairDatastore(_:dryRun:)``), or fetch the content again.
+    /// (``DatastoreManager/repairDatastore(_:dryRun:usingFolder:)``), or fetch the content again.
     case corrupt
     /// A file was written by a newer version that older ones must not read. Have the user update
     /// the app.

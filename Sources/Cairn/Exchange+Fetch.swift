@@ -319,6 +319,7 @@ extension Exchange {
       blobs?.noteWhole()
       return
     }
+    hearBeforeAsking()
     if isRejoining || following?.mustRebuild == true {
       // What the folder has comes with the rest. What was fetched for a copy of other tables goes:
       // half of it would be in the one that is there, and the vector would say that it is whole.
@@ -414,7 +415,7 @@ extension Exchange {
   }
 
   /// Of what was judged: a round may be adding to it.
-  private func batches(of judged: Set<String>) -> [[Inbox.Item]] {
+  func batches(of judged: Set<String>) -> [[Inbox.Item]] {
     let items = inbox.withLock { $0.free }.filter { judged.contains($0.name) }
       .sorted { ($0.device, $0.first) < ($1.device, $1.first) }
     var result: [[Inbox.Item]] = []
@@ -422,17 +423,6 @@ extension Exchange {
       result.append(Array(items[start..<min(start + 4096, items.count)]))
     }
     return result
-  }
-
-  /// All is taken in parts, and what an earlier one has may be kept out by a cut in a later one.
-  private func hearOfCuts(in judged: Set<String>) throws(CairnError) {
-    dropSeen()
-    let items = batches(of: judged).joined()
-    // What an author had seen is told by its own deltas.
-    let authors = Set(items.filter(\.mayHaveCuts).map(\.device))
-    for item in items where authors.contains(item.device) {
-      if let pack = try packOrForget(item) { store.hear(of: pack) }
-    }
   }
 
   private func incorporate(
@@ -467,7 +457,7 @@ extension Exchange {
     }
   }
 
-  private func packOrForget(_ item: Inbox.Item) throws(CairnError) -> [UInt8]? {
+  func packOrForget(_ item: Inbox.Item) throws(CairnError) -> [UInt8]? {
     do throws(LogError) {
       return try inbox.withLock { inbox throws(LogError) in
         try inbox.read(item, datastore: store.datastore)

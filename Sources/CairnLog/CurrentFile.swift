@@ -13,8 +13,8 @@ package struct CurrentFile: Equatable, Sendable {
   package static let magic: [UInt8] = Array("CAIRNCUR".utf8)
   /// The datastore belongs to an account: its own deltas are kept until they are published.
   package static let flagLinked: UInt32 = 1
-  /// It names another content than the CURRENT that it replaces, which a power cut may still bring
-  /// back.
+  /// A power cut may still bring back the CURRENT that it replaces, which names another content, or
+  /// whose successor's name could not be synced.
   package static let flagUnsettled: UInt32 = 2
 
   package var flags: UInt32

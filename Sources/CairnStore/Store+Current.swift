@@ -30,9 +30,12 @@ extension Store {
   /// CURRENT is there under a name whose sync has failed. The next process, which knows nothing of
   /// that, would believe its own sync of the name, and remove what the old one needs: the flag
   /// tells. Best effort: on a disk that takes nothing more there is no way to tell.
-  private func doubt(_ current: CurrentFile) {
+  func doubt(_ current: CurrentFile) {
     if current.isUnsettled { return }
-    do { try current.unsettled.write(directory: directory, machine: machine) } catch {}
+    do {
+      try checkPlace()
+      try current.unsettled.write(directory: directory, machine: machine)
+    } catch {}
   }
 
   /// The same for one that names another content. A power cut may bring the old one back until its

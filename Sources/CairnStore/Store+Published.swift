@@ -15,6 +15,8 @@ extension Store {
       guard let next = keptForNothing(sequence) else { return }
       try checkPlace()
       do throws(LogError) { try next.write(directory: directory, machine: machine) } catch {
+        // What keeps the segments may be what is durable.
+        if mayName(next) { doubt(next) }
         throw StoreError(error)
       }
       let gone = try withState { guarded throws(StoreError) in

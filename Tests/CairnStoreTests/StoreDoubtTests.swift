@@ -91,6 +91,37 @@ struct StoreDoubtTests {
     return !isOver
   }
 
+  /// The next process has no room to write CURRENT once more, and its own sync of the name says yes
+  /// for nothing.
+  @Test func `nothing goes that a CURRENT needs whose successor could not be synced`() throws {
+    let device = try StoreDevice(1)
+    for number in 0..<3 {
+      try device.store.insert("r\(number)", ["n": 1])
+      try device.store.sync()
+    }
+    device.store.confirmPublished(through: 3)
+    let content = try StoreContent(device.store)
+    let hasFailed = Lock(false)
+    device.disk.intercept { step in
+      guard step.verb == "sync", step.path == StoreDevice.directory else { return nil }
+      return hasFailed.withLock { hasFailed in
+        defer { hasFailed = true }
+        return hasFailed ? nil : .io(errno: 5)
+      }
+    }
+    #expect(throws: StoreError.self) { try device.store.compact() }
+    device.disk.intercept(nil)
+    #expect(try current(device).snapshot == 1 && hasFailed.withLock { $0 })
+    device.leave(device.disk)
+    device.disk.capacity = device.disk.usedBytes
+    try device.open()
+    #expect(try StoreContent(device.store).differences(from: content) == [])
+    device.leave(device.disk)
+    device.disk.capacity = nil
+    try device.crash(.nothingUnsynced)
+    #expect(try StoreContent(device.store).differences(from: content) == [])
+  }
+
   private func current(_ device: StoreDevice) throws -> CurrentFile {
     let path = StoreDevice.directory + "/CURRENT"
     return try CurrentFile(try #require(device.disk.bytes(path)), path: path)

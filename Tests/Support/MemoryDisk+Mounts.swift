@@ -1,3 +1,4 @@
+internal import CairnDisk
 internal import Synchronization
 
 /// File systems that refuse what most allow.

@@ -59,7 +59,7 @@ extension DatastoreManager {
       throw error
     }
     do throws(CairnError) { try repair.install(releasing: lock) } catch {
-      repair.staging.discardUnlessDecided()
+      if !repair.mayBeDecided { repair.staging.discardUnlessDecided() }
       throw error
     }
     noteList()

@@ -13,6 +13,8 @@ struct DatastoreRepair {
   let usesFolder: Bool
   let staging: MigrationStaging
   private(set) var report: RepairReport
+  /// It failed, and a journal that names what was staged may still be on the disk.
+  private(set) var mayBeDecided = false
   /// As `RepairPast` says it.
   private var common: Dot?
 
@@ -392,12 +394,13 @@ struct DatastoreRepair {
 
   /// The original can't be put away. As long as nothing has moved it is not decided after all: a
   /// journal that nobody can complete would shut the whole root.
-  private func takeBack() {
+  private mutating func takeBack() {
     do throws(CairnError) {
       guard try staging.isUntouched(name) else { return }
       try MigrationJournal.remove(manager.root, disk: machine.disk)
     } catch {
-      // Then the next use of the root tries to complete it.
+      // A power cut may bring the journal back, and then the next use of the root completes it.
+      mayBeDecided = true
     }
   }
 

@@ -108,6 +108,8 @@ extension DatastoreManager {
     }
     do throws(DiskError) {
       try trash.carry(deleted.directory, to: place, releasing: lock, syncing: root)
+      // It is a datastore's again.
+      lock.unlock()
       try machine.disk.removeTree(parent(of: deleted))
     } catch { throw CairnError(error) }
   }

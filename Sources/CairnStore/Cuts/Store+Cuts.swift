@@ -123,11 +123,17 @@ extension Store {
       return false
     }
     // First of all: looked for between the arguments it costs a copy of all that is guarded.
-    let isCutOff = isCutOff(guarded)
+    let isAsking = guarded.wantsCut != nil || guarded.store.cuts.hasOpen
+    let isCutOff = isAsking && isCutOff(guarded)
     return try guarded.store.addCuts(
       StoreState.CutWish(
         retiring: guarded.retiring, from: guarded.wantsCut, held: guarded.held,
         left: guarded.rumours.left, words: guarded.words, isCutOff: isCutOff))
+  }
+
+  /// Whether the next commit may ask for a cut by itself, or because somebody has asked to forget.
+  package var mayAskForCut: Bool {
+    state.withLock { $0.wantsCut != nil || $0.store.cuts.hasOpen }
   }
 
   /// Whether this device has to give way to a sealed cut that was fetched.
