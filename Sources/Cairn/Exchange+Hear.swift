@@ -1,4 +1,6 @@
+internal import CairnDisk
 internal import CairnStore
+internal import Synchronization
 
 /// Agreements that were fetched and can't be applied yet.
 extension Exchange {

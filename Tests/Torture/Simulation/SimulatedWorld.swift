@@ -229,16 +229,19 @@ final class SimulatedWorld: @unchecked Sendable {
       // A device in the middle of whose round the app closed it, too.
       if copy.datastore !== datastore { return }
       if error.code == .closed { return }
-      if folder.troubles[device.number] > 0 || isStillArriving(error, device) {
+      if folder.troubles[device.number] > 0 || isPassing(error, device) {
         return copy.count(error, "exchange")
       }
       try copy.excuse(error, "exchange")
     }
   }
 
-  /// The device has files of the folder, and cairn.json is not among them yet: that it waits for.
-  private func isStillArriving(_ error: CairnError, _ device: SimulatedDevice) -> Bool {
-    error.isOfHalfIdentity && !folder.names(device.number).contains(FileName.folderIdentity)
+  /// The device has files of the folder, and cairn.json is not among them yet: that it waits for. Or
+  /// this is the middle of a round that was cancelled: who asks for another one there gets none.
+  private func isPassing(_ error: CairnError, _ device: SimulatedDevice) -> Bool {
+    if error.code == .cancelled, Task.isCancelled { return true }
+    return error.isOfHalfIdentity
+      && !folder.names(device.number).contains(FileName.folderIdentity)
   }
 
   private func refresh(_ device: SimulatedDevice) async throws {
@@ -251,7 +254,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
     do { _ = try await device.manager.refresh() } catch {
       note("  \(error)")
-      if folder.troubles[device.number] > 0 || isStillArriving(error, device) {
+      if folder.troubles[device.number] > 0 || isPassing(error, device) {
         return device.copies[0].count(error, "refresh")
       }
       try device.copies[0].excuse(error, "refresh")
