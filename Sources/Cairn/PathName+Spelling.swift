@@ -37,6 +37,15 @@ extension PathName {
   /// A name that is the same one only where spelling does not matter; nil if it has no letters.
   /// Letters beyond ASCII are not alike everywhere: they are left as they are if there are others.
   private static func swapped(_ name: String) -> String? {
+    // Nearly all: each opening asks for some, and tables of letters are slow.
+    if name.utf8.allSatisfy({ $0 < 0x80 }) {
+      var bytes = Array(name.utf8)
+      for index in bytes.indices {
+        let small = bytes[index] | 0x20
+        if small >= UInt8(ascii: "a"), small <= UInt8(ascii: "z") { bytes[index] ^= 0x20 }
+      }
+      return name.utf8.elementsEqual(bytes) ? nil : String(decoding: bytes, as: UTF8.self)
+    }
     var (ascii, any) = (String.UnicodeScalarView(), String.UnicodeScalarView())
     for scalar in name.unicodeScalars {
       let properties = scalar.properties
