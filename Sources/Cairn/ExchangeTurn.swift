@@ -28,9 +28,11 @@ final class ExchangeTurn: Sendable {
     let (task, number, beginning) = enqueue(body)
     defer { state.withLock { _ = $0.cancels.removeValue(forKey: number) } }
     return await withTaskCancellationHandler {
-      // Until it begins, or this task is cancelled.
-      for await _ in beginning {}
-      if takeOff(number) { return .failure(ExchangeTurn.givenUp) }
+      if let beginning {
+        // Until it begins, or this task is cancelled.
+        for await _ in beginning {}
+        if takeOff(number) { return .failure(ExchangeTurn.givenUp) }
+      }
       return await task.value
     } onCancel: {
       task.cancel()
@@ -47,25 +49,34 @@ final class ExchangeTurn: Sendable {
     for cancel in all { cancel() }
   }
 
+  /// Also returns what ends when the round begins; nil if there is nobody to wait for.
   private func enqueue<R: Sendable>(
     _ body: @escaping @Sendable () async -> Result<R, CairnError>
-  ) -> (Task<Result<R, CairnError>, Never>, UInt64, AsyncStream<Never>) {
-    let (beginning, begin) = AsyncStream.makeStream(of: Never.self)
-    return state.withLock { state in
+  ) -> (Task<Result<R, CairnError>, Never>, UInt64, AsyncStream<Never>?) {
+    state.withLock { state in
       let before = state.last
+      let (beginning, begin) =
+        state.cancels.isEmpty ? (nil, nil) : ExchangeTurn.makeBeginning()
       state.number += 1
       let number = state.number
       state.waiting.insert(number)
       let task = Task(executorPreference: threads) { [self] () async -> Result<R, CairnError> in
         await before?.value
         guard takeOff(number) else { return .failure(ExchangeTurn.givenUp) }
-        begin.finish()
+        begin?.finish()
         return await body()
       }
       state.last = Task { _ = await task.value }
       state.cancels[number] = { task.cancel() }
       return (task, number, beginning)
     }
+  }
+
+  private static func makeBeginning()
+    -> (AsyncStream<Never>?, AsyncStream<Never>.Continuation?)
+  {
+    let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+    return (stream, continuation)
   }
 
   /// Takes a round out of those that wait; false if somebody else has done so: it has begun, or

@@ -29,6 +29,9 @@ enum PathName {
 
   private static func resolved(steps path: String) -> String {
     let full = path.hasPrefix("/") ? path : workingDirectory + "/" + path
+    // Mostly all of it is there, and the system takes it so. What is below makes types, which
+    // takes longer than all else that an opening does with its path.
+    if let real = resolved(full) { return real }
     // Without links as far as it exists, so that a step up is to the parent.
     var parts: [Substring] = []
     for part in full.split(separator: "/") where part != "." {
