@@ -236,8 +236,8 @@ final class SimulatedWorld: @unchecked Sendable {
     }
   }
 
-  /// The device has files of the folder, and cairn.json is not among them yet: that it waits for. Or
-  /// this is the middle of a round that was cancelled: who asks for another one there gets none.
+  /// The device has files of the folder, and cairn.json is not among them yet: that it waits for.
+  /// Or this is the middle of a round that was cancelled: who asks for another one there gets none.
   private func isPassing(_ error: CairnError, _ device: SimulatedDevice) -> Bool {
     if error.code == .cancelled, Task.isCancelled { return true }
     return error.isOfHalfIdentity
