@@ -14,6 +14,18 @@ extension PathName {
     return result.isEmpty ? "/" : result
   }
 
+  /// Whether what is there may go by its name in other letters, too. If not, neither does what is
+  /// above it on the same file system, and one that is mounted further up gives it one inode.
+  static func mayFold(_ absolute: String, disk: any Disk) -> Bool {
+    guard let slash = absolute.lastIndex(of: "/"),
+      let other = swapped(String(absolute[absolute.index(after: slash)...]))
+    else { return true }
+    let directory = String(absolute[..<slash])
+    do throws(DiskError) { return try disk.info(directory + "/" + other) != nil } catch {
+      return true
+    }
+  }
+
   private static func spelled(_ name: String, in directory: String, _ disk: any Disk) -> String {
     guard let other = swapped(name) else { return name }
     do throws(DiskError) {

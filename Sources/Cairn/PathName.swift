@@ -22,6 +22,8 @@ enum PathName {
   /// where each has a lock of its own they keep nobody apart. An app spells its root the same way
   /// each time.
   static func root(_ path: String) -> String {
+    // Mostly spelling matters where it lies, and one look-up tells.
+    if let real = resolved(path), !mayFold(real, disk: Machine.real.disk) { return path }
     let plain = resolved(steps: path)
     let spelled = spelled(plain, disk: Machine.real.disk)
     return spelled.utf8.elementsEqual(plain.utf8) ? path : spelled

@@ -30,4 +30,12 @@ extension Store {
   package func ownRule(table: String, field: String) -> Rule? {
     state.withLock { $0.store.rules.rules(of: table)[field] }
   }
+
+  /// Whether one was set for a field itself, be it one that only a newer version knows: here that
+  /// goes for none.
+  package func hasRule(table: String, field: String) throws(StoreError) -> Bool {
+    if ownRule(table: table, field: field) != nil { return true }
+    let set = try fields(table: RuleBook.table, id: RecordName(table)) ?? []
+    return set.contains { $0.0 == field }
+  }
 }

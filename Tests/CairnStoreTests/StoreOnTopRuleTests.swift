@@ -59,19 +59,7 @@ import Testing
     try plan.staged.close()
     #expect(try a.store.get("r")?["n"] == value)
     #expect(outcome.conflicts.allSatisfy { $0.conflict.visible == value })
-    let content = try StoreContent(a.store)
-    _ = try a.store.compact()
-    for device in others + [try StoreDevice(9)] {
-      var packs = [published]
-      for other in others where other !== device { packs.append(try other.store.pack()) }
-      try device.store.sync(packs: packs + [try a.store.pack()])
-      #expect(device.store.vector == a.store.vector)
-      #expect(try StoreContent(device.store).differences(from: content) == [])
-      _ = try device.store.compact()
-      #expect(device.snapshotBytes() == a.snapshotBytes())
-    }
-    try a.reopen()
-    #expect(try StoreContent(a.store).differences(from: content) == [])
+    try a.expectSame(as: others, and: try StoreDevice(9), after: published)
     return outcome.conflicts.flatMap(\.conflict.losers)
   }
 

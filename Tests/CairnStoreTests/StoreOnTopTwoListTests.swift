@@ -52,19 +52,7 @@ import Testing
     try plan.staged.close()
     #expect(outcome.conflicts.flatMap(\.conflict.losers).map(\.value) == losers)
     #expect(try a.store.get("r") == ["l": .list(items)])
-    let content = try StoreContent(a.store)
-    _ = try a.store.compact()
-    for device in others + [try StoreDevice(4)] {
-      var packs = [published]
-      for other in others where other !== device { packs.append(try other.store.pack()) }
-      try device.store.sync(packs: packs + [try a.store.pack()])
-      #expect(device.store.vector == a.store.vector)
-      #expect(try StoreContent(device.store).differences(from: content) == [])
-      _ = try device.store.compact()
-      #expect(device.snapshotBytes() == a.snapshotBytes())
-    }
-    try a.reopen()
-    #expect(try StoreContent(a.store).differences(from: content) == [])
+    try a.expectSame(as: others, and: try StoreDevice(4), after: published)
   }
 
   @Test(arguments: [false, true])

@@ -52,6 +52,15 @@ import Testing
     #expect(spelled("/data/bB/c/5", base) == "/data/bB/c/5")
     #expect(base.reads == before + 3)
   }
+
+  @Test func `where spelling matters one look tells so of what is there`() throws {
+    for path in ["/data/A", "/data/5"] { try base.createDirectory(path) }
+    let before = base.reads
+    #expect(!PathName.mayFold("/data/A", disk: base) && base.reads == before + 1)
+    #expect(PathName.mayFold("/data/A", disk: FoldingDisk(base: base)))
+    // A name without letters tells nothing.
+    #expect(PathName.mayFold("/data/5", disk: base))
+  }
 }
 
 /// A disk on which letters may be large or small.

@@ -25,9 +25,13 @@ struct SentNote {
 
   init(of installation: RecordName, in store: Store) throws(StoreError) {
     self.installation = installation
-    let found = try store.remembered(table: MappingBook.Place.sent, id: installation)
-    isThere = found != nil
-    for (field, value) in found ?? [] {
+    let table = MappingBook.Place.sent
+    let fields = try store.fields(table: table, id: installation)
+    isThere = fields != nil
+    let lost = try store.conflicts(table: table, id: installation).flatMap { conflict in
+      conflict.losers.compactMap { loser in loser.value.map { (conflict.field, $0) } }
+    }
+    for (field, value) in (fields ?? []) + lost {
       switch value {
       case .int(let number):
         entries.append(Entry(set: field, number: number))

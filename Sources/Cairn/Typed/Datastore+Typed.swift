@@ -1,4 +1,3 @@
-internal import CairnMerge
 internal import CairnStore
 
 extension Datastore {
@@ -38,19 +37,12 @@ extension Datastore {
     for field in all.keys.sorted() { try table.check(field, nil) }
     // Who may not write reads by the rules that the others have set.
     guard isWritable else { return TypedTable(table: table) }
-    let unset = all.filter { store.ownRule(table: id, field: $0.key) == nil }
-    if unset.isEmpty { return TypedTable(table: table) }
-    // A rule that only a newer version knows is none here, and has been set all the same.
-    let found = try wrapped { () throws(StoreError) in
-      try store.fields(table: Datastore.rulesTable, id: RecordName(id))
-    }
-    let set = Set((found ?? []).map(\.0))
-    for (field, rule) in unset.sorted(by: { $0.key < $1.key }) where !set.contains(field) {
-      try table.setRule(rule, field: field)
+    for (field, rule) in all.sorted(by: { $0.key < $1.key }) {
+      let isSet = try wrapped { () throws(StoreError) in
+        try store.hasRule(table: id, field: field)
+      }
+      if !isSet { try table.setRule(rule, field: field) }
     }
     return TypedTable(table: table)
   }
-
-  /// Where rules are: a record for each table, in it a field for each field.
-  private static let rulesTable = ":rules"
 }
